@@ -27,7 +27,7 @@ pub fn compare(views: [&MethodView<'_>; 2], found: &mut Differences) {
         let name = format!("{name}[{index}]");
         let texts = devices.map(|devices| {
             let device = devices.get(index);
-            device.map(|device| format!("pool {} on device {}", device.buffer_idx, numbers(device.device)))
+            device.map(|device| format!("pool {} on device {}", device.buffer_idx, numbers(device.device())))
         });
         found.compared(area, topic, [&path(0, &name), &path(1, &name)], texts);
     }

@@ -16,8 +16,9 @@ use crate::format::Format;
 use crate::format::container::HEAD;
 use crate::format::path::{MethodName, Methods};
 use crate::program::element::{Element, Part};
+use crate::program::instruction::Callee;
 use crate::program::test_cases::MethodTests;
-use crate::program::{EValue, ExecutionPlan, Instruction, Program, TensorData, TensorLayout};
+use crate::program::{EValue, ExecutionPlan, Program, TensorData, TensorLayout};
 use crate::raw::Overrides;
 use crate::reader;
 use crate::reader::program::{DataEntry, ProgramContents, References};
@@ -403,14 +404,13 @@ impl Side {
         for (method, plan) in plans().enumerate() {
             for instruction in plan.instructions() {
                 totals.instructions += 1;
-                match instruction {
-                    Instruction::KernelCall { op_index, .. } => {
+                match instruction.callee() {
+                    Some(Callee::Operator(index)) => {
                         totals.kernel_calls += 1;
-                        called.insert((method, *op_index));
+                        called.insert((method, index));
                     }
-                    Instruction::DelegateCall { .. } => totals.delegate_calls += 1,
-                    Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                    }
+                    Some(Callee::Delegate(_)) => totals.delegate_calls += 1,
+                    None => {}
                 }
             }
         }

@@ -657,7 +657,7 @@ fn full_type(tensor: &Tensor) -> String {
         let _ = write!(text, " {} {}", attribute.key, (attribute.get)(tensor));
     }
     if let Some(extra) = &tensor.extra_tensor_info {
-        let _ = write!(text, " location {} device {}", extra.location.0, numbers(extra.device));
+        let _ = write!(text, " location {} device {}", extra.location.0, numbers(extra.device()));
     }
     let data = match tensor.data {
         TensorData::None => "",

@@ -6,6 +6,7 @@ use std::io;
 
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
+use crate::format::TableSchema;
 use crate::format::program as schema;
 use crate::format::program::DataLocation;
 use crate::format::program::*;
@@ -13,9 +14,10 @@ use crate::format::table::Union;
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::MAX_FIELDS;
+use crate::program::tables::{model_tables, value_tables};
 use crate::program::{
-    BackendDelegate, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference, Instruction,
-    Program, StackFrame, Tensor,
+    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
+    Instruction, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
 };
 
 /// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
@@ -113,26 +115,15 @@ impl Emitter<'_> {
     fn execution_plan(&mut self, method: usize, plan: &ExecutionPlan) -> Offset {
         let memory = &self.plan.memory[method];
         let name = self.w.text(plan.name.as_deref());
-        let container = plan.container_meta_type.as_ref().map(|meta| self.container_metadata(meta));
+        let container = plan.container_meta_type.as_ref().map(|meta| meta.table(&mut self.w));
         let values = plan.values.as_ref().map(|values| {
             values.iter().enumerate().map(|(index, value)| self.evalue(method, index, value)).collect::<Vec<_>>()
         });
         let values = self.w.tables(values.as_deref());
-        let inputs = self.w.vector(plan.inputs.as_deref());
-        let outputs = self.w.vector(plan.outputs.as_deref());
-        let chains =
-            plan.chains.as_ref().map(|chains| chains.iter().map(|chain| self.chain(chain)).collect::<Vec<_>>());
-        let chains = self.w.tables(chains.as_deref());
-        let operators = plan.operators.as_ref().map(|operators| {
-            let mut tables = Vec::with_capacity(operators.len());
-            for op in operators {
-                let name = self.w.text(op.name.as_deref());
-                let overload = self.w.text(op.overload.as_deref());
-                tables.push(self.w.table(&OPERATOR, &[(operator::name, name), (operator::overload, overload)]));
-            }
-            tables
-        });
-        let operators = self.w.tables(operators.as_deref());
+        let inputs = plan.inputs.emit(&mut self.w);
+        let outputs = plan.outputs.emit(&mut self.w);
+        let chains = plan.chains.emit(&mut self.w);
+        let operators = plan.operators.emit(&mut self.w);
         let delegates = plan.delegates.as_ref().map(|delegates| {
             delegates
                 .iter()
@@ -142,19 +133,7 @@ impl Emitter<'_> {
         });
         let delegates = self.w.tables(delegates.as_deref());
         let sizes = self.w.vector(Some(&memory.sizes));
-        let devices = memory.devices.as_ref().map(|devices| {
-            let mut tables = Vec::with_capacity(devices.len());
-            for device in devices {
-                let slots = [
-                    (non_const_buffer_device::buffer_idx, FieldValue::Int(device.buffer_idx)),
-                    (non_const_buffer_device::device_type, FieldValue::Byte(device.device.device_type.0 as u8)),
-                    (non_const_buffer_device::device_index, FieldValue::Byte(device.device.index as u8)),
-                ];
-                tables.push(self.w.table(&NON_CONST_BUFFER_DEVICE, &slots));
-            }
-            tables
-        });
-        let devices = self.w.tables(devices.as_deref());
+        let devices = memory.devices.emit(&mut self.w);
         self.w.table(
             &EXECUTION_PLAN,
             &[
@@ -172,55 +151,6 @@ impl Emitter<'_> {
         )
     }
 
-    fn container_metadata(&mut self, meta: &ContainerMetadata) -> Offset {
-        let inputs = self.w.text(meta.encoded_inp_str.as_deref());
-        let outputs = self.w.text(meta.encoded_out_str.as_deref());
-        self.w.table(
-            &CONTAINER_METADATA,
-            &[(container_metadata::encoded_inp_str, inputs), (container_metadata::encoded_out_str, outputs)],
-        )
-    }
-
-    fn evalue(&mut self, method: usize, index: usize, value: &EValue) -> Offset {
-        let table = match value {
-            EValue::Null => self.w.table(&NULL, &[]),
-            EValue::Int(n) => self.w.table(&INT, &[(int::int_val, FieldValue::Long(*n))]),
-            EValue::Bool(b) => self.w.table(&BOOL, &[(bool_::bool_val, FieldValue::Byte(u8::from(*b)))]),
-            EValue::Double(x) => self.w.table(&DOUBLE, &[(double::double_val, FieldValue::Double(*x))]),
-            EValue::Tensor(tensor) => self.tensor(method, index, tensor),
-            EValue::String(text) => {
-                let text = self.w.text(text.as_deref());
-                self.w.table(&STRING, &[(string::string_val, text)])
-            }
-            EValue::IntList(items) => {
-                let items = self.w.vector(items.as_deref());
-                self.w.table(&INT_LIST, &[(int_list::items, items)])
-            }
-            EValue::DoubleList(items) => {
-                let items = self.w.vector(items.as_deref());
-                self.w.table(&DOUBLE_LIST, &[(double_list::items, items)])
-            }
-            EValue::BoolList(items) => {
-                let items = self.w.vector(items.as_deref());
-                self.w.table(&BOOL_LIST, &[(bool_list::items, items)])
-            }
-            EValue::TensorList(items) => {
-                let items = self.w.vector(items.as_deref());
-                self.w.table(&TENSOR_LIST, &[(tensor_list::items, items)])
-            }
-            EValue::OptionalTensorList(items) => {
-                let items = self.w.vector(items.as_deref());
-                self.w.table(&OPTIONAL_TENSOR_LIST, &[(optional_tensor_list::items, items)])
-            }
-        };
-        self.union(&EVALUE, value.tag(), table)
-    }
-
-    /// Writes a table with only a union: tag in slot 0, value in slot 1.
-    fn union(&mut self, table: &'static crate::format::TableSchema, tag: u8, value: Offset) -> Offset {
-        self.w.table(table, &[(0, FieldValue::Byte(tag)), (1, FieldValue::Child(Some(value)))])
-    }
-
     fn tensor(&mut self, method: usize, index: usize, t: &Tensor) -> Offset {
         let sizes = self.w.vector(t.sizes.as_deref());
         let dim_order = self.w.vector(t.dim_order.as_deref());
@@ -232,7 +162,7 @@ impl Emitter<'_> {
             ];
             self.w.table(&ALLOCATION_DETAILS, &slots)
         });
-        let extra = t.extra_tensor_info.as_ref().map(|extra| self.extra_tensor_info(extra));
+        let extra = t.extra_tensor_info.as_ref().map(|extra| extra.table(&mut self.w));
         let mut slots = vec![
             (tensor::scalar_type, FieldValue::Byte(t.scalar_type.0 as u8)),
             (tensor::sizes, sizes),
@@ -253,82 +183,6 @@ impl Emitter<'_> {
         self.w.table(&TENSOR, &slots)
     }
 
-    fn extra_tensor_info(&mut self, extra: &ExtraTensorInfo) -> Offset {
-        let name = self.w.text(extra.fully_qualified_name.as_deref());
-        self.w.table(
-            &EXTRA_TENSOR_INFO,
-            &[
-                (extra_tensor_info::mutable_data_segments_idx, FieldValue::ULong(extra.mutable_data_segments_idx)),
-                (extra_tensor_info::fully_qualified_name, name),
-                (extra_tensor_info::location, FieldValue::Byte(extra.location.0 as u8)),
-                (extra_tensor_info::device_type, FieldValue::Byte(extra.device.device_type.0 as u8)),
-                (extra_tensor_info::device_index, FieldValue::Byte(extra.device.index as u8)),
-            ],
-        )
-    }
-
-    fn chain(&mut self, c: &Chain) -> Offset {
-        let inputs = self.w.vector(c.inputs.as_deref());
-        let outputs = self.w.vector(c.outputs.as_deref());
-        let instructions =
-            c.instructions.as_ref().map(|list| list.iter().map(|i| self.instruction(i)).collect::<Vec<_>>());
-        let instructions = self.w.tables(instructions.as_deref());
-        let traces = c
-            .stacktrace
-            .as_ref()
-            .map(|traces| traces.iter().map(|t| self.frame_list(t.as_deref())).collect::<Vec<_>>());
-        let traces = self.w.tables(traces.as_deref());
-        self.w.table(
-            &CHAIN,
-            &[
-                (chain::inputs, inputs),
-                (chain::outputs, outputs),
-                (chain::instructions, instructions),
-                (chain::stacktrace, traces),
-            ],
-        )
-    }
-
-    fn instruction(&mut self, instruction: &Instruction) -> Offset {
-        let mut slots = [(0, FieldValue::Int(0)); MAX_FIELDS];
-        let mut count = 0;
-        for field in instruction.fields() {
-            let value = match field.reference {
-                FieldReference::Args(args) => self.w.vector(args),
-                FieldReference::Operator(index)
-                | FieldReference::Delegate(index)
-                | FieldReference::Operand(index, _)
-                | FieldReference::Destination(index) => FieldValue::Int(index),
-            };
-            slots[count] = (field.slot, value);
-            count += 1;
-        }
-        let kind = instruction.kind();
-        let table = self.w.table(kind.table(), &slots[..count]);
-        self.union(&INSTRUCTION, kind.tag(), table)
-    }
-
-    fn frame_list(&mut self, frames: Option<&[StackFrame]>) -> Offset {
-        let frames = frames.map(|frames| frames.iter().map(|f| self.frame(f)).collect::<Vec<_>>());
-        let frames = self.w.tables(frames.as_deref());
-        self.w.table(&FRAME_LIST, &[(frame_list::items, frames)])
-    }
-
-    fn frame(&mut self, f: &StackFrame) -> Offset {
-        let filename = self.w.text(f.filename.as_deref());
-        let name = self.w.text(f.name.as_deref());
-        let context = self.w.text(f.context.as_deref());
-        self.w.table(
-            &FRAME,
-            &[
-                (frame::filename, filename),
-                (frame::lineno, FieldValue::Int(f.lineno)),
-                (frame::name, name),
-                (frame::context, context),
-            ],
-        )
-    }
-
     fn delegate(&mut self, delegate: &BackendDelegate, data: DelegateData) -> Offset {
         let id = self.w.text(delegate.id.as_deref());
         let location = if data.storage == Storage::Segment { DataLocation::SEGMENT } else { DataLocation::INLINE };
@@ -339,16 +193,7 @@ impl Emitter<'_> {
                 (backend_delegate_data_reference::index, FieldValue::UInt(data.index)),
             ],
         );
-        let specs = delegate.compile_specs.as_ref().map(|specs| {
-            let mut tables = Vec::with_capacity(specs.len());
-            for spec in specs {
-                let key = self.w.text(spec.key.as_deref());
-                let value = self.w.vector(spec.value.as_deref());
-                tables.push(self.w.table(&COMPILE_SPEC, &[(compile_spec::key, key), (compile_spec::value, value)]));
-            }
-            tables
-        });
-        let specs = self.w.tables(specs.as_deref());
+        let specs = delegate.compile_specs.emit(&mut self.w);
         self.w.table(
             &BACKEND_DELEGATE,
             &[
@@ -359,6 +204,124 @@ impl Emitter<'_> {
         )
     }
 }
+
+/// Writes a table with only a union: tag in slot 0, value in slot 1.
+fn union(w: &mut Writer<'_>, table: &'static TableSchema, tag: u8, value: Offset) -> Offset {
+    w.table(table, &[(0, FieldValue::Byte(tag)), (1, FieldValue::Child(Some(value)))])
+}
+
+/// A part of the model that is a table.
+trait EmitTable {
+    /// Writes the table, its children first.
+    fn table(&self, w: &mut Writer<'_>) -> Offset;
+}
+
+/// A field of a table.
+trait EmitField {
+    /// Writes what the field refers to; returns its content.
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue;
+}
+
+macro_rules! fields {
+    ($( $type:ty = |$value:ident, $w:ident| $content:expr; )*) => {$(
+        impl EmitField for $type {
+            fn emit(&self, $w: &mut Writer<'_>) -> FieldValue {
+                let $value = self;
+                $content
+            }
+        }
+    )*};
+}
+
+fields! {
+    bool = |value, _w| FieldValue::Byte((*value).into());
+    i8 = |value, _w| FieldValue::Byte(*value as u8);
+    TensorDataLocation = |value, _w| FieldValue::Byte(value.0 as u8);
+    DeviceType = |value, _w| FieldValue::Byte(value.0 as u8);
+    i32 = |value, _w| FieldValue::Int(*value);
+    i64 = |value, _w| FieldValue::Long(*value);
+    u64 = |value, _w| FieldValue::ULong(*value);
+    f64 = |value, _w| FieldValue::Double(*value);
+    Option<String> = |value, w| w.text(value.as_deref());
+    Option<Vec<u8>> = |value, w| w.vector(value.as_deref());
+    Option<Vec<bool>> = |value, w| w.vector(value.as_deref());
+    Option<Vec<i32>> = |value, w| w.vector(value.as_deref());
+    Option<Vec<i64>> = |value, w| w.vector(value.as_deref());
+    Option<Vec<f64>> = |value, w| w.vector(value.as_deref());
+}
+
+impl<T: EmitTable> EmitField for Option<Vec<T>> {
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+        let tables = self.as_ref().map(|items| items.iter().map(|item| item.table(w)).collect::<Vec<_>>());
+        w.tables(tables.as_deref())
+    }
+}
+
+macro_rules! tables {
+    ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
+        impl EmitTable for $name {
+            fn table(&self, w: &mut Writer<'_>) -> Offset {
+                let slots = [$( ($module::$field, self.$field.emit(w)) ),*];
+                w.table(&$table, &slots)
+            }
+        }
+    )*};
+}
+
+model_tables!(tables);
+// The reader reads instructions apart from their chains.
+tables! {
+    Chain = CHAIN chain { inputs, outputs, instructions, stacktrace }
+}
+
+/// Frames of an instruction.
+impl EmitTable for Option<Vec<StackFrame>> {
+    fn table(&self, w: &mut Writer<'_>) -> Offset {
+        let items = self.emit(w);
+        w.table(&FRAME_LIST, &[(frame_list::items, items)])
+    }
+}
+
+impl EmitTable for Instruction {
+    fn table(&self, w: &mut Writer<'_>) -> Offset {
+        let mut slots = [(0, FieldValue::Int(0)); MAX_FIELDS];
+        let mut count = 0;
+        for field in self.fields() {
+            let value = match field.reference {
+                FieldReference::Args(args) => w.vector(args),
+                FieldReference::Operator(index)
+                | FieldReference::Delegate(index)
+                | FieldReference::Operand(index, _)
+                | FieldReference::Destination(index) => FieldValue::Int(index),
+            };
+            slots[count] = (field.slot, value);
+            count += 1;
+        }
+        let kind = self.kind();
+        let table = w.table(kind.table(), &slots[..count]);
+        union(w, &INSTRUCTION, kind.tag(), table)
+    }
+}
+
+macro_rules! values {
+    ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
+        impl Emitter<'_> {
+            fn evalue(&mut self, method: usize, index: usize, value: &EValue) -> Offset {
+                let table = match value {
+                    EValue::Null => self.w.table(&NULL, &[]),
+                    EValue::Tensor(tensor) => self.tensor(method, index, tensor),
+                    $( EValue::$variant(content) => {
+                        let content = content.emit(&mut self.w);
+                        self.w.table(&$table, &[($module::$field, content)])
+                    } )*
+                };
+                union(&mut self.w, &EVALUE, value.tag(), table)
+            }
+        }
+    };
+}
+
+value_tables!(values);
 
 /// Writes the vector of segments, which `.pte` and `.ptd` share.
 pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> FieldValue {

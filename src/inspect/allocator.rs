@@ -5,7 +5,8 @@
 //! padding that each alignment needs. The sizes of its structures are measured: tests/conformance/README.md states how.
 
 use crate::delegate::xnnpack;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorShapeDynamism};
+use crate::program::instruction::Callee;
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Binary interface of a build of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -214,17 +215,10 @@ impl Loading<'_> {
             self.bump.list(Structure::Pointer, instructions.len());
             self.bump.list(Structure::Span, instructions.len());
             for instruction in instructions {
-                match instruction {
-                    Instruction::KernelCall { args, .. } => {
-                        let args = args.as_deref().unwrap_or_default();
-                        self.bump.list(Structure::Pointer, args.len());
-                        self.argument_metadata(args);
-                    }
-                    Instruction::DelegateCall { args, .. } => {
-                        self.bump.list(Structure::Pointer, args.as_ref().map_or(0, |args| args.len()));
-                    }
-                    Instruction::JumpFalseCall { .. } | Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {
-                    }
+                let Some(callee) = instruction.callee() else { continue };
+                self.bump.list(Structure::Pointer, instruction.args().len());
+                if let Callee::Operator(_) = callee {
+                    self.argument_metadata(instruction.args());
                 }
             }
         }

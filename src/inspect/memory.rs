@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 use super::Subject;
 use super::allocator::{Abi, MethodMemory, method_memory};
 use super::sweep::{Use, used_bytes};
+use crate::format::program::InstructionType;
+use crate::format::table::Union;
 use crate::layout::MemoryPlan;
 use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
+use crate::program::instruction::Callee;
 use crate::program::{Device, ExecutionPlan, Instruction};
 
 /// Version of the JSON.
@@ -195,8 +198,9 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Texts behind those of the operators and delegates.
-    const OTHERS: [&'static str; 5] = ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
+    /// Texts after those of the operators and delegates: one for each instruction, if it calls none of them.
+    const OTHERS: [&'static str; InstructionType::MEMBERS.len()] =
+        ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
 
     /// The labels of a method.
     pub fn new(plan: &ExecutionPlan) -> Labels {
@@ -224,15 +228,12 @@ impl Labels {
     pub fn index(&self, instruction: &Instruction) -> usize {
         let others = self.operators + self.delegates;
         let of = |index: i32, count: usize| usize::try_from(index).ok().filter(|index| *index < count);
-        match instruction {
-            Instruction::KernelCall { op_index, .. } => of(*op_index, self.operators).unwrap_or(others),
-            Instruction::DelegateCall { delegate_index, .. } => {
-                of(*delegate_index, self.delegates).map_or(others + 1, |index| self.operators + index)
-            }
-            Instruction::MoveCall { .. } => others + 2,
-            Instruction::JumpFalseCall { .. } => others + 3,
-            Instruction::FreeCall { .. } => others + 4,
-        }
+        let known = match instruction.callee() {
+            Some(Callee::Operator(index)) => of(index, self.operators),
+            Some(Callee::Delegate(index)) => of(index, self.delegates).map(|index| self.operators + index),
+            None => None,
+        };
+        known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
     }
 
     /// Text with an index.
@@ -280,7 +281,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
         let devices = memory.devices.as_deref().unwrap_or_default();
         let device =
             devices.iter().find(|device| usize::try_from(device.buffer_idx).is_ok_and(|index| index == number));
-        device.map_or(Device::CPU, |device| device.device).to_string()
+        device.map_or(Device::CPU, |device| device.device()).to_string()
     };
     let pool = |(number, size): (usize, &i64)| {
         let mut tensors = tensors.remove(&number).unwrap_or_default();

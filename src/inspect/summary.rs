@@ -18,7 +18,8 @@ use crate::delegate::xnnpack::schema::Datatype;
 use crate::delegate::xnnpack::{self, Xnnpack};
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
+use crate::program::instruction::Callee;
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData};
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
 const MAX_COMPARED: u64 = 16 << 20;
@@ -218,15 +219,15 @@ impl Method {
         let mut kernels = Vec::new();
         let mut first_and_last: Option<(usize, usize)> = None;
         for (number, instruction) in plan.instructions().enumerate() {
-            match instruction {
-                Instruction::KernelCall { .. } => kernels.push((number, labels.of(instruction))),
-                Instruction::DelegateCall { delegate_index, .. } => {
+            match instruction.callee() {
+                Some(Callee::Operator(_)) => kernels.push((number, labels.of(instruction))),
+                Some(Callee::Delegate(delegate_index)) => {
                     first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
-                    if let Some(calls) = usize::try_from(*delegate_index).ok().and_then(|index| calls.get_mut(index)) {
+                    if let Some(calls) = usize::try_from(delegate_index).ok().and_then(|index| calls.get_mut(index)) {
                         *calls += 1;
                     }
                 }
-                Instruction::JumpFalseCall { .. } | Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
+                None => {}
             }
         }
         let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));

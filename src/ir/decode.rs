@@ -6,10 +6,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::document::*;
+use super::grammar::grammar;
 use super::shape::{
-    self, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate, document,
-    extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota, jump_false,
-    literal_map, memory, memory_placement, method, r#move, named_data, patch, random, raw, tensor, test, test_tensor,
+    self, Form, KeySpec, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate,
+    document, extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota,
+    literal_map, memory, memory_placement, method, named_data, patch, random, raw, tensor, test, test_tensor,
     unknown_operation,
 };
 use super::synonyms;
@@ -22,13 +23,12 @@ use crate::delegate::xnnpack::schema::{Operation, field_key};
 use crate::diagnostics::clipped;
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
-use crate::format::program::InstructionType;
 use crate::format::words::MEMORY_FORMATS;
 use crate::format::{Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::INSTRUCTION_KEYS;
+use crate::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
 use crate::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
@@ -49,6 +49,16 @@ macro_rules! ranged {
     ($($type:ty)*) => {$(
         impl Ranged for $type {
             const RANGE: (i128, i128) = (<$type>::MIN as i128, <$type>::MAX as i128);
+        }
+
+        impl<'a> Decode<'a> for $type {
+            fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<$type> {
+                decoder.int(&node, key.what)
+            }
+
+            fn list(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Vec<$type> {
+                decoder.ints(node, key.what)
+            }
         }
     )*};
 }
@@ -76,7 +86,7 @@ struct Decoder {
 struct MapFields<'a> {
     id: NodeId,
     shape: &'static Shape,
-    entries: Vec<(MapKey<'a>, Option<SourceNode<'a>>)>,
+    entries: Vec<(MapKey<'a>, Option<(&'static KeySpec, SourceNode<'a>)>)>,
     /// One of the keys is unknown: it may be a typo of a key that seems to be missing.
     has_unknown_key: bool,
 }
@@ -84,19 +94,23 @@ struct MapFields<'a> {
 impl<'a> MapFields<'a> {
     /// Takes the value of a key.
     fn take(&mut self, name: &str) -> Option<SourceNode<'a>> {
+        self.take_with_key(name).map(|(_, node)| node)
+    }
+
+    fn take_with_key(&mut self, name: &str) -> Option<(&'static KeySpec, SourceNode<'a>)> {
         debug_assert!(self.shape.key(name).is_some(), "{} has no key {name}", self.shape.name);
         self.entries.iter_mut().find(|(key, _)| key.text == name)?.1.take()
     }
 
-    /// Takes the value of a key, with the words that the grammar allows for it.
-    fn take_words(&mut self, name: &str) -> Option<(SourceNode<'a>, &'static [&'static str])> {
-        let words = self.shape.key(name)?.form.words();
-        Some((self.take(name)?, words))
-    }
-
-    /// The alternatives of the grammar that are present.
-    fn alternatives(&self) -> Vec<&'static str> {
-        self.which(self.shape.one_of)
+    /// Decodes the value of a key; `None` if it is absent or invalid.
+    fn value<T>(
+        &mut self,
+        decoder: &mut Decoder,
+        name: &str,
+        decode: impl FnOnce(&mut Decoder, SourceNode<'a>, &'static KeySpec) -> Option<T>,
+    ) -> Option<T> {
+        let (key, node) = self.take_with_key(name)?;
+        decode(decoder, node, key)
     }
 
     /// Those of `names` that are present.
@@ -140,6 +154,16 @@ impl Decoder {
         entries
     }
 
+    /// The entries of a map with arbitrary keys.
+    fn named<'a, T: Named<'a>>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<T> {
+        let entries = self.entries(node, what);
+        entries.into_iter().filter_map(|(key, node)| T::named(self, word(key), node)).collect()
+    }
+
+    fn map<'a, T: Named<'a>>(&mut self, node: SourceNode<'a>, key: &KeySpec) -> Option<Vec<T>> {
+        Some(self.named(node, key.what))
+    }
+
     /// The entries of a map of a shape.
     fn fields<'a>(&mut self, node: SourceNode<'a>, shape: &'static Shape) -> Option<MapFields<'a>> {
         let id = node.id;
@@ -149,9 +173,14 @@ impl Decoder {
             self.expected(&node, &format!("a map ({}{more})", known.join(", ")));
             return None;
         };
+        let spec = |(key, node): (MapKey<'a>, _)| {
+            let spec = shape.key(&key.text).map(|spec| (spec, node));
+            (key, spec)
+        };
+        let entries: Vec<_> = entries.into_iter().map(spec).collect();
         let mut has_unknown_key = false;
-        for (position, (key, _)) in entries.iter().enumerate() {
-            if shape.key(&key.text).is_none() {
+        for (position, (key, spec)) in entries.iter().enumerate() {
+            if spec.is_none() {
                 has_unknown_key = true;
                 let known = shape.keys.iter().map(|key| key.name);
                 let list = known.clone().collect::<Vec<_>>().join(", ");
@@ -171,12 +200,25 @@ impl Decoder {
                 self.error(id, missing, format!("`{required}` is missing"));
             }
         }
-        Some(MapFields {
-            id,
-            shape,
-            entries: entries.into_iter().map(|(key, node)| (key, Some(node))).collect(),
-            has_unknown_key,
-        })
+        Some(MapFields { id, shape, entries, has_unknown_key })
+    }
+
+    /// The only alternative of a map that is present; reports several and none, unless a key is unknown.
+    fn alternative(
+        &mut self,
+        fields: &MapFields<'_>,
+        rule: &str,
+        expected: impl FnOnce() -> String,
+    ) -> Option<&'static str> {
+        let found = fields.which(fields.shape.one_of);
+        if let [only] = found[..] {
+            return Some(only);
+        }
+        if !fields.has_unknown_key {
+            let found = if found.is_empty() { "none".to_owned() } else { found.join(" and ") };
+            self.error(fields.id, format!("{rule}, found {found}"), format!("expected {}", expected()));
+        }
+        None
     }
 
     fn list<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<SourceNode<'a>> {
@@ -247,10 +289,12 @@ impl Decoder {
         value
     }
 
-    fn ints<T: Ranged>(&mut self, node: SourceNode<'_>, what: &str) -> At<Vec<T>> {
-        let id = node.id;
-        let items = self.list(node, &format!("a list, each {what}"));
-        At { id, value: items.iter().filter_map(|item| self.int(item, what)).collect() }
+    fn ints<T: Ranged>(&mut self, node: SourceNode<'_>, what: &str) -> Vec<T> {
+        let items = match node.value {
+            NodeValue::List(items) => items,
+            _ => self.list(node, &format!("a list, each {what}")),
+        };
+        items.iter().filter_map(|item| self.int(item, what)).collect()
     }
 
     fn number(&mut self, node: &SourceNode<'_>) -> Option<NumericValue> {
@@ -294,13 +338,21 @@ impl Decoder {
     }
 
     /// The position of a value among the words that the grammar allows for its key.
-    fn choice(&mut self, fields: &mut MapFields<'_>, name: &str) -> Option<usize> {
-        let (node, words) = fields.take_words(name)?;
-        self.one_of(&node, words)
+    fn position(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<usize> {
+        self.one_of(&node, key.form.words())
+    }
+
+    /// The number of an element type of a graph.
+    fn datatype(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<i16> {
+        self.position(node, key).map(|position| position as i16)
     }
 
     /// A byte count: an integer, or one with K, M, G or T.
-    fn size(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+    fn size(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
+        self.bytes(&node)
+    }
+
+    fn bytes(&mut self, node: &SourceNode<'_>) -> Option<u64> {
         if let NodeValue::Text(text) = &node.value {
             let size = parse_bytes(text).filter(|_| text.ends_with(['K', 'M', 'G', 'T']));
             if size.is_none() {
@@ -312,11 +364,11 @@ impl Decoder {
     }
 
     /// An alignment of segments, which may be any number of bytes (W-6).
-    fn multiple(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+    fn multiple(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
         if matches!(&node.value, NodeValue::Text(text) if text == "page") {
             return Some(4096);
         }
-        let bytes = self.size(node)?;
+        let bytes = self.bytes(&node)?;
         if bytes == 0 || bytes > 1 << 30 {
             self.error(node.id, format!("invalid alignment {bytes}"), "expected 1 to 1G, such as 128, 4K or page");
             return None;
@@ -329,7 +381,7 @@ impl Decoder {
         if matches!(&node.value, NodeValue::Text(text) if text == "page") {
             return Some(4096);
         }
-        let bytes = self.size(node)?;
+        let bytes = self.bytes(node)?;
         if !bytes.is_power_of_two() || bytes > 1 << 30 {
             self.error(
                 node.id,
@@ -357,7 +409,7 @@ impl Decoder {
         }
     }
 
-    fn device(&mut self, node: SourceNode<'_>) -> Option<Device> {
+    fn device(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<Device> {
         let word = self.text(node, "a device, such as cpu or cuda:1")?;
         let (kind, index) = word.value.split_once(':').unwrap_or((&word.value, "0"));
         let kind_number = DEVICE_TYPE.number_of(kind).or_else(|| kind.parse().ok());
@@ -381,10 +433,7 @@ impl Decoder {
         }
         let id = node.id;
         let mut fields = self.fields(node, &shape::DOCUMENT)?;
-        let mut document = ParsedDocument {
-            version: fields.take(document::version).and_then(|node| self.int(&node, "a version number")),
-            ..ParsedDocument::default()
-        };
+        // Before the paths that may be names of files.
         if let Some(node) = fields.take(document::files) {
             for (key, node) in self.entries(node, FILES) {
                 if let Some(path) = self.text(node, "the path of a file") {
@@ -392,55 +441,19 @@ impl Decoder {
                 }
             }
         }
-        document.name = fields.take(document::name).and_then(|node| self.name(node));
-        if let Some(node) = fields.take(document::data) {
-            for (key, value) in self.entries(node, "a map of names to data") {
-                if let Some(data) = self.data(value) {
-                    document.data.push((word(key), data));
-                }
-            }
+        let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
+        if known.is_empty() && !fields.has_unknown_key {
+            self.error(
+                id,
+                "the document has neither methods nor named data",
+                "expected `methods:`, or `named_data:` for a .ptd",
+            );
         }
-        if let Some(node) = fields.take(document::methods) {
-            let entries = self.entries(node, "a map of names to methods");
-            document.methods =
-                Some(entries.into_iter().filter_map(|(key, node)| self.method(word(key), node)).collect());
-        }
-        document.named_data = fields
-            .take(document::named_data)
-            .inspect(|node| document.named_data_at = Some(node.id))
-            .map(|node| match node.value {
-                NodeValue::Null => Vec::new(),
-                _ => {
-                    let entries = self.entries(node, NAMED_DATA);
-                    entries.into_iter().filter_map(|(key, node)| self.named_data(word(key), node)).collect()
-                }
-            });
-        for node in
-            fields.take(document::checkpoints).map_or(Vec::new(), |node| self.list(node, "a list of checkpoints"))
-        {
-            document.checkpoints.extend(self.checkpoint(node));
-        }
-        if let Some(node) = fields.take(document::layout) {
-            document.layout = self.layout(node).unwrap_or_default();
-        }
-        if let Some(node) = fields.take(document::raw) {
-            document.raw = self.raw(node).unwrap_or_default();
-        }
-        if document.methods.is_none() && document.named_data.is_none() && document.checkpoints.is_empty() {
-            let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
-            if known.is_empty() && !fields.has_unknown_key {
-                self.error(
-                    id,
-                    "the document has neither methods nor named data",
-                    "expected `methods:`, or `named_data:` for a .ptd",
-                );
-            }
-        }
-        Some(document)
+        ParsedDocument::keys(self, &mut fields, ())
     }
 
     /// A file name without a folder.
-    fn name<'a>(&mut self, node: SourceNode<'a>) -> Option<Word<'a>> {
+    fn name<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<Word<'a>> {
         let node = self.quoted(node);
         match node.value {
             NodeValue::Text(name)
@@ -455,39 +468,9 @@ impl Decoder {
         }
     }
 
-    fn raw<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedOverrides<'a>> {
-        let mut fields = self.fields(node, &shape::RAW)?;
-        let mut raw = ParsedOverrides::default();
-        if let Some(node) = fields.take(raw::set) {
-            for (key, node) in self.entries(node, "a map of paths to override values") {
-                match FieldPath::parse(&key.text) {
-                    Ok(path) => raw
-                        .fields
-                        .extend(self.field_override(node).map(|value| (At { id: key.id, value: path }, value))),
-                    Err(message) => {
-                        self.error(key.id, message, "expected a path such as methods.forward.values[0].sizes")
-                    }
-                }
-            }
-        }
-        raw.fill = fields.take(raw::fill).and_then(|node| self.int(&node, "a byte"));
-        for node in fields.take(raw::patch).map_or(Vec::new(), |node| self.list(node, "a list of patches")) {
-            let Some(mut patch) = self.fields(node, &shape::PATCH) else { continue };
-            let at =
-                patch.take(patch::at).and_then(|node| Some(At { id: node.id, value: self.int(&node, "an offset")? }));
-            let bytes = patch.take(patch::bytes).and_then(|node| self.data(node));
-            raw.patches.extend(at.zip(bytes));
-        }
-        raw.truncate = fields.take(raw::truncate).and_then(|node| self.int(&node, "a number of bytes"));
-        raw.append = fields.take(raw::append).and_then(|node| self.data(node));
-        let mut other = |name| fields.take(name).and_then(|node| self.raw(node)).map(Box::new);
-        (raw.ptd, raw.bpte) = (other(raw::ptd), other(raw::bpte));
-        for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
-            if inner.ptd.is_some() || inner.bpte.is_some() {
-                self.error(fields.id, "`ptd` and `bpte` must not be nested", "move them to the outer `raw`");
-            }
-        }
-        Some(raw)
+    fn named_data_map<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<At<Vec<ParsedNamedData<'a>>>> {
+        let (id, is_null) = (node.id, node.value == NodeValue::Null);
+        Some(At { id, value: if is_null { Vec::new() } else { self.named(node, NAMED_DATA) } })
     }
 
     fn field_override<'a>(&mut self, node: SourceNode<'a>) -> Option<OverrideSource<'a>> {
@@ -538,7 +521,7 @@ impl Decoder {
         })
     }
 
-    fn layout(&mut self, node: SourceNode<'_>) -> Option<Layout> {
+    fn layout(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<Layout> {
         let mut fields = self.fields(node, &shape::LAYOUT)?;
         let mut layout = Layout::default();
         for (index, option) in OPTIONS.iter().enumerate() {
@@ -579,112 +562,70 @@ impl Decoder {
             .ok()
     }
 
-    fn method<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Method<'a>> {
-        let mut fields = self.fields(node, &shape::METHOD)?;
+    fn declarations<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<Vec<Declaration<'a>>> {
         // The resolver reports duplicate names when it builds its index of names.
-        let values = fields.take(method::values).map_or(Vec::new(), |node| match node.value {
+        let entries = match node.value {
             NodeValue::Map(entries) => entries,
             _ => self.entries(node, "a map of names to values"),
-        });
-        let chains = match (fields.take(method::instructions), fields.take(method::chains)) {
+        };
+        Some(entries.into_iter().filter_map(|(key, node)| self.declaration(word(key), node)).collect())
+    }
+
+    /// The instructions of a method: in one chain, or in several.
+    fn chains<'a>(&mut self, fields: &mut MapFields<'a>) -> Vec<ParsedChain<'a>> {
+        match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
                 self.error(chains.id, "a method has either `instructions` or `chains`", "remove one of the two");
                 Vec::new()
             }
-            (Some(instructions), None) => {
-                vec![ParsedChain { instructions: self.instructions(instructions), ..ParsedChain::default() }]
-            }
             (None, Some(chains)) => {
                 let chains = self.list(chains, "a list of chains");
-                chains.into_iter().filter_map(|node| self.chain(node)).collect()
+                chains.into_iter().filter_map(|node| ParsedChain::whole(self, node)).collect()
             }
-            (None, None) => vec![ParsedChain::default()],
-        };
-        let delegates =
-            fields.take(method::delegates).map_or(Vec::new(), |node| self.entries(node, "a map of names to delegates"));
-        let mut literals =
-            |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
-        Some(Method {
-            name,
-            inputs: literals(self, method::inputs),
-            outputs: literals(self, method::outputs),
-            values: values.into_iter().filter_map(|(key, node)| self.declaration(word(key), node)).collect(),
-            chains,
-            delegates: delegates.into_iter().filter_map(|(key, node)| self.delegate(word(key), node)).collect(),
-            operators: fields
-                .take(method::operators)
-                .map_or(Vec::new(), |node| self.words(node, "a list of operators")),
-            memory: fields.take(method::memory).and_then(|node| self.method_memory(node)).unwrap_or_default(),
-            requires_grad: fields.take(method::requires_grad).and_then(|node| self.bool(node)).unwrap_or(false),
-            container_meta: fields.take(method::container_meta).map(|node| self.container_meta(node)),
-            tests: fields.take(method::tests).map_or(Vec::new(), |node| {
-                let tests = self.list(node, "a list of tests");
-                tests.into_iter().filter_map(|node| self.test(node)).collect()
-            }),
-        })
+            (instructions, None) => {
+                let items = instructions.map_or(Vec::new(), |node| self.list(node, "a list of instructions"));
+                let instructions = items.into_iter().filter_map(|item| self.instruction(item)).collect();
+                vec![ParsedChain { instructions, ..ParsedChain::default() }]
+            }
+        }
     }
 
-    fn words<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Vec<Word<'a>> {
-        let items = self.list(node, what);
-        items.into_iter().filter_map(|item| self.text(item, "a name")).collect()
+    fn container_meta(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<Option<ContainerMetadata>> {
+        Some(if node.value == NodeValue::Null { None } else { ContainerMetadata::whole(self, node) })
     }
 
-    fn container_meta(&mut self, node: SourceNode<'_>) -> Option<ContainerMetadata> {
+    fn string_or_null(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<String> {
         if node.value == NodeValue::Null {
             return None;
         }
-        let mut fields = self.fields(node, &shape::CONTAINER_META)?;
-        let mut text = |name| {
-            let node = fields.take(name).filter(|node| node.value != NodeValue::Null)?;
-            self.text(node, "a string, or null to omit it").map(|word| word.value.into_owned())
-        };
-        Some(ContainerMetadata {
-            encoded_inp_str: text(container_meta::inputs),
-            encoded_out_str: text(container_meta::outputs),
-        })
+        self.text(node, key.what).map(|word| word.value.into_owned())
     }
 
-    fn method_memory(&mut self, node: SourceNode<'_>) -> Option<MethodMemory> {
-        let mut fields = self.fields(node, &shape::METHOD_MEMORY)?;
-        let mut unplanned = |decoder: &mut Decoder, name| decoder.choice(&mut fields, name) == Some(1);
-        let (unplanned_inputs, unplanned_outputs) = (unplanned(self, memory::inputs), unplanned(self, memory::outputs));
-        let planner = self.choice(&mut fields, memory::planner).and_then(|index| MemoryPlanner::ALL.get(index));
-        let planner = planner.copied().unwrap_or_default();
-        let devices = fields.take(memory::non_const_buffer_device).map(|node| {
-            let items = self.list(node, "a list of {buffer_idx, device}");
-            items.into_iter().filter_map(|item| self.buffer_device(item)).collect()
-        });
-        let alignment = fields.take(memory::alignment).and_then(|node| {
-            let alignment = self.alignment(&node)?;
-            if alignment < 16 {
-                self.error(node.id, format!("{alignment} is too small for planned memory"), "expected 16 or more");
-                return None;
-            }
-            Some(alignment)
-        });
-        let reserved = fields.take(memory::reserved).map_or(Vec::new(), |node| {
-            let items = self.list(node, "a list of sizes");
-            items.iter().filter_map(|item| self.size(item)).collect()
-        });
-        Some(MethodMemory {
-            sizes: fields.take(memory::non_const_buffer_sizes).map(|node| self.ints(node, "a size in bytes").value),
-            devices,
-            alignment,
-            planner,
-            padding: fields.take(memory::padding).and_then(|node| self.size(&node)),
-            reserved,
-            shared_order: fields.take(memory::shared_order).and_then(|node| self.int(&node, "a number")),
-            unplanned_inputs,
-            unplanned_outputs,
-        })
+    /// The alignment of planned memory.
+    fn memory_alignment(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
+        let alignment = self.alignment(&node)?;
+        if alignment < 16 {
+            self.error(node.id, format!("{alignment} is too small for planned memory"), "expected 16 or more");
+            return None;
+        }
+        Some(alignment)
+    }
+
+    fn sizes(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<Vec<u64>> {
+        let items = self.list(node, key.what);
+        Some(items.into_iter().filter_map(|item| self.size(item, key)).collect())
+    }
+
+    fn unplanned(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<bool> {
+        self.position(node, key).map(|position| position == 1)
     }
 
     fn buffer_device(&mut self, node: SourceNode<'_>) -> Option<NonConstBufferDevice> {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
         let buffer_idx =
-            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"))?;
-        let device = fields.take(buffer_device::device).and_then(|node| self.device(node))?;
-        Some(NonConstBufferDevice { buffer_idx, device })
+            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"));
+        let Device { device_type, index } = fields.value(self, buffer_device::device, Decoder::device)?;
+        Some(NonConstBufferDevice { buffer_idx: buffer_idx?, device_type, device_index: index })
     }
 
     fn declaration<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
@@ -729,23 +670,10 @@ impl Decoder {
 
     fn tensor<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
         let mut fields = self.fields(node, &shape::TENSOR)?;
-        let scalar_type = match fields.take(tensor::tensor) {
-            Some(node) => Some(At { id: node.id, value: self.dtype(&node)? }),
-            None => None,
-        };
         let index = fields
             .take(tensor::index)
             .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
-        let view_of = fields.take(tensor::view_of).and_then(|node| self.text(node, "the name of a tensor"));
-        if let Some(view_of) = &view_of {
-            for other in fields.which(&[tensor::data, tensor::mutable, tensor::memory, tensor::external]) {
-                let message = format!("a view has the memory and data of its base and cannot have `{other}`");
-                self.error(view_of.id, message, format!("remove `{other}`, or `view_of`"));
-            }
-        }
-        let memory = fields.take(tensor::memory).and_then(|node| self.memory_placement(node));
-        let external = fields.take(tensor::external).and_then(|node| self.external(node));
-        let mutable = fields.take(tensor::mutable).and_then(|node| self.bool(node)).unwrap_or(false);
+        let others = fields.which(&[tensor::data, tensor::mutable, tensor::memory, tensor::external]);
         let mut attributes = Vec::new();
         for (index, attribute) in TENSOR_ATTRIBUTES.iter().enumerate() {
             let Some(node) = fields.take(attribute.key) else { continue };
@@ -756,23 +684,12 @@ impl Decoder {
             };
             attributes.extend(value.map(|value| (index, value)));
         }
-        let tensor = ParsedTensor {
-            sizes: fields.take(tensor::sizes).map(|node| self.ints(node, "a size")),
-            dim_order: fields.take(tensor::dim_order).map(|node| self.ints(node, "a dimension")),
-            attributes,
-            data: fields.take(tensor::data).and_then(|node| self.data(node)),
-            view_of,
-            mutable,
-            memory,
-            external,
-            name: fields.take(tensor::name).and_then(|node| self.text(node, "a name")),
-            device: fields.take(tensor::device).and_then(|node| self.device(node)),
-            extra_tensor_info: fields.take(tensor::extra_tensor_info).and_then(|node| self.bool(node)).unwrap_or(false),
-            data_buffer_idx: fields
-                .take(tensor::data_buffer_idx)
-                .and_then(|node| Some(At { id: node.id, value: self.int(&node, "a number")? })),
-            scalar_type,
-        };
+        let tensor = ParsedTensor::keys(self, &mut fields, (Some(attributes),))?;
+        for other in others.into_iter().filter(|_| tensor.view_of.is_some()) {
+            let at = tensor.view_of.as_ref().map_or(fields.id, |view_of| view_of.id);
+            let message = format!("a view has the memory and data of its base and cannot have `{other}`");
+            self.error(at, message, format!("remove `{other}`, or `view_of`"));
+        }
         Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })
     }
 
@@ -797,7 +714,7 @@ impl Decoder {
     }
 
     /// `external: true` or a tag; `false` is equal to an absent key.
-    fn external<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Option<Cow<'a, str>>>> {
+    fn external<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<At<Option<Cow<'a, str>>>> {
         let node = self.quoted(node);
         match node.value {
             NodeValue::Bool(false) => None,
@@ -820,6 +737,11 @@ impl Decoder {
                 None
             }
         }
+    }
+
+    /// The tag of `external:`; `None` for the default one.
+    fn tag<'a>(&mut self, node: SourceNode<'a>, key: &KeySpec) -> Option<Cow<'a, str>> {
+        self.external(node, key)?.value
     }
 
     fn literals<'a>(&mut self, node: SourceNode<'a>) -> Vec<At<Literal<'a>>> {
@@ -865,16 +787,8 @@ impl Decoder {
 
     fn literal_map<'a>(&mut self, mut fields: MapFields<'a>) -> Option<At<Literal<'a>>> {
         let id = fields.id;
-        let which = fields.alternatives();
-        let [kind] = which[..] else {
-            if fields.has_unknown_key {
-                return None;
-            }
-            let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
-            let all = format!("{}, {}", tensor::tensor, fields.shape.one_of.join(", "));
-            self.error(id, format!("a value has exactly one kind, found {found}"), format!("expected one of {all}"));
-            return None;
-        };
+        let all = || format!("one of {}, {}", tensor::scalar_type, fields.shape.one_of.join(", "));
+        let kind = self.alternative(&fields, "a value has exactly one kind", all)?;
         let node = fields.take(kind)?;
         let value = match kind {
             literal_map::int => Literal::Int(self.int(&node, "an integer")?),
@@ -903,24 +817,6 @@ impl Decoder {
         Some(At { id, value })
     }
 
-    fn chain<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedChain<'a>> {
-        let mut fields = self.fields(node, &shape::CHAIN)?;
-        let mut literals =
-            |decoder: &mut Decoder, name| fields.take(name).map_or(Vec::new(), |node| decoder.literals(node));
-        let (inputs, outputs) = (literals(self, chain::inputs), literals(self, chain::outputs));
-        let instructions = fields.take(chain::instructions).map_or(Vec::new(), |node| self.instructions(node));
-        let stacktraces = fields.take(chain::stacktraces).and_then(|node| {
-            let value = self.int(&node, "a number of stack traces")?;
-            Some(At { id: node.id, value })
-        });
-        Some(ParsedChain { inputs, outputs, instructions, stacktraces })
-    }
-
-    fn instructions<'a>(&mut self, node: SourceNode<'a>) -> Vec<ParsedInstruction<'a>> {
-        let items = self.list(node, "a list of instructions");
-        items.into_iter().filter_map(|item| self.instruction(item)).collect()
-    }
-
     fn instruction<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedInstruction<'a>> {
         let id = node.id;
         let mut fields = self.fields(node, &shape::INSTRUCTION)?;
@@ -929,12 +825,12 @@ impl Decoder {
         let stacktrace_at = stacktrace.as_ref().map(|node| node.id);
         let stacktrace = stacktrace.map(|node| {
             let frames = self.list(node, "a list of frames");
-            frames.into_iter().filter_map(|frame| self.frame(frame)).collect()
+            frames.into_iter().filter_map(|frame| StackFrame::whole(self, frame)).collect()
         });
         let args = fields.take(instruction::args);
         let out = fields.take(instruction::out);
         let sizes = fields.take(instruction::sizes);
-        let action = match fields.alternatives()[..] {
+        let action = match fields.which(fields.shape.one_of)[..] {
             [] if label.is_some() && args.is_none() && out.is_none() && sizes.is_none() => None,
             [key @ (instruction::view | instruction::value)] => {
                 for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
@@ -961,29 +857,28 @@ impl Decoder {
                     return None;
                 };
                 let out = self.text(out, "a name")?;
-                Some(Action::View { base: base?, out, sizes: sizes.map(|node| self.ints(node, "a size")) })
+                let sizes = sizes.map(|node| At { id: node.id, value: self.ints(node, "a size") });
+                Some(Action::View { base: base?, out, sizes })
             }
             [key] => {
                 if let Some(sizes) = &sizes {
                     self.error(sizes.id, format!("`sizes` belongs to a view, not to `{key}`"), "remove it");
                 }
-                let kind = instruction_type(key);
-                if let Some(out) = out.as_ref().filter(|_| kind != InstructionType::KernelCall) {
+                let row = instruction_row(key);
+                let has = |role| row.fields.iter().any(|(_, other)| *other == role);
+                if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
                     self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "remove it");
                 }
-                let takes_args = matches!(kind, InstructionType::KernelCall | InstructionType::DelegateCall);
-                if let Some(args) = args.as_ref().filter(|_| !takes_args) {
+                if let Some(args) = args.as_ref().filter(|_| !has(FieldRole::Args)) {
                     let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
                     self.error(args.id, message, "remove them");
                 }
                 let node = fields.take(key)?;
-                Some(self.action(kind, node, args, out)?)
+                Some(self.action(row, node, args, out)?)
             }
-            _ if fields.has_unknown_key => return None,
-            ref several => {
-                let found = if several.is_empty() { "none".to_owned() } else { several.join(" and ") };
-                let message = format!("an instruction has exactly one kind, found {found}");
-                self.error(id, message, format!("expected one of {}", fields.shape.one_of.join(", ")));
+            _ => {
+                let all = || format!("one of {}", fields.shape.one_of.join(", "));
+                self.alternative(&fields, "an instruction has exactly one kind", all)?;
                 return None;
             }
         };
@@ -992,13 +887,13 @@ impl Decoder {
 
     fn action<'a>(
         &mut self,
-        kind: InstructionType,
+        row: &'static InstructionRow,
         node: SourceNode<'a>,
         args: Option<SourceNode<'a>>,
         out: Option<SourceNode<'a>>,
     ) -> Option<Action<'a>> {
-        Some(match kind {
-            InstructionType::KernelCall => {
+        Some(match row.fields[0].1 {
+            FieldRole::Operator => {
                 let name = self.text(node, "an operator, such as aten::add.out");
                 if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
                     self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
@@ -1010,24 +905,49 @@ impl Decoder {
                 });
                 Action::Kernel { name: name?, args, out }
             }
-            InstructionType::DelegateCall => {
+            FieldRole::Delegate => {
                 let delegate = self.name_or_number(node, "the name of a delegate")?;
                 Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) }
             }
-            InstructionType::MoveCall => {
-                let mut fields = self.fields(node, &shape::MOVE)?;
-                let from = fields.take(r#move::from).and_then(|node| self.literal(node));
-                let to = fields.take(r#move::to).and_then(|node| self.literal(node));
-                Action::Move { from: from?, to: to? }
-            }
-            InstructionType::JumpFalseCall => {
-                let mut fields = self.fields(node, &shape::JUMP_FALSE)?;
-                let cond = fields.take(jump_false::cond).and_then(|node| self.literal(node));
-                let to = fields.take(jump_false::to).and_then(|node| self.name_or_number(node, "a label"));
-                Action::JumpFalse { cond: cond?, to: to? }
-            }
-            InstructionType::FreeCall => Action::Free(self.literal(node)?),
+            FieldRole::Read
+            | FieldRole::Condition
+            | FieldRole::Write
+            | FieldRole::Release
+            | FieldRole::Destination
+            | FieldRole::Args => Action::Plain(row.kind, self.operands(row, node)?),
         })
+    }
+
+    /// The operands of an instruction that is no call: its value, if its only field has its key, else the values of a map.
+    fn operands<'a>(&mut self, row: &InstructionRow, node: SourceNode<'a>) -> Option<Vec<Operand<'a>>> {
+        let nodes = match (row.fields, shape::INSTRUCTION.key(row.key)?.form) {
+            (_, Form::Shape(shape)) => {
+                let mut fields = self.fields(node, shape)?;
+                row.fields.iter().map(|(key, role)| (*role, fields.take(key))).collect()
+            }
+            ([(_, role)], _) => vec![(*role, Some(node))],
+            (several, _) => unreachable!("{} fields of `{}` and no map", several.len(), row.key),
+        };
+        let mut operand = |(role, node): (FieldRole, Option<SourceNode<'a>>)| {
+            let node = node?;
+            let value = match role {
+                FieldRole::Destination => self.name_or_number(node, "a label").map(|At { id, value }| match value {
+                    NameOrNumber::Name(name) => At { id, value: Literal::Word(name) },
+                    NameOrNumber::Number(number) => At { id, value: Literal::Int(number.into()) },
+                }),
+                FieldRole::Operator
+                | FieldRole::Delegate
+                | FieldRole::Args
+                | FieldRole::Read
+                | FieldRole::Condition
+                | FieldRole::Write
+                | FieldRole::Release => self.literal(node),
+            };
+            Some((role, value?))
+        };
+        // All are decoded, so that all errors are reported.
+        let operands: Vec<_> = nodes.into_iter().map(&mut operand).collect();
+        operands.into_iter().collect()
     }
 
     /// A list of outs, in which null is one that the call does not ask for.
@@ -1049,96 +969,12 @@ impl Decoder {
         Some(At { id, value })
     }
 
-    fn frame(&mut self, node: SourceNode<'_>) -> Option<StackFrame> {
-        let mut fields = self.fields(node, &shape::FRAME)?;
-        let lineno = fields.take(frame::lineno).and_then(|node| self.int(&node, "a line number")).unwrap_or(0);
-        let mut text =
-            |name| fields.take(name).and_then(|node| self.text(node, "a string")).map(|word| word.value.into_owned());
-        Some(StackFrame {
-            filename: text(frame::filename),
-            lineno,
-            name: text(frame::name),
-            context: text(frame::context),
-        })
-    }
-
-    fn delegate<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Delegate<'a>> {
-        let mut fields = self.fields(node, &shape::DELEGATE)?;
-        let backend = fields.take(delegate::backend).and_then(|node| self.text(node, "the name of a backend"));
-        let payload = self.payload(&mut fields);
-        let specs =
-            fields.take(delegate::compile_specs).map_or(Vec::new(), |node| self.list(node, "a list of {key, value}"));
-        let compile_specs = specs.into_iter().filter_map(|node| self.compile_spec(node)).collect();
-        let inline = fields.take(delegate::inline).and_then(|node| self.bool(node));
-        Some(Delegate { name, backend: backend?.value, payload: payload?, compile_specs, inline })
-    }
-
     /// The payload of a delegate: one of `data` and `graph`.
     fn payload<'a>(&mut self, fields: &mut MapFields<'a>) -> Option<ParsedPayload<'a>> {
-        let which = fields.alternatives();
-        if which.len() != 1 {
-            if !fields.has_unknown_key {
-                let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
-                let message = format!("a delegate has exactly one payload, found {found}");
-                self.error(fields.id, message, "expected `data` or `graph`");
-            }
-            return None;
+        match self.alternative(fields, "a delegate has exactly one payload", || "`data` or `graph`".to_owned())? {
+            delegate::graph => fields.value(self, delegate::graph, Decode::decode).map(ParsedPayload::Graph),
+            _ => fields.value(self, delegate::data, Decode::decode).map(ParsedPayload::Data),
         }
-        match fields.take(delegate::graph) {
-            Some(node) => self.graph(node).map(|graph| ParsedPayload::Graph(Box::new(graph))),
-            None => fields.take(delegate::data).and_then(|node| self.data(node)).map(ParsedPayload::Data),
-        }
-    }
-
-    fn graph<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedGraph<'a>> {
-        let mut fields = self.fields(node, &shape::GRAPH)?;
-        let values =
-            fields.take(graph::values).map_or(Vec::new(), |node| self.entries(node, "a map of names to values"));
-        let nodes = fields.take(graph::nodes).map_or(Vec::new(), |node| self.list(node, "a list of operations"));
-        let mut names = |name| fields.take(name).map_or(Vec::new(), |node| self.words(node, "a list of names"));
-        let (inputs, outputs) = (names(graph::inputs), names(graph::outputs));
-        let mut bool = |name| fields.take(name).and_then(|node| self.bool(node));
-        let (header, named_keys) = (bool(graph::header), bool(graph::named_keys));
-        let id = fields.id;
-        let mut ids = |name| fields.take(name).map(|node| self.ints(node, "a non-negative integer").value);
-        Some(ParsedGraph {
-            id,
-            inputs,
-            outputs,
-            header,
-            named_keys,
-            input_ids: ids(graph::input_ids),
-            output_ids: ids(graph::output_ids),
-            mem_buffer_sizes: ids(graph::mem_buffer_sizes),
-            copy: fields.take(graph::copy).and_then(|node| self.int(&node, "a number")).unwrap_or(0),
-            identifier: self.choice(&mut fields, graph::identifier),
-            version: fields.take(graph::version).and_then(|node| self.text(node, "a version")),
-            num_externs: fields.take(graph::num_externs).and_then(|node| self.int(&node, "a number of arguments")),
-            values: values.into_iter().filter_map(|(key, node)| self.graph_value(word(key), node)).collect(),
-            nodes: nodes.into_iter().filter_map(|node| self.graph_node(node)).collect(),
-        })
-    }
-
-    fn graph_value<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<ParsedGraphValue<'a>> {
-        let mut fields = self.fields(node, &shape::GRAPH_VALUE)?;
-        let constant = self.graph_constant(&mut fields, [graph_value::data, graph_value::key, graph_value::size]);
-        let quantization = self.graph_quantization(&mut fields);
-        let mut number = |name| fields.take(name).and_then(|node| self.int(&node, "a non-negative integer"));
-        let (num_dims, value_id) = (number(graph_value::num_dims), number(graph_value::id));
-        let (external_id, flags) = (number(graph_value::external_id), number(graph_value::flags));
-        let mut datatype = |name| self.choice(&mut fields, name).map(|position| position as i16);
-        Some(ParsedGraphValue {
-            name,
-            datatype: datatype(graph_value::datatype),
-            dq_datatype: datatype(graph_value::dq_datatype),
-            sizes: fields.take(graph_value::sizes).map(|node| self.ints(node, "a size")),
-            constant,
-            quantization,
-            num_dims,
-            value_id,
-            external_id,
-            flags,
-        })
     }
 
     /// A constant, by the keys for data, key and size.
@@ -1214,7 +1050,7 @@ impl Decoder {
                     num_scales: fields.take(graph_value::num_scales).and_then(|node| self.int(&node, "a number")),
                     scale_bf16: fields
                         .take(graph_value::scale_bf16)
-                        .map(|node| self.ints(node, "an integer of two bytes").value),
+                        .map(|node| self.ints(node, "an integer of two bytes")),
                 }
             }
         };
@@ -1228,10 +1064,16 @@ impl Decoder {
         let id = node.id;
         let mut fields = self.fields(node, &shape::GRAPH_SCALES)?;
         let names = [graph_scales::data, graph_scales::key, graph_scales::size];
-        if fields.alternatives().is_empty() && !fields.has_unknown_key {
+        if fields.which(fields.shape.one_of).is_empty() && !fields.has_unknown_key {
             self.error(id, "scales without content", "expected a list, `data` or `key`");
         }
         self.graph_constant(&mut fields, names).map(ParsedScales::Constant)
+    }
+
+    fn extra_field<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedExtraField<'a>> {
+        let mut fields = self.fields(node, &shape::EXTRA_FIELD)?;
+        let id = fields.id;
+        ParsedExtraField::keys(self, &mut fields, (Some(id),))
     }
 
     /// A number as float32.
@@ -1247,14 +1089,7 @@ impl Decoder {
     fn graph_node<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedNode<'a>> {
         let id = node.id;
         let mut fields = self.fields(node, &shape::GRAPH_NODE)?;
-        let which = fields.alternatives();
-        let [name] = which[..] else {
-            if !fields.has_unknown_key {
-                let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
-                self.error(id, format!("a node has exactly one operation, found {found}"), "expected one operation");
-            }
-            return None;
-        };
+        let name = self.alternative(&fields, "a node has exactly one operation", || "one operation".to_owned())?;
         let inner = fields.take(name)?;
         let known = Operation::ALL.iter().copied().find(|operation| operation.word() == name);
         let shape = known.map_or(&shape::UNKNOWN_OPERATION, shape::shape_of);
@@ -1289,7 +1124,7 @@ impl Decoder {
             let at = node.id;
             let value = match (field.kind, &node.value) {
                 (Kind::Float, _) => self.single(&node).map(ParsedField::Float),
-                (Kind::UInts, _) => Some(ParsedField::UInts(self.ints(node, "a non-negative integer").value)),
+                (Kind::UInts, _) => Some(ParsedField::UInts(self.ints(node, "a non-negative integer"))),
                 _ if !is_operand(field) => self.int(&node, "a non-negative integer").map(ParsedField::UInt),
                 (_, NodeValue::Null) => Some(ParsedField::NoValue),
                 (_, NodeValue::UInt(_) | NodeValue::Int(_)) if !self.strings.contains_key(&at) => {
@@ -1302,101 +1137,29 @@ impl Decoder {
         Some(ParsedNode { id, operation, fields: found, extra, output_min, output_max, debug_handle })
     }
 
-    fn extra_field<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedExtraField<'a>> {
-        let id = node.id;
-        let mut fields = self.fields(node, &shape::EXTRA_FIELD)?;
-        let slot = fields.take(extra_field::slot).and_then(|node| self.int(&node, "a number below 32765"));
-        let width = fields.take(extra_field::width).map(|node| self.int(&node, "1, 2, 4 or 8"));
-        let bytes = fields.take(extra_field::bytes).and_then(|node| self.data(node));
-        Some(ParsedExtraField {
-            id,
-            slot: slot?,
-            width: width.map_or(Some(None), |width| width.map(Some))?,
-            bytes: bytes?,
-        })
-    }
-
-    fn compile_spec<'a>(&mut self, node: SourceNode<'a>) -> Option<(Cow<'a, str>, Data<'a>)> {
-        let mut fields = self.fields(node, &shape::COMPILE_SPEC)?;
-        let key = fields.take(compile_spec::key).and_then(|node| self.text(node, "a name"));
-        let value = fields.take(compile_spec::value).and_then(|node| self.data(node));
-        Some((key?.value, value?))
-    }
-
-    fn checkpoint<'a>(&mut self, node: SourceNode<'a>) -> Option<Checkpoint<'a>> {
-        let mut fields = self.fields(node, &shape::CHECKPOINT)?;
-        let include = fields.take(checkpoint::include).map(|node| self.patterns(node));
-        let exclude = fields.take(checkpoint::exclude).map_or(Vec::new(), |node| self.patterns(node));
-        let mut rename = Vec::new();
-        for (key, node) in
-            fields.take(checkpoint::rename).map_or(Vec::new(), |node| self.entries(node, "a map of prefixes"))
-        {
-            rename.extend(self.text(node, "a replacement").map(|to| (word(key), to)));
-        }
-        let tag = fields.take(checkpoint::external).and_then(|node| self.external(node)).and_then(|tag| tag.value);
-        let safetensors =
-            fields.take(checkpoint::safetensors).and_then(|node| self.text(node, "the name of a file"))?;
-        Some(Checkpoint { safetensors, include, exclude, rename, tag })
-    }
-
-    fn patterns<'a>(&mut self, node: SourceNode<'a>) -> Vec<Word<'a>> {
-        match node.value {
+    fn patterns<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<Vec<Word<'a>>> {
+        Some(match node.value {
             NodeValue::List(items) => items.into_iter().filter_map(|node| self.text(node, "a pattern")).collect(),
             _ => self.text(node, "a pattern, or a list of them").into_iter().collect(),
-        }
-    }
-
-    fn named_data<'a>(&mut self, key: Word<'a>, node: SourceNode<'a>) -> Option<ParsedNamedData<'a>> {
-        let described =
-            matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
-        if !described {
-            let data = self.data(node)?;
-            let align = data.align;
-            return Some(ParsedNamedData {
-                key,
-                data,
-                align,
-                external: None,
-                scalar_type: None,
-                sizes: None,
-                dim_order: None,
-            });
-        }
-        let mut fields = self.fields(node, &shape::NAMED_DATA)?;
-        let align = fields.take(named_data::align).and_then(|node| self.multiple(&node));
-        let external = fields.take(named_data::external).and_then(|node| self.external(node));
-        let scalar_type = fields.take(named_data::tensor).and_then(|node| self.dtype(&node));
-        let sizes = fields.take(named_data::sizes).map(|node| self.ints(node, "a size"));
-        let dim_order = fields.take(named_data::dim_order).map(|node| self.ints(node, "a dimension"));
-        if scalar_type.is_none()
-            && let Some(id) = sizes.as_ref().map(|sizes| sizes.id).or(dim_order.as_ref().map(|order| order.id))
-        {
-            self.error(id, "`sizes` or `dim_order` without an element type", "give the element type with `tensor`");
-        }
-        let data = fields.take(named_data::data).and_then(|node| self.data(node))?;
-        if align.is_some() && data.align.is_some() {
-            self.error(data.id, "duplicate `align`", "remove one of the two");
-        }
-        let align = align.or(data.align);
-        Some(ParsedNamedData { key, data, align, external, scalar_type, sizes, dim_order })
+        })
     }
 
     fn data<'a>(&mut self, node: SourceNode<'a>) -> Option<Data<'a>> {
         let id = node.id;
         match node.value {
             NodeValue::Text(ref word) if number_word(word).is_some() => {
-                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
+                return Some(Data::new(id, DataSource::Numbers(vec![node])));
             }
             NodeValue::Text(name) => {
-                return Some(Data { id, source: DataSource::Name(name), align: None, dtype: None, copy: 0 });
+                return Some(Data::new(id, DataSource::Name(name)));
             }
             NodeValue::List(items) => {
-                return Some(Data { id, source: DataSource::Numbers(items), align: None, dtype: None, copy: 0 });
+                return Some(Data::new(id, DataSource::Numbers(items)));
             }
             NodeValue::Map(_) => {}
             // The only number of a rank-0 tensor.
             NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Bool(_) => {
-                return Some(Data { id, source: DataSource::Numbers(vec![node]), align: None, dtype: None, copy: 0 });
+                return Some(Data::new(id, DataSource::Numbers(vec![node])));
             }
             NodeValue::Null => {
                 self.expected(&node, "data: numbers, or a map such as {hex: ...}");
@@ -1404,22 +1167,9 @@ impl Decoder {
             }
         }
         let mut fields = self.fields(node, &shape::DATA)?;
-        let align = fields.take(data_map::align).and_then(|node| self.multiple(&node));
-        let dtype = fields.take(data_map::dtype).and_then(|node| self.dtype(&node));
-        let copy = fields.take(data_map::copy).and_then(|node| self.int(&node, "a number")).unwrap_or(0);
-        let which = fields.alternatives();
-        let [kind] = which[..] else {
-            if fields.has_unknown_key {
-                return None;
-            }
-            let found = if which.is_empty() { "none".to_owned() } else { which.join(" and ") };
-            self.error(
-                id,
-                format!("data have exactly one source, found {found}"),
-                format!("expected one of {}", fields.shape.one_of.join(", ")),
-            );
-            return None;
-        };
+        let data = Data::keys(self, &mut fields, (Some(id), Some(DataSource::Bytes(Vec::new()))))?;
+        let all = || format!("one of {}", fields.shape.one_of.join(", "));
+        let kind = self.alternative(&fields, "data have exactly one source", all)?;
         let value = fields.take(kind)?;
         let source = self.source(kind, value, &mut fields);
         let owned = [
@@ -1433,7 +1183,7 @@ impl Decoder {
                 self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "remove it");
             }
         }
-        Some(Data { id, source: source?, align, dtype, copy })
+        Some(Data { source: source?, ..data })
     }
 
     fn source<'a>(&mut self, kind: &str, value: SourceNode<'a>, fields: &mut MapFields<'a>) -> Option<DataSource<'a>> {
@@ -1443,7 +1193,7 @@ impl Decoder {
             data_map::text => DataSource::Bytes(self.text(value, "a string")?.value.into_owned().into_bytes()),
             data_map::numbers => DataSource::Numbers(self.list(value, "a list of numbers")),
             data_map::fill => {
-                let count = fields.take(data_map::size).and_then(|node| self.size(&node));
+                let count = fields.value(self, data_map::size, Decoder::size);
                 DataSource::Fill(self.number(&value)?, count)
             }
             data_map::iota => {
@@ -1455,8 +1205,8 @@ impl Decoder {
             }
             data_map::random => self.random(value)?,
             data_map::file => {
-                let offset = fields.take(data_map::offset).and_then(|node| self.size(&node));
-                let size = fields.take(data_map::size).and_then(|node| self.size(&node));
+                let offset = fields.value(self, data_map::offset, Decoder::size);
+                let size = fields.value(self, data_map::size, Decoder::size);
                 DataSource::File { path: self.path(value, "the path of a file")?, offset, size }
             }
             data_map::npy => DataSource::Npy(self.path(value, "the path of a .npy file")?),
@@ -1484,7 +1234,7 @@ impl Decoder {
     fn random<'a>(&mut self, node: SourceNode<'a>) -> Option<DataSource<'a>> {
         let mut fields = self.fields(node, &shape::RANDOM)?;
         let seed = fields.take(random::seed).and_then(|node| self.int(&node, "a seed"));
-        let normal = self.choice(&mut fields, random::distribution) == Some(1);
+        let normal = fields.value(self, random::distribution, Decoder::position) == Some(1);
         let (wrong, owner) = match normal {
             true => ([random::low, random::high], "uniform"),
             false => ([random::mean, random::std], "normal"),
@@ -1549,50 +1299,303 @@ impl Decoder {
         bytes.ok()
     }
 
-    fn test<'a>(&mut self, node: SourceNode<'a>) -> Option<Test<'a>> {
-        let mut fields = self.fields(node, &shape::TEST)?;
-        let mut values = |decoder: &mut Decoder, name| {
-            let node = fields.take(name)?;
-            let id = node.id;
-            let items = decoder.list(node, "a list of values");
-            Some(At { id, value: items.into_iter().filter_map(|item| decoder.test_value(item)).collect() })
-        };
-        let (inputs, outputs) = (values(self, test::inputs), values(self, test::outputs));
-        let mut float = |name| {
-            let node = fields.take(name)?;
-            let number = self.float(&node)?;
-            if number < 0.0 || number.is_nan() {
-                self.error(node.id, format!("invalid tolerance {number}"), "expected 0 or more");
-            }
-            Some(number)
-        };
-        let (atol, rtol) = (float(test::atol), float(test::rtol));
-        Some(Test { inputs: inputs?, outputs, atol, rtol })
+    fn tolerance(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<f64> {
+        let number = self.float(&node)?;
+        if number < 0.0 || number.is_nan() {
+            self.error(node.id, format!("invalid tolerance {number}"), "expected 0 or more");
+        }
+        Some(number)
     }
 
-    fn test_value<'a>(&mut self, node: SourceNode<'a>) -> Option<At<TestValue<'a>>> {
-        let id = node.id;
-        let value = match &node.value {
+    fn test_value<'a>(&mut self, node: SourceNode<'a>) -> Option<TestValue<'a>> {
+        Some(match &node.value {
             NodeValue::Null => TestValue::Null,
             NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {
                 TestValue::Number(self.number(&node)?)
             }
             NodeValue::Text(text) => TestValue::Text(text.clone()),
             NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data") => {
-                let mut fields = self.fields(node, &shape::TEST_TENSOR)?;
-                let sizes = fields.take(test_tensor::sizes).map(|node| self.ints(node, "a size"));
-                TestValue::Tensor(sizes, fields.take(test_tensor::data).and_then(|node| self.data(node))?)
+                TestValue::Tensor(TestTensor::whole(self, node)?)
             }
-            _ => TestValue::Tensor(None, self.data(node)?),
-        };
-        Some(At { id, value })
+            _ => TestValue::Tensor(TestTensor { sizes: None, data: self.data(node)? }),
+        })
     }
 }
 
-/// The member of the union of instructions that a key of the YAML stands for.
-fn instruction_type(key: &str) -> InstructionType {
-    let row = INSTRUCTION_KEYS.iter().find(|(name, _)| *name == key);
-    row.expect("the keys of the grammar are those of the table").1
+/// A type that the value of a key decodes to.
+trait Decode<'a>: Sized {
+    /// Decodes the value of a key; reports an invalid one.
+    fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Self>;
+
+    /// Decodes an item of the list that is the value of a key.
+    fn item(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Self> {
+        Self::decode(decoder, node, key)
+    }
+
+    /// Decodes the list that is the value of a key; a value that is no list is an empty one.
+    fn list(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Vec<Self> {
+        let items = decoder.list(node, key.what);
+        items.into_iter().filter_map(|item| Self::item(decoder, item, key)).collect()
+    }
+}
+
+/// Declares types that a function decodes from a node and its key.
+macro_rules! decoded {
+    ($( $type:ty = |$decoder:ident, $node:ident, $key:pat_param| $value:expr; )*) => {$(
+        impl<'a> Decode<'a> for $type {
+            fn decode($decoder: &mut Decoder, $node: SourceNode<'a>, $key: &'static KeySpec) -> Option<Self> {
+                $value
+            }
+        }
+    )*};
+}
+
+decoded! {
+    bool = |decoder, node, _| decoder.bool(node);
+    String = |decoder, node, key| decoder.text(node, key.what).map(|word| word.value.into_owned());
+    ScalarType = |decoder, node, _| decoder.dtype(&node);
+    Literal<'a> = |decoder, node, _| decoder.literal(node).map(|literal| literal.value);
+    TestValue<'a> = |decoder, node, _| decoder.test_value(node);
+    MemoryPlacement = |decoder, node, _| decoder.memory_placement(node);
+    MemoryPlanner = |decoder, node, key| decoder.position(node, key).map(|position| MemoryPlanner::ALL[position]);
+    NonConstBufferDevice = |decoder, node, _| decoder.buffer_device(node);
+    Data<'a> = |decoder, node, _| decoder.data(node);
+    ParsedInstruction<'a> = |decoder, node, _| decoder.instruction(node);
+    ParsedNode<'a> = |decoder, node, _| decoder.graph_node(node);
+    ParsedGraph<'a> = |decoder, node, _| {
+        let mut fields = decoder.fields(node, &shape::GRAPH)?;
+        let id = fields.id;
+        ParsedGraph::keys(decoder, &mut fields, (Some(id),))
+    };
+    ParsedOverrides<'a> = |decoder, node, _| {
+        let mut fields = decoder.fields(node, &shape::RAW)?;
+        let raw = ParsedOverrides::keys(decoder, &mut fields, ())?;
+        for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
+            if inner.ptd.is_some() || inner.bpte.is_some() {
+                decoder.error(fields.id, "`ptd` and `bpte` must not be nested", "move them to the outer `raw`");
+            }
+        }
+        Some(raw)
+    };
+}
+
+impl<'a, T: Decode<'a>> Decode<'a> for Vec<T> {
+    fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Vec<T>> {
+        Some(T::list(decoder, node, key))
+    }
+}
+
+impl<'a, T: Decode<'a>> Decode<'a> for Box<T> {
+    fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Box<T>> {
+        T::decode(decoder, node, key).map(Box::new)
+    }
+}
+
+impl<'a, T: Decode<'a>> Decode<'a> for At<T> {
+    fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<At<T>> {
+        Some(At { id: node.id, value: T::decode(decoder, node, key)? })
+    }
+
+    fn item(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<At<T>> {
+        Some(At { id: node.id, value: T::item(decoder, node, key)? })
+    }
+}
+
+impl<'a> Decode<'a> for Cow<'a, str> {
+    fn decode(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Option<Cow<'a, str>> {
+        decoder.text(node, key.what).map(|word| word.value)
+    }
+
+    fn item(decoder: &mut Decoder, node: SourceNode<'a>, _: &'static KeySpec) -> Option<Cow<'a, str>> {
+        decoder.text(node, "a name").map(|word| word.value)
+    }
+}
+
+/// A map of a shape: a struct whose fields are its keys.
+trait Node<'a>: Sized {
+    /// Fields that are no keys; none of the node if one of them is `None`.
+    type Rest;
+
+    /// Decodes all keys. Returns `None` if one that is required is absent or invalid.
+    fn keys(decoder: &mut Decoder, fields: &mut MapFields<'a>, rest: Self::Rest) -> Option<Self>;
+}
+
+/// A map of a shape that is decoded by its rows alone.
+trait WholeNode<'a>: Node<'a, Rest = ()> {
+    const SHAPE: &'static Shape;
+
+    fn whole(decoder: &mut Decoder, node: SourceNode<'a>) -> Option<Self> {
+        let mut fields = decoder.fields(node, Self::SHAPE)?;
+        Self::keys(decoder, &mut fields, ())
+    }
+}
+
+/// An entry of a map with arbitrary keys.
+trait Named<'a>: Sized {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self>;
+}
+
+impl<'a> Named<'a> for (Word<'a>, Word<'a>) {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        decoder.text(node, "a replacement").map(|to| (name, to))
+    }
+}
+
+impl<'a> Named<'a> for (Word<'a>, Data<'a>) {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        decoder.data(node).map(|data| (name, data))
+    }
+}
+
+impl<'a> Named<'a> for (At<FieldPath>, OverrideSource<'a>) {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        let path = FieldPath::parse(&name.value).map_err(|message| {
+            decoder.error(name.id, message, "expected a path such as methods.forward.values[0].sizes");
+        });
+        path.ok().and_then(|path| Some((At { id: name.id, value: path }, decoder.field_override(node)?)))
+    }
+}
+
+impl<'a> Named<'a> for Method<'a> {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        let mut fields = decoder.fields(node, &shape::METHOD)?;
+        let chains = decoder.chains(&mut fields);
+        Method::keys(decoder, &mut fields, (Some(name), Some(chains)))
+    }
+}
+
+impl<'a> Named<'a> for Delegate<'a> {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        let mut fields = decoder.fields(node, &shape::DELEGATE)?;
+        let payload = decoder.payload(&mut fields);
+        Delegate::keys(decoder, &mut fields, (Some(name), payload))
+    }
+}
+
+impl<'a> Named<'a> for ParsedGraphValue<'a> {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        let mut fields = decoder.fields(node, &shape::GRAPH_VALUE)?;
+        let keys = [graph_value::data, graph_value::key, graph_value::size];
+        let constant = decoder.graph_constant(&mut fields, keys);
+        let quantization = decoder.graph_quantization(&mut fields);
+        ParsedGraphValue::keys(decoder, &mut fields, (Some(name), Some(constant), Some(quantization)))
+    }
+}
+
+impl<'a> Named<'a> for ParsedNamedData<'a> {
+    fn named(decoder: &mut Decoder, key: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        let described =
+            matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
+        if !described {
+            let data = decoder.data(node)?;
+            let (align, external, scalar_type, sizes, dim_order) = (data.align, None, None, None, None);
+            return Some(ParsedNamedData { key, data, align, external, scalar_type, sizes, dim_order });
+        }
+        let mut fields = decoder.fields(node, &shape::NAMED_DATA)?;
+        let mut entry = ParsedNamedData::keys(decoder, &mut fields, (Some(key),))?;
+        let sizes = entry.sizes.as_ref().map(|sizes| sizes.id);
+        if entry.scalar_type.is_none()
+            && let Some(id) = sizes.or(entry.dim_order.as_ref().map(|order| order.id))
+        {
+            decoder.error(id, "`sizes` or `dim_order` without an element type", "give the element type with `tensor`");
+        }
+        if entry.align.is_some() && entry.data.align.is_some() {
+            decoder.error(entry.data.id, "duplicate `align`", "remove one of the two");
+        }
+        entry.align = entry.align.or(entry.data.align);
+        Some(entry)
+    }
+}
+
+/// A field of a [`Node`]: the value of a key that may be absent or invalid.
+trait Field: Sized {
+    /// Type of the value.
+    type Value;
+
+    /// Returns the field; `None` if it has no default.
+    fn of(value: Option<Self::Value>) -> Option<Self>;
+}
+
+impl<T> Field for Option<T> {
+    type Value = T;
+
+    fn of(value: Option<T>) -> Option<Option<T>> {
+        Some(value)
+    }
+}
+
+/// Declares types of fields, with their generic parameters in braces, and the field of a key that is absent or invalid.
+macro_rules! fields {
+    ($( |$value:ident| $field:expr => $( { $($param:tt),* } $type:ty; )* )*) => {$($(
+        impl<$($param),*> Field for $type {
+            type Value = Self;
+
+            fn of($value: Option<Self>) -> Option<Self> {
+                $field
+            }
+        }
+    )*)*};
+}
+
+fields! {
+    // Keys that are required.
+    |value| value => {T} At<T>; {'a} Cow<'a, str>; {'a} Data<'a>; {} u16; {} i32; {} u32;
+    |value| Some(value.unwrap_or_default()) =>
+        {T} Vec<T>; {'a} ParsedOverrides<'a>; {} bool; {} Layout; {} MemoryPlanner; {} MethodMemory;
+}
+
+macro_rules! decoders {
+    ($( $table:ident = $module:ident $doc:literal required $required:tt one of $one_of:tt $(or $or:tt)? => $struct:tt $rows:tt )*) => {
+        $( decoders!(@struct $table $module $struct $rows); )*
+    };
+    (@struct $table:ident $module:ident [] $rows:tt) => {};
+    (@struct $table:ident $module:ident [node $attribute:tt $attributes:tt $name:ident $(<$life:lifetime>)?] $rows:tt) => {
+        decoders!(@whole $table $module ($name $(<$life>)?) $rows);
+    };
+    (@struct $table:ident $module:ident [model $name:ident] $rows:tt) => {
+        decoders!(@whole $table $module ($name) $rows);
+    };
+    (@struct $table:ident $module:ident [node $attribute:tt $attributes:tt $name:ident $(<$life:lifetime>)? { $( $extra:ident: $extra_type:ty ),* }] $rows:tt) => {
+        decoders!(@node $module ($name $(<$life>)?) { $($extra: $extra_type),* } $rows);
+    };
+    (@whole $table:ident $module:ident ($($type:tt)*) $rows:tt) => {
+        decoders!(@node $module ($($type)*) {} $rows);
+
+        impl<'a> WholeNode<'a> for $($type)* {
+            const SHAPE: &'static Shape = &shape::$table;
+        }
+
+        impl<'a> Decode<'a> for $($type)* {
+            fn decode(decoder: &mut Decoder, node: SourceNode<'a>, _: &'static KeySpec) -> Option<Self> {
+                Self::whole(decoder, node)
+            }
+        }
+    };
+    (@node $module:ident ($name:ident $(<$life:lifetime>)?) { $( $extra:ident: $extra_type:ty ),* } {
+        $( $field:ident $(($key:literal))? : $form:expr $(=> $type:ty $(as $decoder:ident)? $(= $default:literal)? $(: $what:literal)?)?, $key_doc:literal; )*
+    }) => {
+        impl<'a> Node<'a> for $name $(<$life>)? {
+            type Rest = ($( Option<$extra_type>, )*);
+
+            fn keys(decoder: &mut Decoder, fields: &mut MapFields<'a>, ($( $extra, )*): Self::Rest) -> Option<Self> {
+                $($(
+                    let $field = fields.value(decoder, $module::$field, decoders!(@decoder $($decoder)?));
+                    let $field = <$type as Field>::of($field)$(.or(Some($default)))?;
+                )?)*
+                Some($name { $( $extra: $extra?, )* $($( $field: { let found: Option<$type> = $field; found? }, )?)* })
+            }
+        }
+    };
+    (@decoder) => { Decode::decode };
+    (@decoder $decoder:ident) => { Decoder::$decoder };
+}
+
+grammar!(decoders);
+
+/// The row of the table of instructions for a key of the YAML.
+fn instruction_row(key: &str) -> &'static InstructionRow {
+    let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
+    row.expect("the keys of the grammar are those of the table")
 }
 
 fn word(key: MapKey<'_>) -> Word<'_> {

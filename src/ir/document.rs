@@ -1,17 +1,20 @@
 //! The document as parsed: names, literals, optional keys, each part with the id of its node.
 //!
-//! Names are not looked up and defaults are not computed here. [`super::decode`] builds a document, [`super::resolve`]
-//! resolves it.
+//! The structs of maps are expanded from the rows in [`super::grammar`]. Names are not looked up and defaults are not computed
+//! here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
 
+use super::grammar::grammar;
 use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
 use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
+use crate::format::program::InstructionType;
 use crate::layout::options::OptionOverrides;
+use crate::program::instruction::FieldRole;
 use crate::program::{ContainerMetadata, Device, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
@@ -26,62 +29,25 @@ pub struct At<T> {
 /// A string with the id of its node.
 pub type Word<'a> = At<Cow<'a, str>>;
 
-/// A whole document.
-#[derive(Debug, Default)]
-pub struct ParsedDocument<'a> {
-    /// File name of the outputs, without extension.
-    pub name: Option<Word<'a>>,
-    /// Schema version.
-    pub version: Option<u32>,
-    /// Methods; `None` in a document of data only.
-    pub methods: Option<Vec<Method<'a>>>,
-    /// Payloads by name.
-    pub data: Vec<(Word<'a>, Data<'a>)>,
-    /// Keyed blobs.
-    pub named_data: Option<Vec<ParsedNamedData<'a>>>,
-    /// Node of `named_data`.
-    pub named_data_at: Option<NodeId>,
-    /// `.safetensors` files whose tensors are added to a `.ptd`.
-    pub checkpoints: Vec<Checkpoint<'a>>,
-    /// Layout options.
-    pub layout: Layout,
-    /// Overrides that are applied after layout.
-    pub raw: ParsedOverrides<'a>,
+macro_rules! structs {
+    ($( $table:ident = $module:ident $doc:literal required $required:tt one of $one_of:tt $(or $or:tt)? => $struct:tt $rows:tt )*) => {
+        $( structs!(@ $doc $struct $rows); )*
+    };
+    (@ $doc:literal [node #[$attribute:meta] $name:ident $(<$life:lifetime>)? $({ $( $extra:ident: $extra_type:ty ),* })?] {
+        $( $field:ident $(($key:literal))? : $form:expr $(=> $type:ty $(as $decoder:ident)? $(= $default:literal)? $(: $what:literal)?)?, $key_doc:literal; )*
+    }) => {
+        #[doc = $doc]
+        #[$attribute]
+        #[allow(missing_docs)] // The fields that are no keys.
+        pub struct $name $(<$life>)? {
+            $($( pub $extra: $extra_type, )*)?
+            $($( #[doc = $key_doc] pub $field: $type, )?)*
+        }
+    };
+    (@ $doc:literal [$(model $name:ident)?] $rows:tt) => {};
 }
 
-/// The tensors of a `.safetensors` file or of a set of them.
-#[derive(Debug)]
-pub struct Checkpoint<'a> {
-    /// The file, or the index of the set.
-    pub safetensors: Word<'a>,
-    /// Patterns of names to include; `None` for all.
-    pub include: Option<Vec<Word<'a>>>,
-    /// Patterns of names to exclude.
-    pub exclude: Vec<Word<'a>>,
-    /// Prefixes of names, and their replacements.
-    pub rename: Vec<(Word<'a>, Word<'a>)>,
-    /// The tag of the `.ptd`.
-    pub tag: Option<Cow<'a, str>>,
-}
-
-/// The `raw` section: overrides that are applied after layout.
-#[derive(Debug, Default)]
-pub struct ParsedOverrides<'a> {
-    /// Paths of fields, and their override values.
-    pub fields: Vec<(At<FieldPath>, OverrideSource<'a>)>,
-    /// Byte of the padding around segments.
-    pub fill: Option<u8>,
-    /// Overwritten bytes: offset in the file and content.
-    pub patches: Vec<(At<u64>, Data<'a>)>,
-    /// Length in bytes that the file is truncated to.
-    pub truncate: Option<u64>,
-    /// Bytes that are appended to the file.
-    pub append: Option<Data<'a>>,
-    /// Overrides of the first `.ptd` beside a program.
-    pub ptd: Option<Box<ParsedOverrides<'a>>>,
-    /// Overrides of the `.bpte` around a program.
-    pub bpte: Option<Box<ParsedOverrides<'a>>>,
-}
+grammar!(structs);
 
 /// An override of a field, as parsed.
 #[derive(Debug)]
@@ -104,33 +70,6 @@ pub enum OverrideSource<'a> {
     Bytes(Data<'a>),
 }
 
-/// A method.
-#[derive(Debug)]
-pub struct Method<'a> {
-    /// Name.
-    pub name: Word<'a>,
-    /// Declared values.
-    pub values: Vec<Declaration<'a>>,
-    /// Inputs.
-    pub inputs: Vec<At<Literal<'a>>>,
-    /// Outputs.
-    pub outputs: Vec<At<Literal<'a>>>,
-    /// Instructions.
-    pub chains: Vec<ParsedChain<'a>>,
-    /// Delegates.
-    pub delegates: Vec<Delegate<'a>>,
-    /// Operators in the requested order.
-    pub operators: Vec<Word<'a>>,
-    /// Planned memory.
-    pub memory: MethodMemory,
-    /// True if constants require gradients unless they state otherwise, and results if an argument does.
-    pub requires_grad: bool,
-    /// Container metadata: `None` to compute it, `Some(None)` to leave it out.
-    pub container_meta: Option<Option<ContainerMetadata>>,
-    /// Tests.
-    pub tests: Vec<Test<'a>>,
-}
-
 /// A declared value.
 #[derive(Debug)]
 pub struct Declaration<'a> {
@@ -149,37 +88,6 @@ pub enum Declared<'a> {
     Tensor(Box<ParsedTensor<'a>>),
     /// A literal.
     Other(At<Literal<'a>>),
-}
-
-/// A tensor as parsed.
-#[derive(Debug, Default)]
-pub struct ParsedTensor<'a> {
-    /// Element type; `None` to infer it.
-    pub scalar_type: Option<At<ScalarType>>,
-    /// Sizes.
-    pub sizes: Option<At<Vec<i32>>>,
-    /// Dimension order.
-    pub dim_order: Option<At<Vec<u8>>>,
-    /// Data.
-    pub data: Option<Data<'a>>,
-    /// The tensor whose memory it shares.
-    pub view_of: Option<Word<'a>>,
-    /// True if it keeps its content from one execution to the next.
-    pub mutable: bool,
-    /// Placement in planned memory.
-    pub memory: Option<MemoryPlacement>,
-    /// Data in a `.ptd`: its node, and the tag if one is given.
-    pub external: Option<At<Option<Cow<'a, str>>>>,
-    /// Fully qualified name.
-    pub name: Option<Word<'a>>,
-    /// Device type and index.
-    pub device: Option<Device>,
-    /// True if the table of optional properties is present in any case.
-    pub extra_tensor_info: bool,
-    /// Attributes as indices of [`TENSOR_ATTRIBUTES`](crate::program::attributes::TENSOR_ATTRIBUTES), with their values.
-    pub attributes: Vec<(usize, i32)>,
-    /// Index of external data that are not given.
-    pub data_buffer_idx: Option<At<u32>>,
 }
 
 /// Placement in planned memory, as parsed.
@@ -240,19 +148,6 @@ pub enum ListKind {
     OptionalTensor,
 }
 
-/// A list of instructions.
-#[derive(Debug, Default)]
-pub struct ParsedChain<'a> {
-    /// Inputs.
-    pub inputs: Vec<At<Literal<'a>>>,
-    /// Outputs.
-    pub outputs: Vec<At<Literal<'a>>>,
-    /// Instructions.
-    pub instructions: Vec<ParsedInstruction<'a>>,
-    /// Number of stack traces.
-    pub stacktraces: Option<At<u32>>,
-}
-
 /// Stands among the outs of a kernel for one that the call does not ask for. No value has this name.
 pub const MISSING_OUT: &str = "\0";
 
@@ -266,6 +161,9 @@ pub struct ParsedInstruction<'a> {
     /// Action; `None` for a label alone.
     pub action: Option<Action<'a>>,
 }
+
+/// Operand of an instruction that is no call: its role, and a value, or the label or the number of a destination.
+pub type Operand<'a> = (FieldRole, At<Literal<'a>>);
 
 /// Action of an instruction.
 #[derive(Debug)]
@@ -286,22 +184,8 @@ pub enum Action<'a> {
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
     },
-    /// Makes a value the same as another.
-    Move {
-        /// Source.
-        from: At<Literal<'a>>,
-        /// Target.
-        to: At<Literal<'a>>,
-    },
-    /// Jumps if false.
-    JumpFalse {
-        /// Condition.
-        cond: At<Literal<'a>>,
-        /// Target.
-        to: At<NameOrNumber<'a>>,
-    },
-    /// Frees a tensor.
-    Free(At<Literal<'a>>),
+    /// An instruction that is no call, and its operands in the order of its fields.
+    Plain(InstructionType, Vec<Operand<'a>>),
     /// Fixes the position of a view; emits nothing.
     View {
         /// The tensor whose memory the view shares.
@@ -319,11 +203,7 @@ impl<'a> Action<'a> {
     /// Returns true if the action is an instruction of the program.
     pub fn emits(&self) -> bool {
         match self {
-            Action::Kernel { .. }
-            | Action::Delegate { .. }
-            | Action::Move { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_) => true,
+            Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) => true,
             Action::View { .. } | Action::Value(_) => false,
         }
     }
@@ -332,12 +212,15 @@ impl<'a> Action<'a> {
     pub fn outs(&self) -> &[Word<'a>] {
         match self {
             Action::Kernel { out, .. } => out.as_deref().unwrap_or_default(),
-            Action::Delegate { .. }
-            | Action::Move { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_)
-            | Action::View { .. }
-            | Action::Value(_) => &[],
+            Action::Delegate { .. } | Action::Plain(..) | Action::View { .. } | Action::Value(_) => &[],
+        }
+    }
+
+    /// The operand with a role of an instruction that is no call.
+    pub(crate) fn operand(&self, role: FieldRole) -> Option<&At<Literal<'a>>> {
+        match self {
+            Action::Plain(_, operands) => operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand),
+            Action::Kernel { .. } | Action::Delegate { .. } | Action::View { .. } | Action::Value(_) => None,
         }
     }
 
@@ -346,9 +229,7 @@ impl<'a> Action<'a> {
         match self {
             Action::Kernel { name, .. } | Action::Value(name) => name.id,
             Action::Delegate { delegate, .. } => delegate.id,
-            Action::Move { to, .. } => to.id,
-            Action::JumpFalse { to, .. } => to.id,
-            Action::Free(value) => value.id,
+            Action::Plain(_, operands) => operands.last().map_or(NodeId::default(), |(_, operand)| operand.id),
             Action::View { out, .. } => out.id,
         }
     }
@@ -363,21 +244,6 @@ pub enum NameOrNumber<'a> {
     Number(i32),
 }
 
-/// A delegate.
-#[derive(Debug)]
-pub struct Delegate<'a> {
-    /// Name in the source.
-    pub name: Word<'a>,
-    /// Name of the backend.
-    pub backend: Cow<'a, str>,
-    /// Payload.
-    pub payload: ParsedPayload<'a>,
-    /// Options.
-    pub compile_specs: Vec<(Cow<'a, str>, Data<'a>)>,
-    /// True if the payload is stored in the FlatBuffer.
-    pub inline: Option<bool>,
-}
-
 /// Payload of a delegate, as parsed.
 #[derive(Debug)]
 pub enum ParsedPayload<'a> {
@@ -385,64 +251,6 @@ pub enum ParsedPayload<'a> {
     Data(Data<'a>),
     /// A graph.
     Graph(Box<ParsedGraph<'a>>),
-}
-
-/// Graph of an XNNPACK delegate, as parsed.
-#[derive(Debug)]
-pub struct ParsedGraph<'a> {
-    /// Node.
-    pub id: NodeId,
-    /// Values.
-    pub values: Vec<ParsedGraphValue<'a>>,
-    /// Inputs, in the order of arguments.
-    pub inputs: Vec<Word<'a>>,
-    /// Outputs, in the order of arguments.
-    pub outputs: Vec<Word<'a>>,
-    /// Operations.
-    pub nodes: Vec<ParsedNode<'a>>,
-    /// Identifier, as an index of [`IDENTIFIERS`](crate::delegate::xnnpack::schema::IDENTIFIERS).
-    pub identifier: Option<usize>,
-    /// False if the payload has no header.
-    pub header: Option<bool>,
-    /// False if constants have no field for a key.
-    pub named_keys: Option<bool>,
-    /// Version.
-    pub version: Option<Word<'a>>,
-    /// Number of arguments.
-    pub num_externs: Option<u32>,
-    /// Ids of inputs.
-    pub input_ids: Option<Vec<u32>>,
-    /// Ids of outputs.
-    pub output_ids: Option<Vec<u32>>,
-    /// Sizes of constants.
-    pub mem_buffer_sizes: Option<Vec<u32>>,
-    /// As [`Data::copy`].
-    pub copy: u32,
-}
-
-/// Value of a graph, as parsed.
-#[derive(Debug)]
-pub struct ParsedGraphValue<'a> {
-    /// Name.
-    pub name: Word<'a>,
-    /// Element type: an index of [`DATATYPES`](crate::delegate::xnnpack::schema::DATATYPES).
-    pub datatype: Option<i16>,
-    /// Sizes.
-    pub sizes: Option<At<Vec<u32>>>,
-    /// Content.
-    pub constant: Option<ParsedConstant<'a>>,
-    /// Quantization.
-    pub quantization: Option<At<ParsedQuantization<'a>>>,
-    /// Number of dimensions.
-    pub num_dims: Option<u32>,
-    /// Number of the value.
-    pub value_id: Option<u32>,
-    /// Number of the argument.
-    pub external_id: Option<u32>,
-    /// Flags.
-    pub flags: Option<u32>,
-    /// Element type of a result that is quantized at run time.
-    pub dq_datatype: Option<i16>,
 }
 
 /// Constant of a graph, as parsed.
@@ -513,19 +321,6 @@ pub struct ParsedNode<'a> {
     pub debug_handle: Option<u32>,
 }
 
-/// Field of an operation that the schema does not have, as parsed.
-#[derive(Debug)]
-pub struct ParsedExtraField<'a> {
-    /// Node.
-    pub id: NodeId,
-    /// Slot in the table of the operation.
-    pub slot: u16,
-    /// Size of an item of a vector in bytes; `None` for a number.
-    pub width: Option<u8>,
-    /// Content.
-    pub bytes: Data<'a>,
-}
-
 /// Field of an operation, as parsed.
 #[derive(Debug)]
 pub enum ParsedField<'a> {
@@ -541,42 +336,6 @@ pub enum ParsedField<'a> {
     UInts(Vec<u32>),
 }
 
-/// Planned memory of a method.
-#[derive(Debug, Default)]
-pub struct MethodMemory {
-    /// Sizes of the pools.
-    pub sizes: Option<Vec<i64>>,
-    /// Devices of the pools.
-    pub devices: Option<Vec<NonConstBufferDevice>>,
-    /// Alignment of offsets.
-    pub alignment: Option<u64>,
-    /// Algorithm that assigns offsets.
-    pub planner: MemoryPlanner,
-    /// Padding after each used pool, in bytes.
-    pub padding: Option<u64>,
-    /// Bytes left free at each pool's start, from pool 1.
-    pub reserved: Vec<u64>,
-    /// Position of the method when shared state is placed.
-    pub shared_order: Option<u32>,
-    /// True if inputs have no planned memory.
-    pub unplanned_inputs: bool,
-    /// True if outputs have no planned memory.
-    pub unplanned_outputs: bool,
-}
-
-/// A test.
-#[derive(Debug)]
-pub struct Test<'a> {
-    /// Inputs.
-    pub inputs: At<Vec<At<TestValue<'a>>>>,
-    /// Outputs.
-    pub outputs: Option<At<Vec<At<TestValue<'a>>>>>,
-    /// Absolute tolerance.
-    pub atol: Option<f64>,
-    /// Relative tolerance.
-    pub rtol: Option<f64>,
-}
-
 /// A value of a test.
 #[derive(Debug)]
 pub enum TestValue<'a> {
@@ -587,41 +346,14 @@ pub enum TestValue<'a> {
     /// A string for a String, or the name of a payload for a tensor.
     Text(Cow<'a, str>),
     /// A tensor's content, with sizes if they differ from the method's.
-    Tensor(Option<At<Vec<i32>>>, Data<'a>),
+    Tensor(TestTensor<'a>),
 }
 
-/// A keyed blob.
-#[derive(Debug)]
-pub struct ParsedNamedData<'a> {
-    /// Key.
-    pub key: Word<'a>,
-    /// Content.
-    pub data: Data<'a>,
-    /// Alignment.
-    pub align: Option<u64>,
-    /// In a `.ptd`: its node, and the tag if one is given.
-    pub external: Option<At<Option<Cow<'a, str>>>>,
-    /// Element type, if it is a tensor.
-    pub scalar_type: Option<ScalarType>,
-    /// Sizes.
-    pub sizes: Option<At<Vec<i32>>>,
-    /// Dimension order.
-    pub dim_order: Option<At<Vec<u8>>>,
-}
-
-/// Data as parsed.
-#[derive(Debug)]
-pub struct Data<'a> {
-    /// Node.
-    pub id: NodeId,
-    /// Source of the bytes.
-    pub source: DataSource<'a>,
-    /// Alignment, for named data.
-    pub align: Option<u64>,
-    /// Element type of numbers without a tensor; for a tensor, the element type in the file if it differs.
-    pub dtype: Option<ScalarType>,
-    /// Equal data share an offset in the file only if this number is equal, too.
-    pub copy: u32,
+impl<'a> Data<'a> {
+    /// Returns data of which nothing but the source is stated.
+    pub fn new(id: NodeId, source: DataSource<'a>) -> Data<'a> {
+        Data { id, source, align: None, dtype: None, copy: 0 }
+    }
 }
 
 /// Source of bytes.

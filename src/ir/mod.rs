@@ -7,6 +7,7 @@ pub mod data;
 pub mod decode;
 pub mod document;
 pub mod files;
+mod grammar;
 pub mod json_schema;
 pub mod resolve;
 pub mod shape;

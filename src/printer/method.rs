@@ -1098,7 +1098,7 @@ impl<'p> MethodPrinter<'p> {
         yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
         if let Some(devices) = &self.plan.memory.non_const_buffer_device {
             yaml::list(fields.key("non_const_buffer_device"), devices, |d, out| {
-                let device = device(d.device);
+                let device = device(d.device());
                 let _ = write!(out, "{{buffer_idx: {}, device: {device}}}", d.buffer_idx);
             });
         }
@@ -1534,8 +1534,8 @@ impl<'p> MethodPrinter<'p> {
             if **extra == ExtraTensorInfo::default() {
                 fields.key("extra_tensor_info").push_str("true");
             }
-            if extra.device != Device::CPU {
-                fields.key("device").push_str(&device(extra.device));
+            if extra.device() != Device::CPU {
+                fields.key("device").push_str(&device(extra.device()));
             }
         }
     }

@@ -158,7 +158,7 @@ fn tensor(tensor: &mut Tensor) {
     }
     if let Some(extra) = &mut tensor.extra_tensor_info {
         extra.location = extra.location.clamp(TensorDataLocation::SEGMENT, TensorDataLocation::EXTERNAL);
-        extra.device.device_type = extra.device.device_type.clamp(DeviceType::CPU, DeviceType::CUDA);
-        extra.device.index = extra.device.index.max(0);
+        extra.device_type = extra.device_type.clamp(DeviceType::CPU, DeviceType::CUDA);
+        extra.device_index = extra.device_index.max(0);
     }
 }

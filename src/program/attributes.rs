@@ -33,38 +33,29 @@ pub enum AttributeKind {
     Byte(&'static [&'static str]),
 }
 
-/// The attributes, in the order in which they are printed.
-pub static TENSOR_ATTRIBUTES: &[TensorAttribute] = &[
-    TensorAttribute {
-        key: "dynamism",
-        slot: tensor::shape_dynamism,
-        kind: AttributeKind::Byte(TensorShapeDynamism::WORDS),
-        doc: "Whether the sizes may change.",
-        get: |tensor| tensor.shape_dynamism.0.into(),
-        set: |tensor, value| tensor.shape_dynamism.0 = value as i8,
-    },
-    TensorAttribute {
-        key: "storage_offset",
-        slot: tensor::storage_offset,
-        kind: AttributeKind::Int,
-        doc: "In elements; the runtime takes 0 only.",
-        get: |tensor| tensor.storage_offset,
-        set: |tensor, value| tensor.storage_offset = value,
-    },
-    TensorAttribute {
-        key: "requires_grad",
-        slot: tensor::requires_grad,
-        kind: AttributeKind::Bool,
-        doc: "As torch had it.",
-        get: |tensor| tensor.requires_grad.into(),
-        set: |tensor, value| tensor.requires_grad = value != 0,
-    },
-    TensorAttribute {
-        key: "layout",
-        slot: tensor::layout,
-        kind: AttributeKind::Byte(StorageLayout::WORDS),
-        doc: "strided or sparse.",
-        get: |tensor| tensor.layout.0.into(),
-        set: |tensor, value| tensor.layout.0 = value as i8,
-    },
-];
+/// Declares the attributes from rows `"key" field: Kind, "documentation"`; the field has the name of its slot.
+macro_rules! attributes {
+    ($( $key:literal $field:ident: $kind:ident $(($type:ident))?, $doc:literal; )*) => {
+        /// The attributes, in the order in which they are printed.
+        pub static TENSOR_ATTRIBUTES: &[TensorAttribute] = &[$( TensorAttribute {
+            key: $key,
+            slot: tensor::$field,
+            kind: attributes!(@kind $kind $($type)?),
+            doc: $doc,
+            get: |tensor| tensor.$field.into(),
+            set: |tensor, value| tensor.$field = attributes!(@value $kind value $($type)?),
+        } ),*];
+    };
+    (@value Bool $value:ident) => { $value != 0 };
+    (@value Int $value:ident) => { $value };
+    (@value Byte $value:ident $type:ident) => { $type($value as i8) };
+    (@kind Byte $type:ident) => { AttributeKind::Byte($type::WORDS) };
+    (@kind $kind:ident) => { AttributeKind::$kind };
+}
+
+attributes! {
+    "dynamism" shape_dynamism: Byte(TensorShapeDynamism), "Whether the sizes may change.";
+    "storage_offset" storage_offset: Int, "In elements; the runtime takes 0 only.";
+    "requires_grad" requires_grad: Bool, "As torch had it.";
+    "layout" layout: Byte(StorageLayout), "strided or sparse.";
+}

@@ -1,5 +1,5 @@
-//! The instructions: one table declares each with its fields and what a field refers to. Emitter, reader, memory planning and `check`
-//! use the table.
+//! The instructions: one table declares each with its fields and their roles. Emitter, reader, decoder, resolution of names, renumbering,
+//! memory planning and `check` use the table.
 //!
 //! What a kernel does with its arguments is a fact of its operator, not of the instruction.
 
@@ -45,6 +45,56 @@ pub enum OperandAccess {
     Release,
 }
 
+/// Role of a field of an instruction, without its value. Determines its type and its [`FieldReference`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldRole {
+    /// Index of the operator of a kernel call.
+    Operator,
+    /// Index of the delegate of a delegate call.
+    Delegate,
+    /// Arguments of a call.
+    Args,
+    /// A value that is read.
+    Read,
+    /// A Bool that is read, or a tensor of them.
+    Condition,
+    /// A value that is replaced.
+    Write,
+    /// A value whose memory is released.
+    Release,
+    /// Index of the instruction that may be executed next instead of the following one.
+    Destination,
+}
+
+/// A row of the table of instructions.
+#[derive(Debug)]
+pub(crate) struct InstructionRow {
+    /// Key in the YAML.
+    pub key: &'static str,
+    /// The member of the union.
+    pub kind: InstructionType,
+    /// Key in the YAML and role of each field, in the order of the schema.
+    pub fields: &'static [(&'static str, FieldRole)],
+}
+
+/// A field of an instruction, to change it.
+#[derive(Debug)]
+pub(crate) enum FieldMut<'a> {
+    /// An index of what has this role.
+    Index(FieldRole, &'a mut i32),
+    /// The arguments of a call.
+    Args(&'a mut Option<Args>),
+}
+
+/// What a call runs, by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// A kernel of this operator.
+    Operator(i32),
+    /// A delegate.
+    Delegate(i32),
+}
+
 /// The table of an instruction in a file.
 pub(crate) trait InstructionSource {
     /// Error of a damaged table.
@@ -59,25 +109,52 @@ pub(crate) trait InstructionSource {
 
 /// Type of a field of an instruction.
 trait FieldType: Sized {
-    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<Self, S::Error>;
+    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<Self, S::Error>;
 }
 
 impl FieldType for i32 {
-    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<i32, S::Error> {
+    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<i32, S::Error> {
         source.index(slot)
     }
 }
 
 impl FieldType for Option<Args> {
-    fn read<S: InstructionSource>(source: &S, slot: u16) -> Result<Option<Args>, S::Error> {
+    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<Option<Args>, S::Error> {
         source.args(slot)
     }
 }
 
-/// Declares [`Instruction`] from rows `field "key": type = reference`, and the functions that need all fields.
+/// Numbers of an instruction without arguments, by slot.
+impl InstructionSource for [i32] {
+    type Error = std::convert::Infallible;
+
+    fn index(&self, slot: u16) -> Result<i32, Self::Error> {
+        Ok(self.get(usize::from(slot)).copied().unwrap_or(0))
+    }
+
+    fn args(&self, _: u16) -> Result<Option<Args>, Self::Error> {
+        Ok(None)
+    }
+}
+
+/// Expands to the type of a field by its role, to its reference, and to the field for a change.
+macro_rules! role {
+    (@type Args) => { Option<Args> };
+    (@type $role:ident) => { i32 };
+    (@reference Args $field:ident) => { FieldReference::Args($field.as_deref()) };
+    (@reference Operator $field:ident) => { FieldReference::Operator(*$field) };
+    (@reference Delegate $field:ident) => { FieldReference::Delegate(*$field) };
+    (@reference Destination $field:ident) => { FieldReference::Destination(*$field) };
+    (@reference Condition $field:ident) => { FieldReference::Operand(*$field, OperandAccess::Read) };
+    (@reference $access:ident $field:ident) => { FieldReference::Operand(*$field, OperandAccess::$access) };
+    (@mut Args $field:ident) => { FieldMut::Args($field) };
+    (@mut $role:ident $field:ident) => { FieldMut::Index(FieldRole::$role, $field) };
+}
+
+/// Declares [`Instruction`] from rows `field "key": Role`, and the functions that need all fields.
 macro_rules! instructions {
     ($( $(#[$doc:meta])* $variant:ident $slots:ident $key:literal {
-        $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $type:ty = $reference:expr; )*
+        $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $role:ident; )*
     } )*) => {
         /// An instruction (table `Instruction`, union `InstructionArguments`). Exhaustive on purpose, as
         /// [`EValue`](crate::program::EValue).
@@ -98,11 +175,15 @@ macro_rules! instructions {
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[allow(clippy::enum_variant_names)] // The names are those of the schema.
         pub enum Instruction {
-            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: $type ),* } ),*
+            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: role!(@type $role) ),* } ),*
         }
 
-        /// The YAML key of each instruction.
-        pub(crate) const INSTRUCTION_KEYS: &[(&str, InstructionType)] = &[$( ($key, InstructionType::$variant) ),*];
+        /// The instructions, in the order of the schema.
+        pub(crate) const INSTRUCTION_ROWS: &[InstructionRow] = &[$( InstructionRow {
+            key: $key,
+            kind: InstructionType::$variant,
+            fields: &[$( ($field_key, FieldRole::$role) ),*],
+        } ),*];
 
         /// Largest number of fields of an instruction.
         pub(crate) const MAX_FIELDS: usize = {
@@ -141,7 +222,7 @@ macro_rules! instructions {
                                 name: stringify!($field),
                                 key: $field_key,
                                 slot: crate::format::program::$slots::$field,
-                                reference: $reference,
+                                reference: role!(@reference $role $field),
                             });
                         } )*
                     } )*
@@ -154,13 +235,22 @@ macro_rules! instructions {
             fn find<'a, T>(&'a self, select: impl Fn(FieldReference<'a>) -> Option<T>) -> Option<T> {
                 match self {
                     $( Instruction::$variant { $( $field ),* } => {
-                        None$( .or_else(|| select($reference)) )*
+                        None$( .or_else(|| select(role!(@reference $role $field))) )*
+                    } )*
+                }
+            }
+
+            /// Changes the fields, in the order of the schema.
+            pub(crate) fn for_each_field(&mut self, mut change: impl FnMut(FieldMut<'_>)) {
+                match self {
+                    $( Instruction::$variant { $( $field ),* } => {
+                        $( change(role!(@mut $role $field)); )*
                     } )*
                 }
             }
 
             /// Reads the instruction of this kind from its table.
-            pub(crate) fn read<S: InstructionSource>(kind: InstructionType, source: &S) -> Result<Instruction, S::Error> {
+            pub(crate) fn read<S: InstructionSource + ?Sized>(kind: InstructionType, source: &S) -> Result<Instruction, S::Error> {
                 Ok(match kind {
                     $( InstructionType::$variant => Instruction::$variant {
                         $( $field: FieldType::read(source, crate::format::program::$slots::$field)? ),*
@@ -175,35 +265,35 @@ instructions! {
     /// Runs a kernel on values.
     KernelCall kernel_call "kernel" {
         /// Index into `operators`.
-        op_index "kernel": i32 = FieldReference::Operator(*op_index);
+        op_index "kernel": Operator;
         /// Indices of values.
-        args "args": Option<Args> = FieldReference::Args(args.as_deref());
+        args "args": Args;
     }
     /// Runs a delegate on values.
     DelegateCall delegate_call "delegate" {
         /// Index into `delegates`.
-        delegate_index "delegate": i32 = FieldReference::Delegate(*delegate_index);
+        delegate_index "delegate": Delegate;
         /// Indices of values.
-        args "args": Option<Args> = FieldReference::Args(args.as_deref());
+        args "args": Args;
     }
     /// Makes a value the same as another: a number is copied, a tensor gets the memory of the other.
     MoveCall move_call "move" {
         /// Index of the source.
-        move_from "from": i32 = FieldReference::Operand(*move_from, OperandAccess::Read);
+        move_from "from": Read;
         /// Index of the target.
-        move_to "to": i32 = FieldReference::Operand(*move_to, OperandAccess::Write);
+        move_to "to": Write;
     }
     /// Jumps if a value is false.
     JumpFalseCall jump_false_call "jump_false" {
         /// Index of the condition.
-        cond_value_index "cond": i32 = FieldReference::Operand(*cond_value_index, OperandAccess::Read);
+        cond_value_index "cond": Condition;
         /// Index of the next instruction, absolute in its chain.
-        destination_instruction "to": i32 = FieldReference::Destination(*destination_instruction);
+        destination_instruction "to": Destination;
     }
     /// Frees a tensor's memory.
     FreeCall free_call "free" {
         /// Index of the tensor.
-        value_index "free": i32 = FieldReference::Operand(*value_index, OperandAccess::Release);
+        value_index "free": Release;
     }
 }
 
@@ -217,6 +307,26 @@ impl Instruction {
     /// Returns the index of the operator of a kernel call.
     pub fn operator(&self) -> Option<i32> {
         self.find(|reference| if let FieldReference::Operator(index) = reference { Some(index) } else { None })
+    }
+
+    /// Returns what a call runs; `None` for an instruction that is no call.
+    pub(crate) fn callee(&self) -> Option<Callee> {
+        self.find(|reference| match reference {
+            FieldReference::Operator(index) => Some(Callee::Operator(index)),
+            FieldReference::Delegate(index) => Some(Callee::Delegate(index)),
+            FieldReference::Operand(..) | FieldReference::Destination(_) | FieldReference::Args(_) => None,
+        })
+    }
+
+    /// Returns source and target of an instruction that makes a value the same as another.
+    pub(crate) fn moved(&self) -> Option<(i32, i32)> {
+        let operand = |access| {
+            self.find(|reference| match reference {
+                FieldReference::Operand(value, other) if other == access => Some(value),
+                _ => None,
+            })
+        };
+        operand(OperandAccess::Read).zip(operand(OperandAccess::Write))
     }
 
     /// Returns the values in fields of their own: name of the field, index of the value, access.

@@ -36,6 +36,7 @@ mod ints;
 mod items;
 pub(crate) mod pools;
 pub(crate) mod positions;
+pub(crate) mod tables;
 pub mod test_cases;
 
 use std::borrow::Cow;
@@ -352,23 +353,23 @@ impl EValue {
             | EValue::OptionalTensorList(_) => None,
         }
     }
-
-    fn member(&self) -> KernelType {
-        match self {
-            EValue::Null => KernelType::Null,
-            EValue::Int(_) => KernelType::Int,
-            EValue::Bool(_) => KernelType::Bool,
-            EValue::Double(_) => KernelType::Double,
-            EValue::Tensor(_) => KernelType::Tensor,
-            EValue::String(_) => KernelType::String,
-            EValue::IntList(_) => KernelType::IntList,
-            EValue::DoubleList(_) => KernelType::DoubleList,
-            EValue::BoolList(_) => KernelType::BoolList,
-            EValue::TensorList(_) => KernelType::TensorList,
-            EValue::OptionalTensorList(_) => KernelType::OptionalTensorList,
-        }
-    }
 }
+
+macro_rules! members {
+    ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
+        impl EValue {
+            fn member(&self) -> KernelType {
+                match self {
+                    EValue::Null => KernelType::Null,
+                    EValue::Tensor(_) => KernelType::Tensor,
+                    $( EValue::$variant(_) => KernelType::$variant, )*
+                }
+            }
+        }
+    };
+}
+
+tables::value_tables!(members);
 
 /// A tensor (table `Tensor`).
 ///
@@ -465,7 +466,7 @@ impl Tensor {
 
     /// Returns the device; the CPU by default.
     pub fn device(&self) -> Device {
-        self.extra_tensor_info.as_ref().map_or(Device::CPU, |extra| extra.device)
+        self.extra_tensor_info.as_ref().map_or(Device::CPU, |extra| extra.device())
     }
 
     /// Returns the fully qualified name: of a parameter or a buffer of the module, or the key of data in a `.ptd`.
@@ -632,10 +633,19 @@ pub struct ExtraTensorInfo {
     pub fully_qualified_name: Option<String>,
     /// Location of the data.
     pub location: TensorDataLocation,
-    /// Device that the memory is on.
-    pub device: Device,
+    /// Type of the device that the memory is on.
+    pub device_type: DeviceType,
+    /// Number of this device among those of its type.
+    pub device_index: i8,
     /// Tag of the `.ptd` with the data; `None` for the default one. Not in the `.pte`.
     pub tag: Option<String>,
+}
+
+impl ExtraTensorInfo {
+    /// Returns the device that the memory is on.
+    pub fn device(&self) -> Device {
+        Device { device_type: self.device_type, index: self.device_index }
+    }
 }
 
 /// A kernel's name (table `Operator`).
@@ -745,8 +755,17 @@ pub struct CompileSpec {
 pub struct NonConstBufferDevice {
     /// Index into `non_const_buffer_sizes`.
     pub buffer_idx: i32,
-    /// Device that the buffer is on.
-    pub device: Device,
+    /// Type of the device that the buffer is on.
+    pub device_type: DeviceType,
+    /// Number of this device among those of its type.
+    pub device_index: i8,
+}
+
+impl NonConstBufferDevice {
+    /// Returns the device that the buffer is on.
+    pub fn device(&self) -> Device {
+        Device { device_type: self.device_type, index: self.device_index }
+    }
 }
 
 /// A keyed blob of a `.pte` (table `NamedData`).

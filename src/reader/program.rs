@@ -14,6 +14,7 @@ use crate::data::{Blob, BlobId};
 use crate::data::{Head, Origin};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
+use crate::format::TableSchema;
 use crate::format::container;
 use crate::format::container::{
     ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
@@ -25,10 +26,11 @@ use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
+use crate::program::tables::{model_tables, value_tables};
 use crate::program::{
-    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, Device, DeviceType, EValue, ExecutionPlan,
-    ExtraTensorInfo, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program,
-    StackFrame, Tensor, TensorData, TensorDataLocation,
+    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DeviceType, EValue, ExecutionPlan, ExtraTensorInfo,
+    Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
+    TensorData, TensorDataLocation,
 };
 
 /// The extended header of a `.pte`.
@@ -600,43 +602,25 @@ impl ProgramReader<'_> {
 
     fn execution_plan(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<ExecutionPlan> {
         let container = t.child(execution_plan::container_meta_type, &CONTAINER_METADATA)?;
-        let container_meta_type = match container {
-            Some(t) => Some(ContainerMetadata {
-                encoded_inp_str: t.text(container_metadata::encoded_inp_str)?,
-                encoded_out_str: t.text(container_metadata::encoded_out_str)?,
-            }),
-            None => None,
-        };
-        let devices = t.children(execution_plan::non_const_buffer_device, &NON_CONST_BUFFER_DEVICE, |t| {
-            Ok(NonConstBufferDevice {
-                buffer_idx: t.i32(non_const_buffer_device::buffer_idx)?,
-                device: Device {
-                    device_type: DeviceType(t.i8(non_const_buffer_device::device_type)?),
-                    index: t.i8(non_const_buffer_device::device_index)?,
-                },
-            })
-        })?;
         let mut lists = self.lists.next().unwrap_or_default();
         let method = self.methods;
         self.methods += 1;
         let mut delegates = 0..;
         Ok(ExecutionPlan {
             name: t.text(execution_plan::name)?,
-            container_meta_type,
+            container_meta_type: container.map(|t| ContainerMetadata::read(&t)).transpose()?,
             values: self.values(method, &mut lists)?,
             inputs: t.i32s(execution_plan::inputs)?,
             outputs: t.i32s(execution_plan::outputs)?,
             chains: t.children(execution_plan::chains, &CHAIN, |t| chain(t, lists.chains.next().flatten()))?,
-            operators: t.children(execution_plan::operators, &OPERATOR, |t| {
-                Ok(Operator { name: t.text(operator::name)?, overload: t.text(operator::overload)? })
-            })?,
+            operators: ReadField::read_field(&t, execution_plan::operators)?,
             delegates: t.children(execution_plan::delegates, &BACKEND_DELEGATE, |t| {
                 let at = Element::Method(method, Part::Delegate(delegates.next().unwrap_or(usize::MAX)));
                 self.delegate(t, at, places)
             })?,
             memory: MemoryRequest {
                 non_const_buffer_sizes: t.i64s(execution_plan::non_const_buffer_sizes)?,
-                non_const_buffer_device: devices,
+                non_const_buffer_device: ReadField::read_field(&t, execution_plan::non_const_buffer_device)?,
                 ..MemoryRequest::default()
             },
         })
@@ -693,26 +677,93 @@ impl ProgramReader<'_> {
                 self.program.add_blob(Blob::bytes([]))
             }
         };
-        let compile_specs = t.children(backend_delegate::compile_specs, &COMPILE_SPEC, |t| {
-            Ok(CompileSpec { key: t.text(compile_spec::key)?, value: t.u8s(compile_spec::value)? })
-        })?;
+        let compile_specs = ReadField::read_field(&t, backend_delegate::compile_specs)?;
         // An empty payload is always inline (W-11); see `share_empty_payloads`.
         let inline = (self.program.blob(processed).len > 0).then_some(inline);
         Ok(BackendDelegate { id: t.text(backend_delegate::id)?, processed, inline, compile_specs })
     }
 }
 
+/// A part of the model that is a table.
+trait ReadTable: Sized {
+    const TABLE: &'static TableSchema;
+
+    fn read(t: &TableRef<'_, '_>) -> Result<Self>;
+}
+
+/// A field of a table.
+trait ReadField: Sized {
+    fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Self>;
+}
+
+macro_rules! fields {
+    ($( $type:ty = $($read:ident).+; )*) => {$(
+        impl ReadField for $type {
+            fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<$type> {
+                fields!(@read t slot $($read)+)
+            }
+        }
+    )*};
+    (@read $t:ident $slot:ident $read:ident) => { $t.$read($slot) };
+    (@read $t:ident $slot:ident $read:ident $constructor:ident) => { $t.$read($slot).map($constructor) };
+}
+
+fields! {
+    bool = bool;
+    i8 = i8;
+    TensorDataLocation = i8.TensorDataLocation;
+    DeviceType = i8.DeviceType;
+    i32 = i32;
+    i64 = i64;
+    u64 = u64;
+    f64 = f64;
+    Option<String> = text;
+    Option<Vec<u8>> = u8s;
+    Option<Vec<bool>> = bools;
+    Option<Vec<i32>> = i32s;
+    Option<Vec<i64>> = i64s;
+    Option<Vec<f64>> = f64s;
+}
+
+impl<T: ReadTable> ReadField for Option<Vec<T>> {
+    fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Option<Vec<T>>> {
+        t.children(slot, T::TABLE, |t| T::read(&t))
+    }
+}
+
+macro_rules! tables {
+    ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
+        impl ReadTable for $name {
+            const TABLE: &'static TableSchema = &$table;
+
+            fn read(t: &TableRef<'_, '_>) -> Result<$name> {
+                Ok($name { $( $field: ReadField::read_field(t, $module::$field)?, )* $( $rest: Default::default() )? })
+            }
+        }
+    )*};
+}
+
+model_tables!(tables);
+
+macro_rules! values {
+    ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
+        impl ValueReader<'_> {
+            /// Reads the table of a value of a kind.
+            fn member(&mut self, kind: KernelType, t: TableRef<'_, '_>) -> Result<EValue> {
+                Ok(match kind {
+                    KernelType::Null => EValue::Null,
+                    KernelType::Tensor => EValue::Tensor(self.tensor(t)?),
+                    $( KernelType::$variant => EValue::$variant(ReadField::read_field(&t, $module::$field)?), )*
+                })
+            }
+        }
+    };
+}
+
+value_tables!(values);
+
 fn chain(t: TableRef<'_, '_>, instructions: Option<TableList<Instruction>>) -> Result<Chain> {
-    let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| {
-        t.children(frame_list::items, &FRAME, |t| {
-            Ok(StackFrame {
-                filename: t.text(frame::filename)?,
-                lineno: t.i32(frame::lineno)?,
-                name: t.text(frame::name)?,
-                context: t.text(frame::context)?,
-            })
-        })
-    })?;
+    let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| ReadField::read_field(&t, frame_list::items))?;
     Ok(Chain {
         inputs: t.i32s(chain::inputs)?,
         outputs: t.i32s(chain::outputs)?,
@@ -739,33 +790,9 @@ impl ValueReader<'_> {
         self.value += 1;
         let Some(v) = table else {
             // None needs no table (M-3).
-            return match kind {
-                KernelType::Null => Ok(EValue::Null),
-                KernelType::Int
-                | KernelType::Bool
-                | KernelType::Double
-                | KernelType::Tensor
-                | KernelType::String
-                | KernelType::IntList
-                | KernelType::DoubleList
-                | KernelType::BoolList
-                | KernelType::TensorList
-                | KernelType::OptionalTensorList => t.wrong(evalue::val, "missing value"),
-            };
+            return if kind == KernelType::Null { Ok(EValue::Null) } else { t.wrong(evalue::val, "missing value") };
         };
-        Ok(match kind {
-            KernelType::Null => EValue::Null,
-            KernelType::Int => EValue::Int(v.i64(int::int_val)?),
-            KernelType::Bool => EValue::Bool(v.bool(bool_::bool_val)?),
-            KernelType::Double => EValue::Double(v.f64(double::double_val)?),
-            KernelType::Tensor => EValue::Tensor(self.tensor(v)?),
-            KernelType::String => EValue::String(v.text(string::string_val)?),
-            KernelType::IntList => EValue::IntList(v.i64s(int_list::items)?),
-            KernelType::DoubleList => EValue::DoubleList(v.f64s(double_list::items)?),
-            KernelType::BoolList => EValue::BoolList(v.bools(bool_list::items)?),
-            KernelType::TensorList => EValue::TensorList(v.i32s(tensor_list::items)?),
-            KernelType::OptionalTensorList => EValue::OptionalTensorList(v.i32s(optional_tensor_list::items)?),
-        })
+        self.member(kind, v)
     }
 
     fn tensor(&mut self, t: TableRef<'_, '_>) -> Result<Tensor> {
@@ -778,25 +805,13 @@ impl ValueReader<'_> {
             }
             None => Memory::None,
         };
-        let extra = match t.child(tensor::extra_tensor_info, &EXTRA_TENSOR_INFO)? {
-            Some(t) => Some(Box::new(ExtraTensorInfo {
-                mutable_data_segments_idx: t.u64(extra_tensor_info::mutable_data_segments_idx)?,
-                fully_qualified_name: t.text(extra_tensor_info::fully_qualified_name)?,
-                location: TensorDataLocation(t.i8(extra_tensor_info::location)?),
-                device: Device {
-                    device_type: DeviceType(t.i8(extra_tensor_info::device_type)?),
-                    index: t.i8(extra_tensor_info::device_index)?,
-                },
-                tag: None,
-            })),
-            None => None,
-        };
+        let extra = t.child(tensor::extra_tensor_info, &EXTRA_TENSOR_INFO)?;
         let mut found = Tensor {
             scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
             sizes: t.i32s(tensor::sizes)?,
             dim_order: t.bytes(tensor::dim_order)?.map(crate::program::dim_order),
             memory,
-            extra_tensor_info: extra,
+            extra_tensor_info: extra.map(|t| ExtraTensorInfo::read(&t).map(Box::new)).transpose()?,
             ..Tensor::default()
         };
         for attribute in TENSOR_ATTRIBUTES {

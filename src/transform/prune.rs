@@ -19,7 +19,8 @@ use self::placed::PlacedTensors;
 use self::places::Places;
 use super::inference;
 use crate::data::BlobId;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
+use crate::program::instruction::{Callee, FieldMut, FieldRole};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
 
 /// Parts of a method that stay.
 #[derive(Debug)]
@@ -152,10 +153,10 @@ impl Marker<'_> {
                 used[number] = true;
             }
         };
-        match instruction {
-            Instruction::KernelCall { op_index, .. } => part(&mut uses.operators, *op_index),
-            Instruction::DelegateCall { delegate_index, .. } => part(&mut uses.delegates, *delegate_index),
-            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+        match instruction.callee() {
+            Some(Callee::Operator(index)) => part(&mut uses.operators, index),
+            Some(Callee::Delegate(index)) => part(&mut uses.delegates, index),
+            None => {}
         }
         let (read, written) = instruction.args().split_at(reads);
         let operands = instruction.operands().map(|(_, value, _)| value);
@@ -392,12 +393,13 @@ fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod)
             retain(traces, used);
         }
         for instruction in instructions {
-            match instruction {
-                Instruction::KernelCall { op_index, .. } => operators.apply(op_index),
-                Instruction::DelegateCall { delegate_index, .. } => delegates.apply(delegate_index),
-                Instruction::JumpFalseCall { destination_instruction, .. } => positions.apply(destination_instruction),
-                Instruction::MoveCall { .. } | Instruction::FreeCall { .. } => {}
-            }
+            instruction.for_each_field(|field| match field {
+                FieldMut::Index(FieldRole::Operator, index) => operators.apply(index),
+                FieldMut::Index(FieldRole::Delegate, index) => delegates.apply(index),
+                FieldMut::Index(FieldRole::Destination, index) => positions.apply(index),
+                // Values are renumbered below.
+                FieldMut::Index(..) | FieldMut::Args(_) => {}
+            });
         }
     }
     plan.operators.iter_mut().for_each(|list| retain(list, &uses.operators));
@@ -459,14 +461,11 @@ pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
             list.iter_mut().flatten().for_each(apply);
         }
         for instruction in chain.instructions.iter_mut().flatten() {
-            match instruction {
-                Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } => {
-                    args.iter_mut().flat_map(|args| args.iter_mut()).for_each(apply);
-                }
-                Instruction::MoveCall { move_from, move_to } => [move_from, move_to].into_iter().for_each(apply),
-                Instruction::JumpFalseCall { cond_value_index, .. } => apply(cond_value_index),
-                Instruction::FreeCall { value_index } => apply(value_index),
-            }
+            instruction.for_each_field(|field| match field {
+                FieldMut::Args(args) => args.iter_mut().flat_map(|args| args.iter_mut()).for_each(apply),
+                FieldMut::Index(FieldRole::Operator | FieldRole::Delegate | FieldRole::Destination, _) => {}
+                FieldMut::Index(_, value) => apply(value),
+            });
         }
     }
     for value in plan.values.iter_mut().flatten() {

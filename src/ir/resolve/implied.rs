@@ -10,6 +10,7 @@ use crate::ir::document::{Action, At, Declaration, Declared, Literal, MISSING_OU
 use crate::ir::tree::NodeId;
 use crate::operators;
 use crate::program::EValue;
+use crate::program::instruction::FieldRole;
 use crate::transform::inference;
 
 /// Returns the declarations of a method that are not under `values`, in the order of the instructions.
@@ -47,19 +48,21 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
                     declare(copy(out), Declared::Tensor(Box::new(view)));
                 }
             }
-            Action::Move { from: At { value: Literal::Word(from), .. }, to: At { id, value: Literal::Word(to) } } => {
+            Action::Plain(..) => {
+                let operand = |role| action.operand(role);
+                let (Some(from), Some(At { id, value: Literal::Word(to) })) =
+                    (operand(FieldRole::Read), operand(FieldRole::Write))
+                else {
+                    continue;
+                };
+                let Literal::Word(from) = &from.value else { continue };
                 let moved = names.get(&**from).cloned().flatten();
                 if let Entry::Vacant(entry) = names.entry(to) {
                     let value = declared(entry.insert(moved).as_ref(), *id);
                     declare(At { id: *id, value: to.clone() }, value);
                 }
             }
-            Action::Kernel { out: None, .. }
-            | Action::Value(_)
-            | Action::Move { .. }
-            | Action::Delegate { .. }
-            | Action::JumpFalse { .. }
-            | Action::Free(_) => {}
+            Action::Kernel { out: None, .. } | Action::Value(_) | Action::Delegate { .. } => {}
         }
     }
     implied

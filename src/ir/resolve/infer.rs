@@ -17,9 +17,8 @@ use crate::ir::document::{
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{
-    EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order,
-};
+use crate::program::instruction::{Callee, FieldRole};
+use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -46,34 +45,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             }
             self.finish_views(&mut pass, &mut values, instruction.args());
-            match instruction {
-                Instruction::KernelCall { op_index, args } => {
-                    let operator = inference::find(&operators, *op_index);
-                    let args = args.as_deref().unwrap_or_default();
-                    self.infer_call(&mut pass, &mut values, operator, args, action);
+            match instruction.callee() {
+                Some(Callee::Operator(index)) => {
+                    let operator = inference::find(&operators, index);
+                    self.infer_call(&mut pass, &mut values, operator, instruction.args(), action);
                 }
-                Instruction::MoveCall { move_from, move_to } => {
-                    self.finish_views(&mut pass, &mut values, &[*move_from]);
-                    if let Some(meta) = pass.inference.tensor(&values, *move_from).map(std::borrow::Cow::into_owned) {
-                        self.finish(&mut pass, &mut values, *move_to, &meta);
-                    }
-                    if pass.is_unknown(*move_from) {
-                        pass.fail(*move_to);
-                    }
-                    if !pass.is_unknown(*move_to) {
-                        self.compare_move(&values, *move_from, *move_to, action);
-                    }
-                    let from = usize::try_from(*move_from).ok().and_then(|from| values.get(from));
-                    let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
-                    if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(*move_to)) {
-                        self.set_requires_grad(&mut values, to, true);
+                Some(Callee::Delegate(index)) => {
+                    self.compare_arguments(&pass, &values, index, instruction.args(), action);
+                }
+                None => {
+                    if let Some((from, to)) = instruction.moved() {
+                        self.infer_move(&mut pass, &mut values, from, to, action);
                     }
                 }
-                Instruction::DelegateCall { delegate_index, args } => {
-                    let args = args.as_deref().unwrap_or_default();
-                    self.compare_arguments(&pass, &values, *delegate_index, args, action);
-                }
-                Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
         let rest: Vec<i32> = self.unfinished.keys().map(|value| *value as i32).collect();
@@ -130,7 +114,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The values that an instruction writes by their names.
     fn written_by(&self, action: &Action<'a>) -> Vec<i32> {
         let number = |name: &str| self.names.get(name).and_then(|declaration| self.declared[*declaration].number);
-        if let Action::Move { to: At { value: Literal::Word(to), .. }, .. } = action {
+        if let Some(At { value: Literal::Word(to), .. }) = action.operand(FieldRole::Write) {
             return number(to).into_iter().collect();
         }
         action.outs().iter().filter_map(|out| number(&out.value)).collect()
@@ -231,12 +215,37 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
+    /// Completes the target of a move.
+    fn infer_move(
+        &mut self,
+        pass: &mut InferencePass,
+        values: &mut [EValue],
+        from: i32,
+        to: i32,
+        action: &'d Action<'a>,
+    ) {
+        self.finish_views(pass, values, &[from]);
+        if let Some(meta) = pass.inference.tensor(values, from).map(std::borrow::Cow::into_owned) {
+            self.finish(pass, values, to, &meta);
+        }
+        if pass.is_unknown(from) {
+            pass.fail(to);
+        }
+        if !pass.is_unknown(to) {
+            self.compare_move(values, from, to, action);
+        }
+        let from = usize::try_from(from).ok().and_then(|from| values.get(from));
+        let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
+        if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(to)) {
+            self.set_requires_grad(values, to, true);
+        }
+    }
+
     /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
     /// determines these.
     fn compare_move(&mut self, values: &[EValue], from: i32, to: i32, action: &'d Action<'a>) {
-        let Action::Move { from: At { value: Literal::Word(source), .. }, to: At { id, value: Literal::Word(target) } } =
-            action
-        else {
+        let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
+        let Some((At { value: Literal::Word(source), .. }, At { id, value: Literal::Word(target) })) = operands else {
             return;
         };
         let tensor = |value: i32| values.get(usize::try_from(value).ok()?)?.as_tensor();
@@ -780,9 +789,7 @@ fn is_checked(action: &Action<'_>) -> bool {
         Action::Kernel { args, out: Some(_), .. } => !args.iter().any(|arg| matches!(arg.value, Literal::Index(_))),
         Action::Kernel { out: None, .. }
         | Action::Delegate { .. }
-        | Action::Move { .. }
-        | Action::JumpFalse { .. }
-        | Action::Free(_)
+        | Action::Plain(..)
         | Action::View { .. }
         | Action::Value(_) => false,
     }

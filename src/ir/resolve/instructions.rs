@@ -11,6 +11,7 @@ use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
+use crate::program::instruction::FieldRole;
 use crate::program::{BranchStep, Chain, Instruction, merged};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
@@ -40,11 +41,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     }
                     continue;
                 }
-                Action::Kernel { .. }
-                | Action::Delegate { .. }
-                | Action::Move { .. }
-                | Action::JumpFalse { .. }
-                | Action::Free(_) => {}
+                Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) => {}
             }
             self.number_late(late_conditions.remove(&position), &mut instructions);
             for declaration in merged.get(&position).into_iter().flatten() {
@@ -53,11 +50,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let destination = forward_jump(action, &labels).filter(|destination| *destination > position);
             let reported = self.diagnostics.len();
             self.has_unknown = false;
-            match (action, destination) {
+            match (action.operand(FieldRole::Condition), destination) {
                 // The index of a literal condition is assigned at the destination of the jump, as the exporter does.
-                (Action::JumpFalse { cond, .. }, Some(destination))
-                    if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) =>
-                {
+                (Some(cond), Some(destination)) if !matches!(cond.value, Literal::Word(_) | Literal::Index(_)) => {
                     self.check_condition(cond);
                     late_conditions.entry(destination).or_default().push((position, cond));
                     let destination_instruction = destination as i32;
@@ -129,10 +124,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let steps = actions.filter(|action| action.emits()).map(|action| {
             if let Some(destination) = forward_jump(action, labels) {
                 BranchStep::Jump(destination)
-            } else if let Action::Move { to, .. } = action {
-                self.declaration_of(to).map_or(BranchStep::Other, BranchStep::Move)
             } else {
-                BranchStep::Other
+                let to = action.operand(FieldRole::Write).and_then(|to| self.declaration_of(to));
+                to.map_or(BranchStep::Other, BranchStep::Move)
             }
         });
         let mut values: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -191,26 +185,42 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let args = self.arguments_with_written(args, &[], written);
                 Instruction::DelegateCall { delegate_index, args: Some(args.into()) }
             }
-            Action::Move { from, to } => {
-                let move_from = self.argument(from, None, "");
-                self.check_declared(to, "declare the target of a move under `values`, as in `count: 0`");
-                let move_to = match &to.value {
-                    Literal::Word(name) => self.write(&At { id: to.id, value: name.clone() }),
-                    _ => self.argument(to, None, ""),
-                };
-                Instruction::MoveCall { move_from, move_to }
+            Action::Plain(kind, operands) => {
+                let numbers: Vec<i32> =
+                    operands.iter().map(|(role, value)| self.number_of(*role, value, labels)).collect();
+                let Ok(instruction) = Instruction::read(*kind, &*numbers);
+                instruction
             }
-            Action::JumpFalse { cond, to } => {
-                self.check_condition(cond);
-                let cond_value_index = self.operand(cond);
-                let destination_instruction = match &to.value {
-                    NameOrNumber::Number(number) => *number,
-                    NameOrNumber::Name(name) => self.find_label(name, to.id, labels),
-                };
-                Instruction::JumpFalseCall { cond_value_index, destination_instruction }
-            }
-            Action::Free(value) => Instruction::FreeCall { value_index: self.operand(value) },
             Action::View { .. } | Action::Value(_) => unreachable!("no instruction of the program"),
+        }
+    }
+
+    /// Index of an operand.
+    fn number_of(
+        &mut self,
+        role: FieldRole,
+        operand: &'d At<Literal<'a>>,
+        labels: &HashMap<&str, (i32, NodeId)>,
+    ) -> i32 {
+        match (role, &operand.value) {
+            (FieldRole::Destination, Literal::Word(name)) => self.find_label(name, operand.id, labels),
+            (FieldRole::Destination, Literal::Int(number)) => *number as i32,
+            (FieldRole::Write, value) => {
+                self.check_declared(operand, "declare the target of a move under `values`, as in `count: 0`");
+                match value {
+                    Literal::Word(name) => self.write(&At { id: operand.id, value: name.clone() }),
+                    _ => self.argument(operand, None, ""),
+                }
+            }
+            (FieldRole::Condition, _) => {
+                self.check_condition(operand);
+                self.operand(operand)
+            }
+            (FieldRole::Release, _) => self.operand(operand),
+            (
+                FieldRole::Read | FieldRole::Destination | FieldRole::Operator | FieldRole::Delegate | FieldRole::Args,
+                _,
+            ) => self.argument(operand, None, ""),
         }
     }
 
@@ -309,10 +319,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
 /// Instruction index that an action may jump to: that of a known label, or a number as written.
 pub(super) fn forward_jump(action: &Action<'_>, labels: &HashMap<&str, (i32, NodeId)>) -> Option<usize> {
-    let Action::JumpFalse { to, .. } = action else { return None };
-    let position = match &to.value {
-        NameOrNumber::Name(name) => labels.get(&**name)?.0,
-        NameOrNumber::Number(number) => *number,
-    };
-    usize::try_from(position).ok()
+    match &action.operand(FieldRole::Destination)?.value {
+        Literal::Word(name) => usize::try_from(labels.get(&**name)?.0).ok(),
+        Literal::Int(number) => usize::try_from(*number).ok(),
+        _ => None,
+    }
 }

@@ -10,6 +10,9 @@ use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
 use crate::program::EValue;
 
+/// An item of a list that its kind does not have, and what is expected.
+type WrongItem<'l, 'a> = (&'l At<Literal<'a>>, &'static str);
+
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The value of an argument: a name is looked up, a literal becomes a new value (E-6).
     pub(super) fn argument(&mut self, literal: &At<Literal<'a>>, kind: Option<ArgKind>, arg: &str) -> i32 {
@@ -170,27 +173,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         items: &[At<Literal<'a>>],
         numbers: Option<&[Option<i32>]>,
     ) -> EValue {
-        let number_of = |position: usize| *numbers?.get(position)?;
         let mut wrong = Vec::new();
         let value = match kind {
-            ListKind::Int => {
-                let mut found: Vec<i64> = Vec::with_capacity(items.len());
-                for (position, item) in items.iter().enumerate() {
-                    match &item.value {
-                        _ if number_of(position).is_some() => found.extend(number_of(position).map(i64::from)),
-                        Literal::Int(_)
-                        | Literal::Bool(_)
-                        | Literal::Index(_)
-                        | Literal::Dtype(_)
-                        | Literal::MemoryFormat(_) => {
-                            found.push(self.argument(item, None, "").into());
-                        }
-                        Literal::Word(name) if self.can_be_int(name) => found.push(self.read(name, item.id).into()),
-                        _ => wrong.push((item, "an integer, or the name of an Int")),
-                    }
-                }
-                EValue::IntList(Some(found))
-            }
+            ListKind::Int => EValue::IntList(Some(self.int_items(items, numbers, &mut wrong))),
             ListKind::Double => {
                 let mut numbers = Vec::with_capacity(items.len());
                 for item in items {
@@ -216,28 +201,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
                 EValue::BoolList(Some(bools))
             }
-            ListKind::Tensor | ListKind::OptionalTensor => {
-                let mut tensors = Vec::with_capacity(items.len());
-                for item in items {
-                    match &item.value {
-                        Literal::Word(name) if !self.can_be_tensor(name, kind) => {
-                            wrong.push((item, "the name of a tensor"))
-                        }
-                        Literal::Word(name) if numbers.is_some() => {
-                            let declaration = self.find(name, item.id);
-                            tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
-                        }
-                        Literal::Word(name) => tensors.push(self.read(name, item.id)),
-                        Literal::Index(number) => tensors.push(self.refer(*number, item.id)),
-                        Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
-                        _ => wrong.push((item, "the name of a tensor")),
-                    }
-                }
-                if kind == ListKind::Tensor {
-                    EValue::TensorList(Some(tensors))
-                } else {
-                    EValue::OptionalTensorList(Some(tensors))
-                }
+            ListKind::Tensor => EValue::TensorList(Some(self.tensor_items(kind, items, numbers, &mut wrong))),
+            ListKind::OptionalTensor => {
+                EValue::OptionalTensorList(Some(self.tensor_items(kind, items, numbers, &mut wrong)))
             }
         };
         for (item, what) in wrong {
@@ -245,6 +211,57 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.error(item.id, message, format!("expected {what}"));
         }
         value
+    }
+
+    /// The items of a list of Ints, by index; adds those that are no Ints to `wrong`.
+    fn int_items<'l>(
+        &mut self,
+        items: &'l [At<Literal<'a>>],
+        numbers: Option<&[Option<i32>]>,
+        wrong: &mut Vec<WrongItem<'l, 'a>>,
+    ) -> Vec<i64> {
+        let number_of = |position: usize| *numbers?.get(position)?;
+        let mut found: Vec<i64> = Vec::with_capacity(items.len());
+        for (position, item) in items.iter().enumerate() {
+            match &item.value {
+                _ if number_of(position).is_some() => found.extend(number_of(position).map(i64::from)),
+                Literal::Int(_)
+                | Literal::Bool(_)
+                | Literal::Index(_)
+                | Literal::Dtype(_)
+                | Literal::MemoryFormat(_) => {
+                    found.push(self.argument(item, None, "").into());
+                }
+                Literal::Word(name) if self.can_be_int(name) => found.push(self.read(name, item.id).into()),
+                _ => wrong.push((item, "an integer, or the name of an Int")),
+            }
+        }
+        found
+    }
+
+    /// The items of a list of tensors, by index; adds those that are no tensors to `wrong`.
+    fn tensor_items<'l>(
+        &mut self,
+        kind: ListKind,
+        items: &'l [At<Literal<'a>>],
+        numbers: Option<&[Option<i32>]>,
+        wrong: &mut Vec<WrongItem<'l, 'a>>,
+    ) -> Vec<i32> {
+        let mut tensors = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.value {
+                Literal::Word(name) if !self.can_be_tensor(name, kind) => wrong.push((item, "the name of a tensor")),
+                Literal::Word(name) if numbers.is_some() => {
+                    let declaration = self.find(name, item.id);
+                    tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
+                }
+                Literal::Word(name) => tensors.push(self.read(name, item.id)),
+                Literal::Index(number) => tensors.push(self.refer(*number, item.id)),
+                Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
+                _ => wrong.push((item, "the name of a tensor")),
+            }
+        }
+        tensors
     }
 
     /// Returns true if a name may be an item of an IntList; unknown names are reported by the look-up.

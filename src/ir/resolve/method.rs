@@ -16,6 +16,7 @@ use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, Base, Role, Signature};
+use crate::program::instruction::FieldRole;
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
 use crate::transform::prune::renumber_values;
 
@@ -285,9 +286,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
-                Some(Action::Move { to, .. }) => produced.extend(self.declaration_of(to)),
+                Some(action @ Action::Plain(..)) => {
+                    produced.extend(action.operand(FieldRole::Write).and_then(|to| self.declaration_of(to)));
+                }
                 Some(Action::Value(name)) => positioned.extend(self.names.get(&*name.value).copied()),
-                Some(Action::JumpFalse { .. } | Action::Free(_) | Action::View { .. }) | None => {}
+                Some(Action::View { .. }) | None => {}
             }
         }
         for (declaration, value) in self.values.iter().enumerate() {

@@ -6,10 +6,10 @@ use crate::data::Blob;
 use crate::data::number::{NumericValue, number_word};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
-use crate::ir::document::{At, Method, Test, TestValue};
+use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use crate::ir::tree::NodeId;
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{EValue, ExecutionPlan, TensorShapeDynamism, contiguous};
+use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
 
 /// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
@@ -62,7 +62,7 @@ fn values<'d, 'a>(
 }
 
 /// Message if a tensor of a method cannot have these sizes (rule I-27).
-fn misfit(tensor: &crate::program::Tensor, sizes: &[i32]) -> Option<String> {
+fn misfit(tensor: &Tensor, sizes: &[i32]) -> Option<String> {
     let bound = tensor.sizes.as_deref()?;
     let numel = |sizes: &[i32]| sizes.iter().map(|size| i128::from(*size)).product::<i128>();
     if sizes.iter().any(|size| *size < 0) {
@@ -101,38 +101,9 @@ fn one<'d, 'a>(
         (EValue::Tensor(tensor), TestValue::Number(number))
             if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>
         {
-            let mut bytes = Vec::new();
-            if let Err(message) = crate::data::number::encode(tensor.scalar_type, *number, &mut bytes) {
-                finder.diagnostics.push(NodeDiagnostic::error(given.id, message));
-                return None;
-            }
-            let scalar_type = tensor.scalar_type;
-            Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
+            Some(scalar(given.id, tensor, *number, finder)?)
         }
-        (EValue::Tensor(tensor), TestValue::Tensor(sizes, data)) => {
-            // A dynamic tensor takes the sizes of the given data, if they are nested.
-            let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
-            let stated = sizes.as_ref().map(|sizes| sizes.value.clone());
-            let expected_sizes = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
-            let order = tensor.dim_order.clone().unwrap_or_default();
-            let found =
-                finder.find(data, DataRequest::Tensor(tensor.scalar_type, expected_sizes.as_deref(), Some(&order)))?;
-            let Some(sizes) = expected_sizes.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
-                let message = "the sizes of this tensor are not known";
-                finder.diagnostics.push(
-                    NodeDiagnostic::error(given.id, message)
-                        .label("nest the numbers, or write {sizes: [...], data: ...}"),
-                );
-                return None;
-            };
-            if let Some(message) = misfit(tensor, &sizes) {
-                finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label("these sizes do not fit"));
-                return None;
-            }
-            let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
-            let dim_order = order.into_owned();
-            Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
-        }
+        (EValue::Tensor(tensor), TestValue::Tensor(content)) => Some(self::tensor(given.id, tensor, content, finder)?),
         // The given value is of another kind than the method's.
         (
             EValue::Null
@@ -160,6 +131,45 @@ fn one<'d, 'a>(
         finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label(format!("expected {kind}")));
     }
     found
+}
+
+/// Encodes the number of a tensor without dimensions.
+fn scalar(at: NodeId, tensor: &Tensor, number: NumericValue, finder: &mut Finder<'_, '_>) -> Option<TestData> {
+    let scalar_type = tensor.scalar_type;
+    let mut bytes = Vec::new();
+    if let Err(message) = crate::data::number::encode(scalar_type, number, &mut bytes) {
+        finder.diagnostics.push(NodeDiagnostic::error(at, message));
+        return None;
+    }
+    Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
+}
+
+/// Finds the content of a tensor, and its sizes, which may be those of the content.
+fn tensor<'d, 'a>(
+    at: NodeId,
+    tensor: &Tensor,
+    content: &'d TestTensor<'a>,
+    finder: &mut Finder<'d, 'a>,
+) -> Option<TestData> {
+    // A dynamic tensor takes the sizes of the given data, if they are nested.
+    let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
+    let stated = content.sizes.as_ref().map(|sizes| sizes.value.clone());
+    let expected_sizes = stated.or_else(|| tensor.sizes.as_deref().filter(|_| !dynamic).map(<[i32]>::to_vec));
+    let order = tensor.dim_order.clone().unwrap_or_default();
+    let request = DataRequest::Tensor(tensor.scalar_type, expected_sizes.as_deref(), Some(&order));
+    let found = finder.find(&content.data, request)?;
+    let Some(sizes) = expected_sizes.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
+        let unknown = NodeDiagnostic::error(at, "the sizes of this tensor are not known");
+        finder.diagnostics.push(unknown.label("nest the numbers, or write {sizes: [...], data: ...}"));
+        return None;
+    };
+    if let Some(message) = misfit(tensor, &sizes) {
+        finder.diagnostics.push(NodeDiagnostic::error(at, message).label("these sizes do not fit"));
+        return None;
+    }
+    let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
+    let dim_order = order.into_owned();
+    Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
 }
 
 fn describe(value: &TestValue<'_>) -> String {

@@ -100,7 +100,7 @@ pub fn resolve<'a>(
         finder.warn_unused();
     }
     if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
-        let at = document.named_data_at.unwrap_or_default();
+        let at = document.named_data.as_ref().map(|entries| entries.id).unwrap_or_default();
         diagnostics.push(NodeDiagnostic::error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
     diagnostics.append(&mut finder.diagnostics);
@@ -182,8 +182,8 @@ fn raw<'d, 'a>(
         out.fields.push(FieldOverride { number: origins.field_overrides.len(), path: path.value.clone(), value });
         origins.field_overrides.push(path.id);
     }
-    for (at, data) in &raw.patches {
-        let Some(bytes) = finder.in_memory(data, DataRequest::Bytes) else { continue };
+    for document::ParsedPatch { at, bytes } in &raw.patches {
+        let Some(bytes) = finder.in_memory(bytes, DataRequest::Bytes) else { continue };
         origins.patches.push(at.id);
         out.patches.push(Patch { at: at.value, bytes });
     }
@@ -198,7 +198,7 @@ fn named_data<'d, 'a>(
     origins: &mut Origins<'_>,
     finder: &mut Finder<'d, 'a>,
 ) {
-    let Some(entries) = &document.named_data else { return };
+    let Some(At { value: entries, .. }) = &document.named_data else { return };
     let data_only = document.methods.is_none();
     let mut inside = Vec::new();
     for entry in entries {

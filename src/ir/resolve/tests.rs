@@ -511,7 +511,7 @@ fn extra_tensor_info_is_there_only_for_a_name_external_data_or_a_device() {
         (Some("e"), TensorDataLocation::EXTERNAL)
     );
     let device = extra("g").unwrap();
-    assert_eq!((device.device.to_string().as_str(), device.fully_qualified_name.as_deref()), ("cuda:1", None));
+    assert_eq!((device.device().to_string().as_str(), device.fully_qualified_name.as_deref()), ("cuda:1", None));
 }
 
 #[test]

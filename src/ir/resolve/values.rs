@@ -30,7 +30,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let mut origin =
                 DelegateOrigin { id: delegate.name.id, name: delegate.name.value.clone(), ..DelegateOrigin::default() };
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
-            for (key, value) in &delegate.compile_specs {
+            for document::ParsedCompileSpec { key, value } in &delegate.compile_specs {
                 if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
                     specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
                 }
@@ -139,7 +139,58 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let is_floating = scalar_type.is_some_and(ScalarType::is_differentiable);
         tensor.requires_grad = self.method.requires_grad && is_floating && written.data.is_some() && !written.mutable;
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
-        let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
+        self.check_memory(value, written, scalar_type);
+        for (attribute, value) in &written.attributes {
+            (TENSOR_ATTRIBUTES[*attribute].set)(&mut tensor, *value);
+        }
+        if tensor.storage_offset != 0 {
+            let name = &value.name;
+            let warning = NodeDiagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
+            self.diagnostics.push(warning.label("the runtime rejects it"));
+        }
+        let is_view = written.view_of.is_some();
+        let has_open_size = is_view && stated.is_some_and(|sizes| sizes.contains(&-1));
+        if !has_open_size && let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
+            self.diagnostics.push(diagnostic);
+            return tensor;
+        }
+        // Results and views are completed by inference.
+        let is_inferred = (known.produced || is_view) && written.data.is_none();
+        if is_inferred
+            && (scalar_type.is_none() || stated.is_none() || has_open_size || (is_view && self.method.requires_grad))
+            && let Some(number) = known.number
+        {
+            self.unfinished.insert(number as u32, declaration);
+            tensor.sizes = stated.filter(|_| !has_open_size).map(Into::into);
+            tensor.dim_order = None;
+            tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
+            tensor.extra_tensor_info = extra_tensor_info(value, written);
+            return tensor;
+        }
+        // Without the instruction that wrote it: where it is read has an error.
+        if known.reported && !known.is_input && written.data.is_none() && (scalar_type.is_none() || stated.is_none()) {
+            return tensor;
+        }
+        let Some((sizes, data)) = self.content(value, written, known, scalar_type) else { return tensor };
+        tensor.data = data;
+        let order = written.dim_order.as_ref().map(|order| dim_order(&order.value));
+        tensor.dim_order = Some(order.unwrap_or_else(|| contiguous(sizes.len())));
+        tensor.sizes = Some(sizes.into());
+        tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
+        if let Some(view_of) = &written.view_of {
+            self.share(declaration, view_of, &mut tensor);
+        }
+        tensor.extra_tensor_info = extra_tensor_info(value, written);
+        tensor
+    }
+
+    /// Reports placement, offset and data index of a tensor that contradict its other properties.
+    fn check_memory(
+        &mut self,
+        value: &'d Declaration<'a>,
+        written: &document::ParsedTensor<'a>,
+        scalar_type: Option<ScalarType>,
+    ) {
         let name = &value.name;
         match (written.mutable, written.memory) {
             (false, Some(MemoryPlacement::Auto | MemoryPlacement::In { .. })) if written.data.is_some() => {
@@ -177,49 +228,31 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 "only external tensors without data may state it",
             );
         }
-        for (attribute, value) in &written.attributes {
-            (TENSOR_ATTRIBUTES[*attribute].set)(&mut tensor, *value);
-        }
-        if tensor.storage_offset != 0 {
-            let warning = NodeDiagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
-            self.diagnostics.push(warning.label("the runtime rejects it"));
-        }
-        let is_view = written.view_of.is_some();
-        let has_open_size = is_view && stated.is_some_and(|sizes| sizes.contains(&-1));
-        if !has_open_size && let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
-            self.diagnostics.push(diagnostic);
-            return tensor;
-        }
-        // Results and views are completed by inference.
-        let is_inferred = (known.produced || is_view) && written.data.is_none();
-        if is_inferred
-            && (scalar_type.is_none() || stated.is_none() || has_open_size || (is_view && self.method.requires_grad))
-            && let Some(number) = known.number
-        {
-            self.unfinished.insert(number as u32, declaration);
-            tensor.sizes = stated.filter(|_| !has_open_size).map(Into::into);
-            tensor.dim_order = None;
-            tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
-            tensor.extra_tensor_info = extra_tensor_info(value, written);
-            return tensor;
-        }
-        // Without the instruction that wrote it: where it is read has an error.
-        if known.reported && !known.is_input && written.data.is_none() && (scalar_type.is_none() || stated.is_none()) {
-            return tensor;
-        }
+    }
+
+    /// Sizes and data of a tensor that inference does not complete; `None` if something is wrong with them, which is reported.
+    fn content(
+        &mut self,
+        value: &'d Declaration<'a>,
+        written: &'d document::ParsedTensor<'a>,
+        known: DeclarationState,
+        scalar_type: Option<ScalarType>,
+    ) -> Option<(Vec<i32>, TensorData)> {
+        let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
+        let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
         let Some(scalar_type) = scalar_type else {
             let label = match known.written || known.is_input || written.mutable || written.data.is_some() {
                 true => "add `tensor`",
                 false => "add `tensor`, or delete it: no instruction writes it",
             };
-            self.error(name.id, format!("the element type of `{}` is not known", name.value), label);
-            return tensor;
+            self.error(value.name.id, format!("the element type of `{}` is not known", value.name.value), label);
+            return None;
         };
         if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
             && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
         {
             self.diagnostics.push(diagnostic);
-            return tensor;
+            return None;
         }
         let found = written
             .data
@@ -227,39 +260,31 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             .map(|data| (data, self.finder.find(data, DataRequest::Tensor(scalar_type, stated, order))));
         let inferred = match &found {
             Some((_, Some(found))) => found.sizes.clone(),
-            Some((_, None)) => return tensor,
+            Some((_, None)) => return None,
             None => None,
         };
         let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
             let is_given = known.is_input || written.mutable || written.data.is_some() || written.external.is_some();
             let label = if is_given { "add `sizes`" } else { "add `sizes`, or delete it: no instruction writes it" };
             self.error(value.name.id, format!("the sizes of `{}` are not known", value.name.value), label);
-            return tensor;
+            return None;
         };
         if stated.is_none()
             && let Some(order) = &written.dim_order
             && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
         {
             self.diagnostics.push(diagnostic);
-            return tensor;
+            return None;
         }
         if let Some((data, Some(found))) = found {
             if crate::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
                 self.diagnostics.push(bytes_disagree(data.id, scalar_type, &sizes, found.blob.len));
-                return tensor;
+                return None;
             }
-            tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
-        } else if written.external.is_some() {
-            tensor.data = TensorData::Elsewhere(written.data_buffer_idx.as_ref().map(|index| index.value));
+            return Some((sizes, TensorData::Blob(self.program.add_blob(found.blob))));
         }
-        tensor.dim_order = Some(order.map_or_else(|| contiguous(sizes.len()), dim_order));
-        tensor.sizes = Some(sizes.into());
-        tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
-        if let Some(view_of) = &written.view_of {
-            self.share(declaration, view_of, &mut tensor);
-        }
-        tensor.extra_tensor_info = extra_tensor_info(value, written);
-        tensor
+        let index = written.data_buffer_idx.as_ref().map(|index| index.value);
+        Some((sizes, if written.external.is_some() { TensorData::Elsewhere(index) } else { TensorData::None }))
     }
 
     /// Warns of an explicit offset that is not a multiple of the element size.
@@ -359,7 +384,8 @@ pub(super) fn extra_tensor_info(
             Some(_) => TensorDataLocation::EXTERNAL,
             None => TensorDataLocation::SEGMENT,
         },
-        device,
+        device_type: device.device_type,
+        device_index: device.index,
         tag: written.external.as_ref().and_then(|tag| tag.value.as_ref()).map(|tag| tag.to_string()),
     }))
 }

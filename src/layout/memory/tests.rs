@@ -3,7 +3,7 @@
 
 use super::{MemoryPlan, SharedState, plan};
 use crate::ir::resolve::tests::{Sample, errors, forward, resolved};
-use crate::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice};
+use crate::program::{DeviceType, EValue, Memory, NonConstBufferDevice};
 
 fn planned(parts: &str) -> (Sample, MemoryPlan) {
     let sample = resolved(&forward(parts));
@@ -265,10 +265,8 @@ fn pools_of_another_device_follow_those_of_the_cpu() {
     let pool = |name: &str| plan.places[sample.index(name)].unwrap().0;
     assert_eq!([pool("x"), pool("p"), pool("h"), pool("g")], [1, 2, 3, 4]);
     assert_eq!(plan.sizes, [0, 16, 16, 64, 32]);
-    let device = |buffer_idx, index| NonConstBufferDevice {
-        buffer_idx,
-        device: Device { device_type: DeviceType::CUDA, index },
-    };
+    let device =
+        |buffer_idx, index| NonConstBufferDevice { buffer_idx, device_type: DeviceType::CUDA, device_index: index };
     assert_eq!(plan.devices, Some(vec![device(3, 0), device(4, 1)]));
 }
 

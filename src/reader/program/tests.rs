@@ -11,7 +11,7 @@ use crate::format::serializer::Serializer;
 use crate::ir::resolve::tests::{assembled, forward};
 use crate::layout::{self, LayoutConfig, Storage};
 use crate::program::*;
-use crate::program::{Device, DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
+use crate::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 
 fn origin(bytes: Vec<u8>) -> Origin {
     Origin::Bytes(Arc::from(bytes))
@@ -129,7 +129,8 @@ fn extra_tensor_info_round_trips() {
         mutable_data_segments_idx: u64::MAX,
         fully_qualified_name: Some("a.b".into()),
         location: TensorDataLocation::SEGMENT,
-        device: Device { device_type: DeviceType::CUDA, index: -1 },
+        device_type: DeviceType::CUDA,
+        device_index: -1,
         tag: None,
     };
     value_round_trips(EValue::Tensor(Tensor {
