@@ -17,7 +17,8 @@ use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Tensor, TensorShapeDynamism};
+use crate::program::instruction::Callee;
+use crate::program::{EValue, Tensor, TensorShapeDynamism};
 use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
 /// Bound on the arguments that a message names.
@@ -164,18 +165,16 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Returns the value that a step replaces by another one, as the second of both.
     fn alias(&self, step: &InstructionRef<'p>) -> Option<(usize, usize)> {
-        let (from, to) = match step.instruction {
-            Instruction::MoveCall { move_from, move_to } => (*move_from, *move_to),
-            Instruction::KernelCall { .. } => {
+        let (from, to) = match step.instruction.callee() {
+            Some(Callee::Operator(_)) => {
                 let (known, args) = self.method.call(step)?;
                 if known.operator.signature.result != Some(Base::Tensor) || known.is_view {
                     return None;
                 }
                 (*args.first()?, *args.get(known.operator.signature.args.len())?)
             }
-            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                return None;
-            }
+            Some(Callee::Delegate(_)) => return None,
+            None => step.instruction.moved()?,
         };
         self.method.value(from).zip(self.method.value(to)).filter(|(from, to)| from != to)
     }

@@ -10,8 +10,9 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
 use crate::operators::{self, Role};
+use crate::program::instruction::Callee;
 use crate::program::pools::{PoolContent, PoolRange};
-use crate::program::{EValue, FieldReference, Instruction, OperandAccess};
+use crate::program::{EValue, FieldReference, OperandAccess};
 
 /// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
 const WORK: u64 = 1 << 20;
@@ -233,14 +234,10 @@ impl<'v, 's> Follower<'v, 's> {
             Some(ValueRole::Input(_) | ValueRole::State | ValueRole::Constant) => true,
             Some(ValueRole::Literal | ValueRole::Other) | None => false,
         };
-        match self.view.steps[step].instruction {
-            Instruction::DelegateCall { args, .. } => {
-                args.as_deref().unwrap_or_default().iter().rposition(has_content).map_or(0, |last| last + 1)
-            }
-            Instruction::KernelCall { .. }
-            | Instruction::MoveCall { .. }
-            | Instruction::JumpFalseCall { .. }
-            | Instruction::FreeCall { .. } => 0,
+        let instruction = self.view.steps[step].instruction;
+        match instruction.callee() {
+            Some(Callee::Delegate(_)) => instruction.args().iter().rposition(has_content).map_or(0, |last| last + 1),
+            Some(Callee::Operator(_)) | None => 0,
         }
     }
 

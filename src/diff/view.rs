@@ -8,6 +8,7 @@ use super::side::Side;
 use crate::diagnostics::{clipped, escaped};
 use crate::operators::{self, Role, Signature};
 use crate::program::element::Part;
+use crate::program::instruction::Callee;
 use crate::program::{
     BackendDelegate, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, OperandAccess, Operator,
     Tensor, TensorData,
@@ -299,11 +300,7 @@ impl<'s> MethodView<'s> {
     /// Returns the key of the types of what an instruction writes.
     fn results_key(&self, instruction: &Instruction, known: &mut [Option<u64>]) -> u64 {
         let mut hasher = DefaultHasher::new();
-        let is_call = match instruction {
-            Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } => true,
-            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => false,
-        };
-        if !is_call {
+        if instruction.callee().is_none() {
             instruction.key().hash(&mut hasher);
         }
         for (position, arg) in instruction.args().iter().enumerate() {
@@ -459,18 +456,16 @@ impl<'s> MethodView<'s> {
 
     /// Describes what an instruction calls: an operator, the backend of a delegate, or the kind of the instruction.
     pub fn describe_callee(&self, instruction: &Instruction) -> String {
-        match instruction {
-            Instruction::KernelCall { op_index, .. } => match self.operator(instruction) {
+        match instruction.callee() {
+            Some(Callee::Operator(index)) => match self.operator(instruction) {
                 Some(operator) => operator_name(operator),
-                None => format!("no operator {op_index}"),
+                None => format!("no operator {index}"),
             },
-            Instruction::DelegateCall { delegate_index, .. } => match self.delegate(*delegate_index) {
+            Some(Callee::Delegate(index)) => match self.delegate(index) {
                 Some(delegate) => format!("delegate {}", delegate.id.as_deref().map_or("absent".into(), clipped)),
-                None => format!("no delegate {delegate_index}"),
+                None => format!("no delegate {index}"),
             },
-            Instruction::MoveCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                instruction.key().to_owned()
-            }
+            None => instruction.key().to_owned(),
         }
     }
 

@@ -13,7 +13,8 @@ use crate::operators::inference::{
     Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
 };
 use crate::operators::{self, Base, Signature};
-use crate::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor, TensorShapeDynamism, contiguous};
+use crate::program::instruction::Callee;
+use crate::program::{EValue, ExecutionPlan, Operator, Tensor, TensorShapeDynamism, contiguous};
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,14 +92,12 @@ impl Inference {
         for instruction in plan.instructions() {
             let args = instruction.args();
             let called = instruction.operator().and_then(&operator);
-            let written = match (instruction, called) {
-                (Instruction::KernelCall { .. }, Some(called)) => {
-                    args.get(called.results(args.len())).unwrap_or_default()
-                }
-                (Instruction::MoveCall { move_to, .. }, _) => std::slice::from_ref(move_to),
+            let target = instruction.moved().map(|(_, to)| to);
+            let written = match (instruction.callee(), called) {
+                (Some(Callee::Operator(_)), Some(called)) => args.get(called.results(args.len())).unwrap_or_default(),
                 // Arguments of unknown operators and of delegates may be written.
-                (Instruction::KernelCall { .. } | Instruction::DelegateCall { .. }, _) => args,
-                (Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. }, _) => &[],
+                (Some(Callee::Operator(_) | Callee::Delegate(_)), _) => args,
+                (None, _) => target.as_slice(),
             };
             for index in written.iter().filter_map(|value| usize::try_from(*value).ok()) {
                 if let Some(writes) = inference.writes.get_mut(index) {

@@ -16,7 +16,8 @@ use super::operator::KnownOperator;
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction};
+use crate::program::EValue;
+use crate::program::instruction::Callee;
 use crate::transform::inference::Inference;
 
 /// Greatest number of stated and of computed Ints of a value.
@@ -232,13 +233,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
     fn run(&mut self, step: u32, state: &mut [Ints]) {
         let method = self.method;
         let instruction = &method.steps[step as usize];
-        match instruction.instruction {
-            Instruction::MoveCall { move_from, move_to } => {
-                if let (Some(from), Some(to)) = (method.value(*move_from), method.value(*move_to)) {
-                    self.set(to, self.ints(from, state), state);
-                }
-            }
-            Instruction::KernelCall { .. } => match method.call(instruction) {
+        match instruction.instruction.callee() {
+            Some(Callee::Operator(_)) => match method.call(instruction) {
                 Some((known, args)) if known.operator.signature.result.is_some_and(|result| result != Base::Tensor) => {
                     let to = args.get(known.operator.signature.args.len()).and_then(|value| method.value(*value));
                     if let Some(to) = to.filter(|to| self.slots[*to].is_some()) {
@@ -250,8 +246,13 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 Some(_) => {}
                 None => self.forget(step, state),
             },
-            Instruction::DelegateCall { .. } => self.forget(step, state),
-            Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+            Some(Callee::Delegate(_)) => self.forget(step, state),
+            None => {
+                let moved = instruction.instruction.moved();
+                if let Some((from, to)) = moved.and_then(|(from, to)| method.value(from).zip(method.value(to))) {
+                    self.set(to, self.ints(from, state), state);
+                }
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;
 use crate::operators::kinds::{Kinds, ResultKinds};
+use crate::program::instruction::Callee;
 use crate::program::{EValue, Instruction};
 
 /// Operations on states that a method may take in addition to those in proportion to its accesses. Beyond, each block begins
@@ -169,13 +170,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
     /// Applies the effect of a step to the states.
     fn run(&self, step: u32, states: &mut [State]) {
         let instruction = &self.method.steps[step as usize];
-        match instruction.instruction {
-            Instruction::MoveCall { move_from, move_to } => {
-                if let (Some(from), Some(to)) = (self.method.value(*move_from), self.method.value(*move_to)) {
-                    self.set(to, self.state(from, states), states);
-                }
-            }
-            Instruction::KernelCall { .. } => match self.method.call(instruction) {
+        match instruction.instruction.callee() {
+            Some(Callee::Operator(_)) => match self.method.call(instruction) {
                 Some((known, args)) => self.run_kernel(known, args, states),
                 None => {
                     for access in self.method.step_accesses(step) {
@@ -184,7 +180,14 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 }
             },
             // Only memory of tensors of unbounded size is freed (I-26).
-            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+            Some(Callee::Delegate(_)) => {}
+            None => {
+                let value = |index| self.method.value(index);
+                let moved = instruction.instruction.moved();
+                if let Some((from, to)) = moved.and_then(|(from, to)| value(from).zip(value(to))) {
+                    self.set(to, self.state(from, states), states);
+                }
+            }
         }
     }
 

@@ -49,17 +49,13 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
                 }
             }
             Action::Plain(..) => {
-                let operand = |role| action.operand(role);
-                let (Some(from), Some(At { id, value: Literal::Word(to) })) =
-                    (operand(FieldRole::Read), operand(FieldRole::Write))
-                else {
-                    continue;
-                };
-                let Literal::Word(from) = &from.value else { continue };
-                let moved = names.get(&**from).cloned().flatten();
-                if let Entry::Vacant(entry) = names.entry(to) {
-                    let value = declared(entry.insert(moved).as_ref(), *id);
-                    declare(At { id: *id, value: to.clone() }, value);
+                let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
+                if let Some((At { value: Literal::Word(from), .. }, At { id, value: Literal::Word(to) })) = operands {
+                    let moved = names.get(&**from).cloned().flatten();
+                    if let Entry::Vacant(entry) = names.entry(to) {
+                        let value = declared(entry.insert(moved).as_ref(), *id);
+                        declare(At { id: *id, value: to.clone() }, value);
+                    }
                 }
             }
             Action::Kernel { out: None, .. } | Action::Value(_) | Action::Delegate { .. } => {}

@@ -5,7 +5,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::program::instruction::Callee;
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
 use crate::transform::inference::{self, InferredOperator};
 
 /// Values that an instruction reads and writes, and the items of lists among them.
@@ -69,10 +70,10 @@ fn accesses(
     operators: &[Option<Rc<InferredOperator>>],
     is_defined: impl Fn(i32) -> bool,
 ) -> (Vec<i32>, Vec<i32>) {
-    match instruction {
-        Instruction::KernelCall { op_index, .. } => {
+    match instruction.callee() {
+        Some(Callee::Operator(index)) => {
             let args = instruction.args();
-            match inference::find(operators, *op_index) {
+            match inference::find(operators, index) {
                 Some(operator) => {
                     let (read, written) = args.split_at(operator.results(args.len()).start.min(args.len()));
                     (read.to_vec(), written.to_vec())
@@ -80,10 +81,15 @@ fn accesses(
                 None => args.iter().partition(|value| is_defined(**value)),
             }
         }
-        Instruction::DelegateCall { .. } => instruction.args().iter().partition(|value| is_defined(**value)),
-        Instruction::MoveCall { move_from, move_to } => (vec![*move_from], vec![*move_to]),
-        Instruction::JumpFalseCall { cond_value_index, .. } => (vec![*cond_value_index], Vec::new()),
-        Instruction::FreeCall { value_index } => (vec![*value_index], Vec::new()),
+        Some(Callee::Delegate(_)) => instruction.args().iter().partition(|value| is_defined(**value)),
+        None => {
+            let values = |is_written: bool| {
+                let operands = instruction.operands();
+                let operands = operands.filter(move |(_, _, access)| (*access == OperandAccess::Write) == is_written);
+                operands.map(|(_, value, _)| value).collect()
+            };
+            (values(false), values(true))
+        }
     }
 }
 
