@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::data::DataPrinter;
+use super::options::Printer;
 use super::yaml;
 use crate::assembly::OutputFile;
 use crate::data::Origin;
@@ -15,8 +16,19 @@ use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
 
+/// Returns `layout:` and `raw:`; empty without either.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn print_all(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
+    let mut out = String::new();
+    print(layout, &mut out);
+    print_raw(raw, &mut out, &mut DataPrinter::new(printer))?;
+    Ok(out)
+}
+
 /// Appends `layout:` with the options that are not the default.
-pub fn print(options: &LayoutConfig, out: &mut String) {
+fn print(options: &LayoutConfig, out: &mut String) {
     let default = LayoutConfig::default();
     let mut lines = String::new();
     for option in OPTIONS {
@@ -37,7 +49,7 @@ pub fn print(options: &LayoutConfig, out: &mut String) {
 ///
 /// # Errors
 /// Data that cannot be read or written.
-pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
     if raw.is_empty() {
         return Ok(());
     }
