@@ -20,7 +20,8 @@ pub fn short_name(operator: &str) -> &str {
     SHORT_NAMES.iter().find(|(long, _)| *long == name).map_or(name, |(_, short)| short)
 }
 
-/// Returns the name of a constant that is passed as an argument, as torch's layers call it: `bias` for `self` of `linear`. `operator` is the short name.
+/// Returns the name of a constant that is passed as an argument, as torch's layers call it: `bias` for `self` of `linear`. `operator` is the
+/// short name.
 pub fn constant_name<'a>(operator: &str, argument: &'a str) -> &'a str {
     match (operator, argument) {
         ("linear", "self") => "bias",

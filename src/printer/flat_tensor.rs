@@ -12,7 +12,7 @@ use super::{layout, nearest};
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::format::flat_tensor::FLAT_TENSOR;
-use crate::program::{Program, Tensor, TensorLayout, contiguous};
+use crate::program::{Program, Tensor, contiguous};
 use crate::raw::{FileOverrides, residue};
 use crate::recover;
 use crate::recover::layout::RecoveredFlatTensor;
@@ -50,15 +50,14 @@ fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Res
     if difference.is_some() {
         let nearest = print_keys(&nearest::program(&program), printer)?;
         for body in [&out, &nearest] {
-            let print = |raw: &FileOverrides| Ok(body.clone() + &layout::print_all(&options, raw, printer)?);
-            let (root, most) = (&FLAT_TENSOR, overrides::MANY);
-            let search = OverrideSearch { origin, printer, root, most, print: &print, file: first_data_file };
+            let (root, most, layout) = (&FLAT_TENSOR, overrides::MANY, &options);
+            let search = OverrideSearch { origin, printer, root, most, body, layout, file: first_data_file };
             if let Some(text) = search.text()? {
-                return Ok(Printed::exact(text));
+                return Ok(Printed::new(text, None));
             }
         }
     }
-    Ok(Printed::compared(text, difference))
+    Ok(Printed::new(text, difference))
 }
 
 /// Prints the keys of a `.ptd` and their data.
@@ -76,13 +75,13 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
                 if layout.dim_order[..] != *contiguous(layout.sizes.len()) {
                     yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
                 }
-                data.tensor(blob, &as_tensor(layout), &entry.key)?
+                let tensor = Tensor::new(layout.scalar_type, &layout.sizes);
+                let dim_order = Some(layout.dim_order.clone().into());
+                data.tensor(blob, &Tensor { dim_order, ..tensor }, &entry.key)?
             }
             None => data.bytes(blob, &entry.key)?,
         };
-        if entry.alignment > 1 {
-            yaml::number(entry.alignment, fields.key("align"));
-        }
+        fields.optional("align", Some(entry.alignment).filter(|alignment| *alignment > 1));
         fields.key("data").push_str(&bytes);
         fields.end();
         out.push('\n');
@@ -92,10 +91,4 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
 
 fn first_data_file(assembly: &Assembly) -> Option<OutputFile<'_>> {
     assembly.data_files().next().map(|(_, file)| file)
-}
-
-fn as_tensor(layout: &TensorLayout) -> Tensor {
-    let mut tensor = Tensor::new(layout.scalar_type, &layout.sizes);
-    tensor.dim_order = Some(layout.dim_order.clone().into());
-    tensor
 }

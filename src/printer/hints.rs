@@ -60,8 +60,8 @@ impl MemoryHints {
 }
 
 impl Hints {
-    /// Adds a hint that the YAML lacked which was assembled; returns `true` if there is one. `method` is the position of the method in the program, `is_movable`
-    /// is that of [`numbering::pins`].
+    /// Adds a hint without which assembling gave another method than `original`; returns `true` if there is one. `method` is its position in the
+    /// program, `is_movable` as in [`numbering::pins`].
     pub fn add(
         &mut self,
         assembly: &Assembly,

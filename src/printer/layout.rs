@@ -23,7 +23,7 @@ use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
 pub fn print_all(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::new();
     print(layout, &mut out);
-    print_raw(raw, &mut out, &mut DataPrinter::new(printer))?;
+    print_raw(raw, &mut out, &mut DataPrinter::new(printer.options, printer.extracted))?;
     Ok(out)
 }
 
@@ -32,11 +32,8 @@ fn print(options: &LayoutConfig, out: &mut String) {
     let default = LayoutConfig::default();
     let mut lines = String::new();
     for option in OPTIONS {
-        match option.get(options) {
-            Some(value) if option.get(&default) != Some(value) => {
-                let _ = writeln!(lines, "  {}: {}", option.name, option.print(value));
-            }
-            _ => {}
+        if let Some(value) = option.get(options).filter(|value| option.get(&default) != Some(*value)) {
+            let _ = writeln!(lines, "  {}: {}", option.name, option.print(value));
         }
     }
     if !lines.is_empty() {
@@ -70,9 +67,7 @@ fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) 
             OverrideValue::Empty => out.push_str("empty"),
             OverrideValue::Text(text) => out.push_str(&yaml::quoted(text)),
             OverrideValue::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
-            OverrideValue::Bytes(bytes) => {
-                _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes))
-            }
+            OverrideValue::Bytes(bytes) => _ = write!(out, "{{bytes: {}}}", yaml::hex(bytes)),
         }
         out.push('\n');
     }
@@ -83,8 +78,7 @@ fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) 
         out.push_str("  patch:\n");
     }
     for patch in &raw.patches {
-        let bytes = data_encoding::HEXLOWER.encode(&patch.bytes);
-        let _ = writeln!(out, "    - {{at: {:#x}, bytes: {{hex: \"{bytes}\"}}}}", patch.at);
+        let _ = writeln!(out, "    - {{at: {:#x}, bytes: {}}}", patch.at, yaml::hex(&patch.bytes));
     }
     if let Some(size) = raw.truncate {
         let _ = writeln!(out, "  truncate: {size}");
@@ -104,22 +98,16 @@ pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<S
         let mut written = FileComparison { origin, overrides: file.overrides, at, differs: None };
         write(&mut written)?;
         // Bytes after the truncation are not in the file.
-        Ok::<_, io::Error>(
-            written
-                .differs
-                .filter(|at| file.overrides.and_then(|overrides| overrides.truncate).is_none_or(|end| *at < end)),
-        )
+        let end = file.overrides.and_then(|overrides| overrides.truncate);
+        Ok::<_, io::Error>(written.differs.filter(|at| end.is_none_or(|end| *at < end)))
     };
     if let Some(at) = compare(0, &|out| out.write_all(&file.metadata()))? {
         return Ok(Some(format!("the metadata differ from byte {at:#x} on")));
     }
     let length = origin.len()?;
     if Some(length) != file.size() {
-        return Ok(Some(format!(
-            "expected {}, the assembled file has {}",
-            counted(length, "byte"),
-            file.size().unwrap_or(u64::MAX)
-        )));
+        let (expected, found) = (counted(length, "byte"), file.size().unwrap_or(u64::MAX));
+        return Ok(Some(format!("expected {expected}, the assembled file has {found}")));
     }
     // Data that refer to the same range of the original are equal, unless a patch changes them.
     let same = |blob: &Blob, start: u64| {

@@ -13,24 +13,19 @@ pub struct Printed {
     pub difference: Option<String>,
     /// Files that the YAML refers to, by path: those of [`LargeData::Extract`].
     pub files: Vec<ExtractedFile>,
-    /// What the YAML states of the values; zeros for a file without methods.
+    /// Numbers of values by what the YAML states of them; zeros for a file without methods.
     pub stats: PrintStats,
 }
 
 impl Printed {
-    /// YAML that reproduces the file.
-    pub(super) fn exact(text: String) -> Printed {
-        Printed { text, difference: None, files: Vec::new(), stats: PrintStats::default() }
-    }
-
-    /// YAML of a file that differs from the assembled one as `difference` says, which the first line then states.
-    pub(super) fn compared(text: String, difference: Option<String>) -> Printed {
+    /// Creates the YAML of a file. If `difference` says how the assembled file differs, the first line states it.
+    pub(super) fn new(text: String, difference: Option<String>) -> Printed {
         let text = match &difference {
             None => text,
             Some(why) => {
                 format!("# This YAML does not reproduce the file byte for byte: {}.\n{text}", escaped(why))
             }
         };
-        Printed { difference, ..Printed::exact(text) }
+        Printed { text, difference, files: Vec::new(), stats: PrintStats::default() }
     }
 }

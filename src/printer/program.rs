@@ -128,7 +128,7 @@ fn print_with_tests(
         // Prefer few patches.
         for most in [overrides::FEW, overrides::MANY] {
             if let Some(text) = program.overridden(origin, rounds.body(), &layouts, most)? {
-                return Ok(Printed { stats, ..Printed::exact(text) });
+                return Ok(Printed { stats, ..Printed::new(text, None) });
             }
         }
     }
@@ -137,7 +137,7 @@ fn print_with_tests(
         Some(cause) => format!("{cause}; {difference}"),
         None => difference,
     });
-    Ok(Printed { stats, ..Printed::compared(rounds.text, difference) })
+    Ok(Printed { stats, ..Printed::new(rounds.text, difference) })
 }
 
 /// Maximum number of times that a program is assembled to find its hints.
@@ -186,11 +186,12 @@ impl<'p> Rounds<'p> {
     /// Returns the sum of the statistics of all methods.
     fn stats(&self) -> PrintStats {
         let mut stats = PrintStats::default();
-        self.methods.iter().for_each(|method| stats += method.stats());
+        self.methods.iter().for_each(|method| method.count(&mut stats));
         stats
     }
 
-    /// Adds hints until none is missing. Returns how the assembled file then differs according to `difference`, or why no YAML gives the program.
+    /// Adds hints until none is missing. Returns how the assembled file then differs according to `difference`, or why no YAML gives the
+    /// program.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -304,8 +305,8 @@ impl<'p> ProgramYaml<'p> {
         Ok(data.files() + &out)
     }
 
-    /// Returns YAML that reproduces a file with field overrides, of the program itself or of the nearest one that YAML can express; `None` if no
-    /// overrides do, with at most `most` patched bytes.
+    /// Returns YAML that reproduces a file with field overrides, for the program itself or the nearest one that YAML can express; `None` if that
+    /// takes more than `most` patched bytes.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -323,9 +324,8 @@ impl<'p> ProgramYaml<'p> {
         let printer = self.printer;
         let overridden = |body: &str| {
             for layout in layouts {
-                let print = |raw: &FileOverrides| Ok(body.to_owned() + &layout::print_all(layout, raw, printer)?);
-                let file = Assembly::program_file;
-                let search = OverrideSearch { origin, printer, root: &PROGRAM, most, print: &print, file };
+                let (root, file) = (&PROGRAM, Assembly::program_file);
+                let search = OverrideSearch { origin, printer, root, most, body, layout, file };
                 if let Some(text) = search.text()? {
                     return Ok(Some(text));
                 }

@@ -1,6 +1,6 @@
 //! Statistics of printed YAML.
 
-/// What printed YAML states of the values of all methods, for values whose properties it could leave to assembling.
+/// Numbers of values, over all methods, by what printed YAML states of them and what it leaves to assembling.
 ///
 /// ```
 /// use pte_emit::{PrintOptions, PrintStats, Source, print};
@@ -34,19 +34,4 @@ pub struct PrintStats {
     pub gradients: usize,
     /// Calls that inference contradicts, whose arguments are printed as the whole stack.
     pub stacks: usize,
-}
-
-impl std::ops::AddAssign for PrintStats {
-    fn add_assign(&mut self, other: PrintStats) {
-        self.values += other.values;
-        self.literals += other.literals;
-        self.results += other.results;
-        self.inferred += other.inferred;
-        self.views += other.views;
-        self.positions += other.positions;
-        self.indices += other.indices;
-        self.places += other.places;
-        self.gradients += other.gradients;
-        self.stacks += other.stacks;
-    }
 }

@@ -15,7 +15,7 @@ pub struct Calls<'p> {
 }
 
 /// Form in which YAML states the arguments of an instruction.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct CallForm<'p> {
     /// Index of the operator of a kernel call.
     pub operator: Option<i32>,
@@ -25,21 +25,15 @@ pub struct CallForm<'p> {
     pub outs: &'p [i32],
     /// Values that assembling adds to the stack after the outs: lists of several outs.
     pub lists: &'p [i32],
-    /// `true` if assembling rejects the arguments in the usual form: a kernel call then has the whole stack under `args`, and a delegate is called by its
-    /// number, not by its name.
+    /// `true` if assembling rejects the arguments in the usual form: a kernel call then has the whole stack under `args`, and a delegate is called
+    /// by its number, not by its name.
     pub is_contradictory: bool,
 }
 
 impl<'p> CallForm<'p> {
     /// Returns the form that states all arguments under `args`.
     fn stack(instruction: &'p Instruction) -> CallForm<'p> {
-        CallForm {
-            operator: instruction.operator(),
-            ins: instruction.args(),
-            outs: &[],
-            lists: &[],
-            is_contradictory: false,
-        }
+        CallForm { operator: instruction.operator(), ins: instruction.args(), ..CallForm::default() }
     }
 
     /// Returns the form for arguments that assembling rejects in the usual one.
@@ -47,39 +41,33 @@ impl<'p> CallForm<'p> {
         CallForm { is_contradictory: true, ..CallForm::stack(instruction) }
     }
 
-    /// Returns the shortest form of a kernel call that assembles to the same arguments.
-    fn shortest(self, plan: &'p ExecutionPlan, operator: &str, signature: Option<&Signature>) -> CallForm<'p> {
+    /// Returns the form with outs that assembles to the arguments of this one; `None` if the stack does not end as `out:` gives.
+    fn with_outs(self, plan: &'p ExecutionPlan, operator: &str, signature: Option<&Signature>) -> Option<CallForm<'p>> {
         let Some(signature) = signature else {
             // An overload that ends in `out` is assumed to be an out variant, whose out is passed twice.
             let is_out_variant = operator.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
-            return match self.ins {
-                [ins @ .., out, again] if is_out_variant && out == again => {
-                    CallForm { ins, outs: slice::from_ref(out), ..self }
-                }
-                _ => self,
-            };
+            let [ins @ .., out, again] = self.ins else { return None };
+            return (is_out_variant && out == again).then_some(CallForm { ins, outs: slice::from_ref(out), ..self });
         };
-        let Some((ins, rest)) = self.ins.split_at_checked(signature.ins().count()) else { return self };
         let tensors = |list: i32| match plan.value(list) {
             Some(EValue::TensorList(Some(items))) => Some(&items[..]),
             _ => None,
         };
+        let (ins, rest) = self.ins.split_at_checked(signature.ins().count())?;
+        let has_list = signature.outs().any(|out| out.kind.list);
         let (outs, lists) = match (signature.outs().count(), rest) {
-            _ if signature.outs().any(|out| out.kind.list) => match rest {
-                [list, again] if list != again && tensors(*list) == tensors(*again) => {
-                    let Some(outs) = tensors(*list) else { return self };
-                    (outs, rest)
-                }
-                _ => return self,
-            },
+            (_, [list, again]) if has_list && list != again && tensors(*list) == tensors(*again) => {
+                (tensors(*list)?, rest)
+            }
+            _ if has_list => return None,
             (0, [_]) if signature.result.is_some() => (rest, &[][..]),
             (1, [out, again]) if out == again => (slice::from_ref(out), &[][..]),
-            (2.., [outs @ .., list]) if outs.len() == signature.outs().count() && tensors(*list) == Some(outs) => {
+            (count @ 2.., [outs @ .., list]) if outs.len() == count && tensors(*list) == Some(outs) => {
                 (outs, slice::from_ref(list))
             }
-            _ => return self,
+            _ => return None,
         };
-        CallForm { ins, outs, lists, ..self }
+        Some(CallForm { ins, outs, lists, ..self })
     }
 }
 
@@ -92,12 +80,11 @@ impl<'p> Calls<'p> {
         let mut calls = Calls { operators, signatures, forms: Vec::new() };
         let form = |instruction| {
             let stack = CallForm::stack(instruction);
-            match stack.operator {
-                Some(index) if !everything => {
-                    stack.shortest(plan, calls.operator(index).unwrap_or_default(), calls.signature(index))
-                }
-                Some(_) | None => stack,
-            }
+            let operator = stack.operator.filter(|_| !everything);
+            let with_outs = operator.and_then(|index| {
+                stack.with_outs(plan, calls.operator(index).unwrap_or_default(), calls.signature(index))
+            });
+            with_outs.unwrap_or(stack)
         };
         calls.forms = plan.instructions().map(form).collect();
         calls

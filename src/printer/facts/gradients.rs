@@ -1,12 +1,11 @@
 //! Computes `requires_grad` as assembling does for a method that states it.
 
-use std::rc::Rc;
-
+use super::inferred::Operators;
 use super::order::Order;
 use super::uses::Uses;
 use super::views::View;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference::{self, InferredOperator};
+use crate::transform::inference;
 
 /// `requires_grad` of a method.
 pub struct Gradients {
@@ -23,45 +22,12 @@ impl Gradients {
     }
 
     /// Computes the gradients of a method.
-    pub fn of(
-        plan: &ExecutionPlan,
-        operators: &[Option<Rc<InferredOperator>>],
-        uses: &Uses,
-        order: &Order,
-    ) -> Gradients {
+    pub fn of(plan: &ExecutionPlan, operators: &Operators, uses: &Uses, order: &Order) -> Gradients {
+        let count = plan.values().len();
         let stated = plan.tensors().filter(|(_, tensor)| tensor.requires_grad).count();
         if stated == 0 {
-            return Gradients::none(plan.values().len());
+            return Gradients::none(count);
         }
-        let pass = GradientPass::of(plan, operators, uses, order);
-        let computed: Vec<bool> = (0..plan.values().len())
-            .map(|index| pass.differs[index].is_some_and(|differs| pass.stated(index) != differs))
-            .collect();
-        let exceptions = plan.tensors().filter(|(index, tensor)| tensor.requires_grad != computed[*index]).count();
-        match exceptions + 1 < stated {
-            true => Gradients { is_stated: true, computed },
-            false => Gradients::none(computed.len()),
-        }
-    }
-}
-
-/// The values at an instruction.
-struct GradientPass<'p> {
-    plan: &'p ExecutionPlan,
-    /// `requires_grad` of each value as instructions read it: the stated one, if the value was written.
-    current: Vec<bool>,
-    /// `true` if a computed one differs from the stated one; `None` if nothing computes it, which gives false.
-    differs: Vec<Option<bool>>,
-}
-
-impl<'p> GradientPass<'p> {
-    fn of(
-        plan: &'p ExecutionPlan,
-        operators: &[Option<Rc<InferredOperator>>],
-        uses: &Uses,
-        order: &Order,
-    ) -> GradientPass<'p> {
-        let count = plan.values().len();
         let mut pass = GradientPass { plan, current: vec![false; count], differs: vec![None; count] };
         for (index, tensor) in plan.tensors() {
             let is_constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
@@ -90,11 +56,28 @@ impl<'p> GradientPass<'p> {
                 }
             }
         }
-        pass
+        let computed: Vec<bool> =
+            (0..count).map(|index| pass.differs[index].is_some_and(|differs| pass.stated(index) != differs)).collect();
+        let exceptions = plan.tensors().filter(|(index, tensor)| tensor.requires_grad != computed[*index]).count();
+        match exceptions + 1 < stated {
+            true => Gradients { is_stated: true, computed },
+            false => Gradients::none(count),
+        }
     }
+}
 
+/// The values at an instruction.
+struct GradientPass<'p> {
+    plan: &'p ExecutionPlan,
+    /// `requires_grad` of each value as instructions read it: the stated one, if the value was written.
+    current: Vec<bool>,
+    /// `true` if a computed one differs from the stated one; `None` if nothing computes it, which gives false.
+    differs: Vec<Option<bool>>,
+}
+
+impl GradientPass<'_> {
     /// Returns the values whose gradients an instruction determines.
-    fn results(&self, instruction: &Instruction, operators: &[Option<Rc<InferredOperator>>]) -> Vec<(usize, bool)> {
+    fn results(&self, instruction: &Instruction, operators: &Operators) -> Vec<(usize, bool)> {
         match instruction {
             Instruction::KernelCall { op_index, .. } => {
                 inference::find(operators, *op_index).map_or_else(Vec::new, |operator| {

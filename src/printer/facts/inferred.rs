@@ -10,12 +10,15 @@ use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::program::{ExecutionPlan, Instruction};
 use crate::transform::inference::{self, Inference, InferredOperator};
 
+/// Operators of a method by index; `None` for unknown ones.
+pub type Operators = [Option<Rc<InferredOperator>>];
+
 /// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
 /// of calls that assembling would reject.
 pub fn infer<'p>(
     plan: &'p ExecutionPlan,
     payloads: &PayloadGraphs,
-    operators: &[Option<Rc<InferredOperator>>],
+    operators: &Operators,
     calls: &mut Calls<'p>,
 ) -> Vec<Option<TensorMeta>> {
     let values = plan.values();

@@ -10,17 +10,19 @@ use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor};
 /// Returns `true` for each value without a name. `numbers` are the values whose index is stated: they have one.
 pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTreeSet<usize>) -> Vec<bool> {
     let values = plan.values();
-    let mut mentions = Mentions::new(values.len());
+    let mut mentions = Mentions(vec![Mention::default(); values.len()]);
     mentions.count_lists(plan);
     mentions.count_calls(plan, calls);
-    let is_alone = |index: usize| mentions.counts[index] == 1 && !uses.produced[index] && !numbers.contains(&index);
+    let mentions = mentions.0;
+    let is_alone = |index: usize| mentions[index].count == 1 && !uses.produced[index] && !numbers.contains(&index);
     let mut literals = vec![false; values.len()];
     for (index, value) in values.iter().enumerate().filter(|(index, _)| !numbers.contains(index)) {
-        if mentions.added[index] == Some(mentions.counts[index]) {
+        let Mention { count, is_argument, added } = mentions[index];
+        if added == Some(count) {
             literals[index] = true;
             continue;
         }
-        if !(mentions.as_argument[index] && is_alone(index)) {
+        if !is_argument || !is_alone(index) {
             continue;
         }
         match value {
@@ -54,30 +56,26 @@ pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTre
     literals
 }
 
-/// Mentions of the values of a method, by index.
-struct Mentions {
-    /// Number of mentions in lists, calls, inputs and outputs.
-    counts: Vec<u32>,
-    /// `true` if a literal may be printed at a mention.
-    as_argument: Vec<bool>,
+/// Mentions of a value in lists, calls, inputs and outputs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mention {
+    /// Number of mentions.
+    count: u32,
+    /// `true` if a literal may be printed at one of them.
+    is_argument: bool,
     /// Number of mentions of a value that assembling adds to a call.
-    added: Vec<Option<u32>>,
+    added: Option<u32>,
 }
 
+/// Mentions of the values of a method, by index.
+struct Mentions(Vec<Mention>);
+
 impl Mentions {
-    fn new(count: usize) -> Mentions {
-        Mentions { counts: vec![0; count], as_argument: vec![false; count], added: vec![None; count] }
-    }
-
-    fn count(&mut self, index: impl TryInto<usize>) {
-        if let Some(count) = index.try_into().ok().and_then(|index| self.counts.get_mut(index)) {
-            *count += 1;
-        }
-    }
-
-    fn mark_argument(&mut self, index: i32) {
-        if let Some(marked) = usize::try_from(index).ok().and_then(|index| self.as_argument.get_mut(index)) {
-            *marked = true;
+    /// Counts a mention; as an argument, if a literal may be printed there.
+    fn add(&mut self, index: impl TryInto<usize>, is_argument: bool) {
+        if let Some(mention) = index.try_into().ok().and_then(|index| self.0.get_mut(index)) {
+            mention.count += 1;
+            mention.is_argument |= is_argument;
         }
     }
 
@@ -85,41 +83,36 @@ impl Mentions {
     fn count_lists(&mut self, plan: &ExecutionPlan) {
         for value in plan.values() {
             if let EValue::IntList(Some(items)) = value {
-                items.iter().for_each(|item| self.count(*item));
+                items.iter().for_each(|item| self.add(*item, false));
             }
-            value.as_tensors().iter().for_each(|item| self.count(*item));
+            value.as_tensors().iter().for_each(|item| self.add(*item, false));
         }
-        plan.inputs.iter().chain(&plan.outputs).flatten().for_each(|index| self.count(*index));
+        plan.inputs.iter().flatten().for_each(|input| self.add(*input, false));
         for output in plan.outputs.iter().flatten() {
-            if let Some(EValue::Int(_) | EValue::Bool(_) | EValue::Null | EValue::Double(_) | EValue::String(Some(_))) =
-                plan.value(*output)
-            {
-                self.mark_argument(*output);
-            }
+            let value = plan.value(*output);
+            let is_scalar = matches!(value, Some(EValue::Int(_) | EValue::Bool(_) | EValue::Null | EValue::Double(_)));
+            self.add(*output, is_scalar || matches!(value, Some(EValue::String(Some(_)))));
         }
     }
 
     /// Counts the arguments of all instructions.
     fn count_calls(&mut self, plan: &ExecutionPlan, calls: &Calls<'_>) {
         for (instruction, form) in plan.instructions().zip(&calls.forms) {
-            form.ins.iter().chain(form.outs).chain(form.lists).for_each(|index| self.count(*index));
-            form.ins.iter().for_each(|index| self.mark_argument(*index));
-            form.lists.iter().for_each(|list| self.added[*list as usize] = Some(1));
+            form.ins.iter().for_each(|index| self.add(*index, true));
+            form.outs.iter().chain(form.lists).for_each(|index| self.add(*index, false));
+            form.lists.iter().for_each(|list| self.0[*list as usize].added = Some(1));
             let operator = form.operator.and_then(|operator| calls.operator(operator));
             if form.lists.len() == 1 && operator.is_some_and(operators::has_optional_outs) {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
                         // As an out, and in the list of the outs.
-                        self.added[*out as usize] = Some(2);
+                        self.0[*out as usize].added = Some(2);
                     }
                 }
             }
             for (_, value, access) in instruction.operands() {
-                self.count(value);
-                if access == OperandAccess::Read {
-                    self.mark_argument(value);
-                }
+                self.add(value, access == OperandAccess::Read);
             }
         }
     }

@@ -71,7 +71,7 @@ impl<'p> MethodFacts<'p> {
             let operators = inference::operators(plan);
             inferred = inferred::infer(plan, payloads, &operators, &mut calls);
             literals = literals::find(plan, &calls, &uses, &hints.numbers);
-            order = Order::of(program, plan, &uses, &literals, &hints.numbers, hints.memory.scratch);
+            order = Order::of(program, plan, &uses, &literals, &hints);
             gradients = Gradients::of(plan, &operators, &uses, &order);
         }
         let namer = Namer { plan, calls: &calls, uses: &uses, views: &order.views, literals: &literals };
@@ -96,7 +96,7 @@ impl<'p> MethodFacts<'p> {
         }
     }
 
-    /// Returns a value that is printed at its use, by its index in the file; `None` for a value with a name, and for an index out of range.
+    /// Returns a value that is printed at its use, by its index in the file; `None` for a value with a name, or an index out of range.
     pub fn literal(&self, index: i32) -> Option<&'p EValue> {
         let index = usize::try_from(index).ok()?;
         self.names.get(index)?.is_none().then(|| &self.plan.values()[index])
@@ -145,48 +145,35 @@ impl<'p> MethodFacts<'p> {
             let is_out = form.outs.contains(&(index as i32));
             is_out.then(|| self.calls.signature(form.operator?)?.result).flatten()
         };
-        match &self.plan.values()[index] {
-            EValue::Tensor(_) => self.order.views[index].is_some() && !self.declares_view(index),
-            value @ (EValue::Int(_) | EValue::Bool(_) | EValue::Double(_)) if self.uses.produced[index] => {
-                result().and_then(inference::placeholder).as_ref() == Some(value)
-            }
-            EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::Null
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => false,
+        let value = &self.plan.values()[index];
+        match self.order.views[index] {
+            Some(_) => !self.declares_view(index),
+            None => self.uses.produced[index] && result().and_then(inference::placeholder).as_ref() == Some(value),
         }
     }
 
-    /// Counts what the YAML states of the values.
-    pub fn stats(&self) -> PrintStats {
-        let count = |is: &dyn Fn(usize) -> bool| (0..self.names.len()).filter(|index| is(*index)).count();
+    /// Adds what the YAML states of the values to statistics.
+    pub fn count(&self, stats: &mut PrintStats) {
         let tensor = |index: usize| self.plan.values()[index].as_tensor();
-        let is_result =
-            |index: usize| tensor(index).is_some() && self.uses.produced[index] && self.names[index].is_some();
-        let is_inferred = |index: usize| {
-            let tensor = tensor(index).zip(self.inferred[index].as_ref());
-            is_result(index) && tensor.is_some_and(|(tensor, meta)| inference::difference(tensor, meta).is_none())
-        };
-        let calls = self.calls.forms.iter().filter(|form| form.operator.is_some());
-        PrintStats {
-            values: self.names.len(),
-            literals: count(&|index| self.names[index].is_none()),
-            results: count(&is_result),
-            inferred: count(&is_inferred),
-            views: self.order.views.iter().flatten().count(),
-            positions: self.order.entries.iter().flatten().filter(|index| self.order.views[**index].is_none()).count(),
-            indices: count(&|index| self.states_index(index)),
-            places: count(&|index| tensor(index).is_some_and(|tensor| self.states_offset(tensor))),
-            gradients: count(&|index| {
-                tensor(index).is_some_and(|tensor| tensor.requires_grad != self.gradients.computed[index])
-            }),
-            stacks: calls.filter(|form| form.is_contradictory).count(),
+        for index in 0..self.names.len() {
+            let (is_named, is_view) = (self.names[index].is_some(), self.order.views[index].is_some());
+            let is_result = tensor(index).is_some() && self.uses.produced[index] && is_named;
+            let inferred = tensor(index).zip(self.inferred[index].as_ref()).filter(|_| is_result);
+            let is_inferred = inferred.is_some_and(|(tensor, meta)| inference::difference(tensor, meta).is_none());
+            stats.literals += usize::from(!is_named);
+            stats.results += usize::from(is_result);
+            stats.inferred += usize::from(is_inferred);
+            stats.views += usize::from(is_view);
+            stats.indices += usize::from(self.states_index(index));
+            if let Some(tensor) = tensor(index) {
+                stats.places += usize::from(self.states_offset(tensor));
+                stats.gradients += usize::from(tensor.requires_grad != self.gradients.computed[index]);
+            }
         }
+        stats.values += self.names.len();
+        let entries = self.order.entries.iter().flatten();
+        stats.positions += entries.filter(|index| self.order.views[**index].is_none()).count();
+        let calls = self.calls.forms.iter().filter(|form| form.operator.is_some());
+        stats.stacks += calls.filter(|form| form.is_contradictory).count();
     }
 }

@@ -2,7 +2,7 @@
 //! the use of a constant; with a number if the name is taken.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::stacktrace;
 use super::calls::Calls;
@@ -14,19 +14,15 @@ use crate::program::{
 };
 
 /// Offsets of tensors in pools other than 1 of programs with several methods, which may share state there.
-#[derive(Debug, Default)]
-pub struct SharedPlaces(BTreeMap<(u32, u64), usize>);
+pub struct SharedPlaces(Vec<(u32, u64)>);
 
 impl SharedPlaces {
     /// Collects the pools and offsets of a program.
     pub fn of(program: &Program) -> SharedPlaces {
-        let mut places = BTreeMap::new();
-        if program.plans().len() > 1 {
-            let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
-            places = tensors.filter_map(|(_, tensor)| Some((SharedPlaces::place(tensor)?, 0))).collect();
-        }
-        places.values_mut().enumerate().for_each(|(rank, number)| *number = rank);
-        SharedPlaces(places)
+        let plans = Some(program.plans()).filter(|plans| plans.len() > 1).unwrap_or_default();
+        let tensors = plans.iter().flat_map(ExecutionPlan::tensors);
+        let places: BTreeSet<_> = tensors.filter_map(|(_, tensor)| SharedPlaces::place(tensor)).collect();
+        SharedPlaces(places.into_iter().collect())
     }
 
     fn place(tensor: &Tensor) -> Option<(u32, u64)> {
@@ -36,7 +32,7 @@ impl SharedPlaces {
 
     /// Returns the name of a tensor that has none in the file: the same in all methods that have state at its offset.
     fn name(&self, tensor: &Tensor) -> Option<String> {
-        Some(match self.0.get(&SharedPlaces::place(tensor)?)? {
+        Some(match self.0.binary_search(&SharedPlaces::place(tensor)?).ok()? {
             0 => "state".to_owned(),
             number => format!("state_{number}"),
         })

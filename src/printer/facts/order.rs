@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::super::hints::Hints;
 use super::uses::Uses;
 use super::views::{self, View};
 use crate::data::BlobId;
@@ -28,15 +29,9 @@ impl Order {
         Order { views: vec![None; plan.values().len()], bases: bases(program, plan), ..Order::default() }
     }
 
-    /// Finds the views and entries of a method. `numbers` are the values whose index is stated; with `scratch`, what an instruction overwrites is no view.
-    pub fn of(
-        program: &Program,
-        plan: &ExecutionPlan,
-        uses: &Uses,
-        literals: &[bool],
-        numbers: &BTreeSet<usize>,
-        scratch: bool,
-    ) -> Order {
+    /// Finds the views and entries of a method.
+    pub fn of(program: &Program, plan: &ExecutionPlan, uses: &Uses, literals: &[bool], hints: &Hints) -> Order {
+        let numbers = &hints.numbers;
         let mut order = Order::stated(program, plan);
         let conditions = conditions(plan, literals);
         for (to, condition) in &conditions {
@@ -44,12 +39,13 @@ impl Order {
             *first = (*first).min(*condition);
         }
         let least = least(plan, uses, literals, numbers, &conditions);
-        order.views = views::find(plan, uses, &least, scratch);
+        order.views = views::find(plan, uses, &least, hints.memory.scratch);
         order.entries = vec![Vec::new(); least.len().div_ceil(2)];
-        // The last value that is numbered before the instructions.
-        let upfront = (0..literals.len())
-            .rev()
-            .find(|index| order.is_unproduced(*index, uses, literals) && !numbers.contains(index));
+        // The last value that is numbered before the instructions: it is declared, nothing produces it, and no entry numbers it.
+        let is_upfront = |index: &usize| {
+            !uses.produced[*index] && !literals[*index] && order.views[*index].is_none() && !numbers.contains(index)
+        };
+        let upfront = (0..literals.len()).rev().find(is_upfront);
         order.indices = numbers.clone();
         for (index, is_literal) in literals.iter().enumerate() {
             if let Some(view) = order.views[index] {
@@ -65,15 +61,9 @@ impl Order {
         }
         order
     }
-
-    /// Returns `true` for a declared value that no instruction produces: it is numbered before the instructions, unless an entry among them
-    /// numbers it.
-    pub fn is_unproduced(&self, index: usize, uses: &Uses, literals: &[bool]) -> bool {
-        !uses.produced[index] && !literals[index] && self.views[index].is_none()
-    }
 }
 
-/// Returns the literal conditions of the forward jumps of a method: the instruction to which the jump leads, counted over all chains, and the condition.
+/// Returns the literal conditions of the forward jumps of a method, each with the instruction to which the jump leads, counted over all chains.
 fn conditions(plan: &ExecutionPlan, literals: &[bool]) -> Vec<(usize, usize)> {
     let (mut conditions, mut begin) = (Vec::new(), 0);
     for chain in plan.chains.iter().flatten() {

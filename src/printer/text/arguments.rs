@@ -59,13 +59,7 @@ impl MethodText<'_> {
             }
             EValue::DoubleList(Some(items)) if list_of(Base::Float) => yaml::list(out, items, number::double),
             EValue::BoolList(Some(items)) if list_of(Base::Bool) => yaml::list(out, items, yaml::number),
-            value @ (EValue::Tensor(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_)) => {
+            value => {
                 let mut fields = FlowMap::new(out);
                 self.declared(value, &mut fields);
                 fields.end();
@@ -103,12 +97,8 @@ impl MethodText<'_> {
             EValue::IntList(list) => self.ints(list.as_deref().unwrap_or_default(), fields.key("int_list")),
             EValue::DoubleList(list) => yaml::list(fields.key("double_list"), list.iter().flatten(), number::double),
             EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
-            EValue::TensorList(list) => {
-                self.tensors(list.as_deref().unwrap_or_default(), false, fields.key("tensor_list"));
-            }
-            EValue::OptionalTensorList(list) => {
-                self.tensors(list.as_deref().unwrap_or_default(), true, fields.key("optional_tensor_list"));
-            }
+            EValue::TensorList(_) => self.tensors(value.as_tensors(), false, fields.key("tensor_list")),
+            EValue::OptionalTensorList(_) => self.tensors(value.as_tensors(), true, fields.key("optional_tensor_list")),
             EValue::Tensor(_) => {}
         }
     }

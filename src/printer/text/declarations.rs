@@ -24,17 +24,8 @@ impl MethodText<'_> {
         };
         for (index, value) in facts.plan.values().iter().enumerate() {
             let Some(name) = &facts.names[index] else { continue };
-            let is_scalar = match value {
-                EValue::Double(x) => !number::has_nan_payload(*x),
-                EValue::Int(_) | EValue::Bool(_) | EValue::Null => true,
-                EValue::Tensor(_)
-                | EValue::String(_)
-                | EValue::IntList(_)
-                | EValue::DoubleList(_)
-                | EValue::BoolList(_)
-                | EValue::TensorList(_)
-                | EValue::OptionalTensorList(_) => false,
-            };
+            let is_scalar = matches!(value, EValue::Int(_) | EValue::Bool(_) | EValue::Null)
+                || matches!(value, EValue::Double(x) if !number::has_nan_payload(*x));
             let is_numbered = facts.states_index(index);
             if !is_numbered && facts.is_implied(index) {
                 continue;
@@ -48,9 +39,7 @@ impl MethodText<'_> {
                     EValue::Tensor(tensor) => self.tensor(index, name, tensor, &mut fields, data)?,
                     value => self.declared(value, &mut fields),
                 }
-                if is_numbered {
-                    yaml::number(index, fields.key("index"));
-                }
+                fields.optional("index", is_numbered.then_some(index));
                 fields.end();
             }
             // An instruction declares it.
@@ -75,9 +64,7 @@ impl MethodText<'_> {
         if let Some(View { base, .. }) = facts.order.views[index] {
             if facts.declares_view(index) {
                 self.elements(index, tensor, fields);
-                if let Some(base) = &facts.names[base] {
-                    fields.key("view_of").push_str(&yaml::text(base));
-                }
+                fields.text("view_of", facts.names[base].as_deref());
                 extra_info(tensor, name, fields);
             }
             return Ok(());
@@ -93,11 +80,8 @@ impl MethodText<'_> {
                 let blob = self.program.blob(id);
                 let base = facts.order.bases.get(&id).filter(|_| tensor.nbytes() != Some(blob.len));
                 match base.and_then(|base| facts.names[*base].as_deref()) {
-                    Some(base) => fields.key("view_of").push_str(&yaml::text(base)),
-                    None => {
-                        let printed = data.tensor(blob, tensor, name)?;
-                        fields.key("data").push_str(&printed);
-                    }
+                    Some(base) => fields.text("view_of", Some(base)),
+                    None => fields.key("data").push_str(&data.tensor(blob, tensor, name)?),
                 }
             }
             TensorData::Elsewhere(_) | TensorData::None => {}
@@ -182,9 +166,8 @@ fn extra_info(tensor: &Tensor, name: &str, fields: &mut FlowMap<'_>) {
     if extra.location == 1 {
         fields.key("external").push_str("true");
     }
-    if let Some(stated) = extra.fully_qualified_name.as_ref().filter(|stated| extra.location != 1 || *stated != name) {
-        fields.key("name").push_str(&yaml::text(stated));
-    }
+    let stated = extra.fully_qualified_name.as_deref();
+    fields.text("name", stated.filter(|stated| extra.location != 1 || *stated != name));
     if **extra == ExtraTensorInfo::default() {
         fields.key("extra_tensor_info").push_str("true");
     }

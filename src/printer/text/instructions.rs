@@ -49,13 +49,7 @@ impl MethodText<'_> {
 
     /// Appends the entries before an instruction of the method, or after the last one. Returns the label that is left for the instruction: an
     /// entry that is numbered after the conditions of the jumps to it has the label.
-    fn entries_before(
-        &self,
-        position: usize,
-        mut label: Option<String>,
-        indent: &str,
-        out: &mut String,
-    ) -> Option<String> {
+    fn entries(&self, position: usize, mut label: Option<String>, indent: &str, out: &mut String) -> Option<String> {
         let condition = self.facts.order.conditions.get(&position);
         for index in self.facts.order.entries.get(position).into_iter().flatten().copied() {
             let Some(name) = &self.facts.names[index] else { continue };
@@ -94,7 +88,7 @@ impl MethodText<'_> {
         targets.dedup();
         let label = |position: usize| targets.binary_search(&(position as i32)).ok().map(|number| format!("L{number}"));
         for (position, instruction) in instructions.iter().enumerate() {
-            let own_label = self.entries_before(first + position, label(position), indent, out);
+            let own_label = self.entries(first + position, label(position), indent, out);
             out.push_str(indent);
             out.push_str("- ");
             let mut fields = FlowMap::new(out);
@@ -114,7 +108,7 @@ impl MethodText<'_> {
         }
         let mut end = label(instructions.len());
         if is_last {
-            end = self.entries_before(first + instructions.len(), end, indent, out);
+            end = self.entries(first + instructions.len(), end, indent, out);
         }
         if let Some(label) = end {
             let _ = writeln!(out, "{indent}- {{label: {label}}}");
@@ -200,16 +194,9 @@ fn stacktraces(chain: &Chain) -> Option<usize> {
 /// Appends a frame of a stack trace.
 fn frame(frame: &StackFrame, out: &mut String) {
     let mut fields = FlowMap::new(out);
-    let mut text = |key: &str, value: &Option<String>| {
-        if let Some(value) = value {
-            fields.key(key).push_str(&yaml::text(value));
-        }
-    };
-    text("filename", &frame.filename);
-    text("name", &frame.name);
-    text("context", &frame.context);
-    if frame.lineno != 0 {
-        yaml::number(frame.lineno, fields.key("lineno"));
-    }
+    fields.text("filename", frame.filename.as_deref());
+    fields.text("name", frame.name.as_deref());
+    fields.text("context", frame.context.as_deref());
+    fields.optional("lineno", Some(frame.lineno).filter(|line| *line != 0));
     fields.end();
 }

@@ -98,8 +98,8 @@ impl MethodText<'_> {
             let _ = write!(out, "{before}compile_specs: ");
             yaml::list(out, specs, |spec, out| {
                 let key = yaml::text(spec.key.as_deref().unwrap_or_default());
-                let value = data_encoding::HEXLOWER.encode(spec.value.as_deref().unwrap_or_default());
-                let _ = write!(out, "{{key: {key}, value: {{hex: \"{value}\"}}}}");
+                let value = yaml::hex(spec.value.as_deref().unwrap_or_default());
+                let _ = write!(out, "{{key: {key}, value: {value}}}");
             });
             out.push_str(after);
         }
@@ -140,7 +140,8 @@ impl MethodText<'_> {
         out.push_str("    memory: ");
         let mut fields = FlowMap::new(out);
         let memory = &self.facts.plan.memory;
-        yaml::list(fields.key("non_const_buffer_sizes"), memory.non_const_buffer_sizes.iter().flatten(), yaml::number);
+        let sizes = memory.non_const_buffer_sizes.iter().flatten();
+        yaml::list(fields.key("non_const_buffer_sizes"), sizes, yaml::number);
         if let Some(devices) = &memory.non_const_buffer_device {
             yaml::list(fields.key("non_const_buffer_device"), devices, |d, out| {
                 let device = device(d.device_type, d.device_index);
@@ -166,8 +167,8 @@ fn memory_options(hints: &MemoryHints, out: &mut String) {
     if planner != MemoryPlanner::default() {
         fields.key("planner").push_str(planner.word());
     }
-    alignment.into_iter().for_each(|alignment| yaml::number(alignment, fields.key("alignment")));
-    shared_order.into_iter().for_each(|order| yaml::number(order, fields.key("shared_order")));
+    fields.optional("alignment", alignment);
+    fields.optional("shared_order", shared_order);
     fields.end();
     out.push('\n');
 }
