@@ -544,6 +544,42 @@ fn arguments_of_unknown_operators_are_no_results() {
     assert!(text.contains("- {view: relu, sizes: [2, 8], out: view}"), "{text}");
 }
 
+/// Results of calls whose stack has another end than `out:` gives are not declared by the calls: their types and sizes are stated, nothing else.
+#[test]
+fn results_under_args_are_stated() {
+    let tensor = |name: &str, kind: &str, sizes: &str| format!("{name}: {{tensor: {kind}, sizes: {sizes}}}");
+    let cases = [
+        // A list of the outs that is passed twice.
+        (
+            "[4, 2]",
+            "float32",
+            "[2, 2]",
+            "parts: {tensor_list: [a, b]}",
+            "aten::split_copy.Tensor_out, args: [x, 2, 0, parts, parts]",
+        ),
+        // A list of the outs in another order.
+        (
+            "[4, 2]",
+            "int64",
+            "[2]",
+            "parts: {tensor_list: [b, a]}",
+            "aten::max.dim_max, args: [x, 0, false, a, b, parts]",
+        ),
+        // An out that is not passed twice.
+        ("[2, 2]", "float32", "[2, 2]", "c: 0", "aten::relu.out, args: [x, a, b]"),
+    ];
+    for (from, kind, sizes, more, call) in cases {
+        let [x, a, b] = [tensor("x", "float32", from), tensor("a", "float32", sizes), tensor("b", kind, sizes)];
+        let parts = format!(
+            "values: {{{x}, {a}, {b}, {more}}}, inputs: [x], outputs: [a, b], instructions: [{{kernel: {call}}}]"
+        );
+        let text = dumped(&parts);
+        let stated = [tensor("", "float32", sizes), tensor("", kind, sizes)];
+        assert!(stated.iter().all(|stated| text.contains(stated)), "{call}:\n{text}");
+        assert!(!text.contains("memory:") && !text.contains("operators:"), "{call}:\n{text}");
+    }
+}
+
 /// A view of what branches are merged to stands behind them, also if one is in another.
 #[test]
 fn views_of_merged_values_stand_behind_the_branches() {

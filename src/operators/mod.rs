@@ -10,6 +10,7 @@
 pub mod inference;
 pub mod kernels;
 pub mod kinds;
+pub mod labels;
 pub mod sharing;
 mod similar;
 

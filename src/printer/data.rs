@@ -32,18 +32,16 @@ pub struct DataPrinter<'d> {
 
 impl<'d> DataPrinter<'d> {
     /// Creates a printer of data that refers to the input file by its path.
-    pub fn new(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter::alone(printer.options, printer.extracted)
-    }
-
-    /// Creates a printer of data that refers to the input file by its path, without a program.
-    pub fn alone(options: &'d PrintOptions, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
+    pub fn new(options: &'d PrintOptions, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
         DataPrinter { options, name: None, refers: false, extracted }
     }
 
     /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
     pub fn with_name(printer: Printer<'d>) -> DataPrinter<'d> {
-        DataPrinter { name: Some(file_name(&printer.options.file)), ..DataPrinter::new(printer) }
+        DataPrinter {
+            name: Some(file_name(&printer.options.file)),
+            ..DataPrinter::new(printer.options, printer.extracted)
+        }
     }
 
     /// Returns the declaration of the input file under `files`; empty if the YAML does not refer to it.

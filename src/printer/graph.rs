@@ -79,9 +79,8 @@ impl PayloadGraphs {
             {
                 found.entry(key.as_str()).or_insert_with(|| Tensor::new(datatype.storage, &sizes));
             }
-            if let Some(params @ (DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. })) =
-                &value.quantization
-                && let Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. }) = scales
+            if let Some(params) = &value.quantization
+                && let Some(Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. })) = params.scales()
             {
                 let scales = || Tensor::new(params.kind().scale_type(), &[scale_count(value)]);
                 found.entry(key.as_str()).or_insert_with(scales);
@@ -115,7 +114,7 @@ fn defect_of_node(node: &DraftNode) -> Option<String> {
     (node.fields.iter().any(has_nan) || bounds.into_iter().any(is_other_nan)).then(|| OTHER_NAN.to_owned())
 }
 
-/// What is wrong with a part that has a NaN other than `.nan`.
+/// Defect of a part that has a NaN other than `.nan`.
 const OTHER_NAN: &str = "has a NaN with other bits than `.nan`";
 
 /// Returns `true` for a NaN that YAML does not express.
@@ -137,25 +136,16 @@ fn defect_of_value(value: &DraftValue) -> Option<String> {
     {
         return Some(format!("has {} bytes of data, its sizes need {}", data.len(), value.nbytes()));
     }
-    let has_nan = match &value.quantization {
-        Some(DraftQuantization::Tensor { scale, .. }) => is_other_nan(scale),
-        Some(
-            DraftQuantization::Channel { scales: Scales::Listed(list), .. }
-            | DraftQuantization::Group { scales: Scales::Listed(list), .. },
-        ) => list.iter().any(is_other_nan),
-        Some(
-            DraftQuantization::Channel { scales: Scales::Constant(_), .. }
-            | DraftQuantization::Group { scales: Scales::Constant(_), .. }
-            | DraftQuantization::Token { .. },
-        )
-        | None => false,
+    let scales = value.quantization.as_ref().and_then(DraftQuantization::scales);
+    let has_nan = match (&value.quantization, scales) {
+        (Some(DraftQuantization::Tensor { scale, .. }), _) => is_other_nan(scale),
+        (_, Some(Scales::Listed(list))) => list.iter().any(is_other_nan),
+        (_, Some(Scales::Constant(_)) | None) => false,
     };
     if has_nan {
         return Some(OTHER_NAN.to_owned());
     }
-    if let Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) =
-        &value.quantization
-    {
+    if let Some(scales) = scales {
         let (count, width) = (value.scales(), kind.map_or(0, scale_size));
         let fits = match scales {
             Scales::Listed(list) => list.len() as u64 == count,
@@ -238,8 +228,9 @@ impl NamedGraph {
         }
     }
 
-    /// Appends the graph after `graph:`, as a block, each line after `indent`, or as an empty map. `name` is the base of names of extracted files, `copy` the number of a payload
-    /// that is stored by itself. With `explicit`, it has the types and sizes that assembling infers.
+    /// Appends the graph after `graph:`: a block of lines that begin with `indent`, or an empty map. `name` is the base of names of extracted
+    /// files, `copy` the number of a payload that is stored by itself (0 for a shared one). With `explicit`, types and sizes that assembling infers
+    /// are printed, too.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -276,31 +267,21 @@ impl NamedGraph {
                 out.push('\n');
             }
         }
-        let mut line = |key: &str, text: String| _ = writeln!(out, "{indent}{key}: {text}");
-        if *identifier != IDENTIFIER {
-            line("identifier", (*identifier).to_owned());
-        }
-        if *container == Container::Bare {
-            line("header", "false".into());
-        }
-        if !*has_named_keys {
-            line("named_keys", "false".into());
-        }
-        if let Some(version) = version {
-            line("version", yaml::quoted(version));
-        }
-        if copy != 0 {
-            line("copy", copy.to_string());
-        }
-        if let Some(number) = self.draft.num_externs {
-            line("num_externs", number.to_string());
-        }
-        let Draft { input_ids, output_ids, mem_buffer_sizes, .. } = &self.draft;
-        for (key, ids) in [("input_ids", input_ids), ("output_ids", output_ids), ("mem_buffer_sizes", mem_buffer_sizes)]
-        {
-            if let Some(ids) = ids {
-                line(key, format!("{ids:?}"));
-            }
+        let Draft { num_externs, input_ids, output_ids, mem_buffer_sizes, .. } = &self.draft;
+        let list = |ids: &Option<Vec<_>>| ids.as_ref().map(|ids| format!("{ids:?}"));
+        let properties = [
+            ("identifier", (*identifier != IDENTIFIER).then(|| (*identifier).to_owned())),
+            ("header", (*container == Container::Bare).then(|| "false".to_owned())),
+            ("named_keys", (!*has_named_keys).then(|| "false".to_owned())),
+            ("version", version.as_deref().map(yaml::quoted)),
+            ("copy", (copy != 0).then(|| copy.to_string())),
+            ("num_externs", num_externs.map(|number| number.to_string())),
+            ("input_ids", list(input_ids)),
+            ("output_ids", list(output_ids)),
+            ("mem_buffer_sizes", list(mem_buffer_sizes)),
+        ];
+        for (key, text) in properties {
+            text.into_iter().for_each(|text| _ = writeln!(out, "{indent}{key}: {text}"));
         }
         if !nodes.is_empty() {
             let _ = writeln!(out, "{indent}nodes:");
@@ -356,9 +337,7 @@ impl NamedGraph {
             yaml::list(map.key("extra"), &node.extra, |field, out| {
                 let mut map = FlowMap::new(out);
                 yaml::number(field.slot, map.key("slot"));
-                if let Some(width) = field.width {
-                    yaml::number(width, map.key("width"));
-                }
+                map.optional("width", field.width);
                 let hex: Vec<String> = field.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 let _ = write!(map.key("bytes"), "{{hex: \"{}\"}}", hex.join(" "));
                 map.end();
@@ -368,9 +347,7 @@ impl NamedGraph {
             single(min, map.key("output_min"));
             single(max, map.key("output_max"));
         }
-        if let Some(number) = node.debug_handle {
-            yaml::number(number, map.key("debug_handle"));
-        }
+        map.optional("debug_handle", node.debug_handle);
         map.end();
     }
 }
@@ -422,9 +399,7 @@ fn print_value(
         None => {}
         Some(DraftQuantization::Tensor { scale, zero_point }) => {
             single(scale, fields.key("scale"));
-            if *zero_point != 0 {
-                yaml::number(zero_point, fields.key("zero_point"));
-            }
+            fields.optional("zero_point", Some(zero_point).filter(|zero_point| **zero_point != 0));
         }
         Some(DraftQuantization::Token { num_nonbatch_dims }) => {
             yaml::number(num_nonbatch_dims, fields.key("num_nonbatch_dims"));
@@ -433,9 +408,7 @@ fn print_value(
             quantization @ (DraftQuantization::Channel { channel_dim, scales, num_scales }
             | DraftQuantization::Group { channel_dim, scales, num_scales, .. }),
         ) => {
-            if *channel_dim != 0 {
-                yaml::number(channel_dim, fields.key("channel_dim"));
-            }
+            fields.optional("channel_dim", Some(channel_dim).filter(|dim| **dim != 0));
             if let DraftQuantization::Group { group_size, scale_bf16, .. } = quantization {
                 yaml::number(group_size, fields.key("group_size"));
                 if let Some(items) = scale_bf16 {
@@ -445,22 +418,13 @@ fn print_value(
             match scales {
                 Scales::Listed(list) => yaml::list(fields.key("scales"), list, single),
                 Scales::Constant(constant) => {
-                    let scalar_type = quantization.kind().scale_type();
+                    let (scalar_type, name) = (quantization.kind().scale_type(), format!("{name}_scales"));
                     let mut inner = FlowMap::new(fields.key("scales"));
-                    print_constant(
-                        constant,
-                        scalar_type,
-                        &[scale_count(value)],
-                        &format!("{name}_scales"),
-                        &mut inner,
-                        data,
-                    )?;
+                    print_constant(constant, scalar_type, &[scale_count(value)], &name, &mut inner, data)?;
                     inner.end();
                 }
             }
-            if let Some(number) = num_scales {
-                yaml::number(number, fields.key("num_scales"));
-            }
+            fields.optional("num_scales", num_scales.as_ref());
         }
     }
     if let Some(constant) = &value.constant {
@@ -471,9 +435,7 @@ fn print_value(
     let numbers =
         [("num_dims", value.num_dims), ("id", value.id), ("external_id", value.external_id), ("flags", value.flags)];
     for (key, number) in numbers {
-        if let Some(number) = number {
-            yaml::number(number, fields.key(key));
-        }
+        fields.optional(key, number);
     }
     if value.dq_datatype != 0 {
         fields.key("dq_datatype").push_str(datatype(value.dq_datatype).name);
@@ -496,13 +458,10 @@ fn print_constant(
 ) -> io::Result<()> {
     match &constant.source {
         ConstantSource::Data(blob) => {
-            let text = data.tensor(blob, &Tensor::new(scalar_type, sizes), name)?;
-            fields.key("data").push_str(&text);
+            fields.key("data").push_str(&data.tensor(blob, &Tensor::new(scalar_type, sizes), name)?);
         }
-        ConstantSource::Key(key) => fields.key("key").push_str(&yaml::text(key)),
+        ConstantSource::Key(key) => fields.text("key", Some(key)),
     }
-    if let Some(size) = constant.size {
-        yaml::number(size, fields.key("size"));
-    }
+    fields.optional("size", constant.size);
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What a printed graph states of its values: not the element types and sizes that assembling infers.
+//! Finds the element types and sizes of a graph that assembling does not infer, so that printed YAML must state them.
 //!
-//! It applies the rules in the order of the nodes, as the assembler does. What is inferred otherwise is stated.
+//! It applies the rules in the order of the nodes, as the assembler does. A property is stated, too, if the rules give another one.
 
 use std::cell::RefCell;
 
@@ -9,12 +9,12 @@ use crate::delegate::xnnpack::draft_sizes::{DraftOperands, SizedValue, position}
 use crate::delegate::xnnpack::model::NodeOperation;
 use crate::delegate::xnnpack::sizes;
 
-/// What is printed of a value.
+/// Properties of a value that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatedValue {
-    /// The element type.
+    /// `true` to print the element type.
     pub datatype: bool,
-    /// The sizes.
+    /// `true` to print the sizes.
     pub sizes: bool,
 }
 
@@ -37,7 +37,7 @@ impl SizedValue for Visited<'_> {
     }
 }
 
-/// Returns what is stated of each value.
+/// Returns the properties that are printed of each value of a graph, by position.
 pub fn stated(draft: &Draft) -> Vec<StatedValue> {
     let mut values: Vec<Visited<'_>> = draft.values.iter().map(visited).collect();
     for position in &draft.inputs {
@@ -60,7 +60,7 @@ fn visited(value: &DraftValue) -> Visited<'_> {
     // A quantized value is clearer with its type, and scales by channel need the sizes.
     let (has_type, has_sizes) = match &value.quantization {
         None => (value.constant.is_some(), value.constant.is_some()),
-        Some(quantization) => (true, value.constant.is_some() || quantization.has_scales()),
+        Some(quantization) => (true, value.constant.is_some() || quantization.scales().is_some()),
     };
     Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
 }
@@ -94,7 +94,8 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     }
 }
 
-/// Returns the number of values that are printed: those after them state nothing, and their positions follow from the nodes that write them.
+/// Returns the number of values to print, from the first on. Those after them print no key, according to `is_empty`, and get their positions from
+/// the nodes that write them.
 pub fn listed(draft: &Draft, is_empty: impl Fn(usize) -> bool) -> usize {
     let mut rank: Vec<Option<usize>> = vec![None; draft.values.len()];
     for (order, output) in draft.nodes.iter().flat_map(outputs).enumerate() {

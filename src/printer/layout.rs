@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::data::DataPrinter;
+use super::options::Printer;
 use super::yaml;
 use crate::assembly::OutputFile;
 use crate::data::Origin;
@@ -15,16 +16,24 @@ use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
 
+/// Returns `layout:` and `raw:`; empty without either.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn print_all(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
+    let mut out = String::new();
+    print(layout, &mut out);
+    print_raw(raw, &mut out, &mut DataPrinter::new(printer.options, printer.extracted))?;
+    Ok(out)
+}
+
 /// Appends `layout:` with the options that are not the default.
-pub fn print(options: &LayoutConfig, out: &mut String) {
+fn print(options: &LayoutConfig, out: &mut String) {
     let default = LayoutConfig::default();
     let mut lines = String::new();
     for option in OPTIONS {
-        match option.get(options) {
-            Some(value) if option.get(&default) != Some(value) => {
-                let _ = writeln!(lines, "  {}: {}", option.name, option.print(value));
-            }
-            _ => {}
+        if let Some(value) = option.get(options).filter(|value| option.get(&default) != Some(*value)) {
+            let _ = writeln!(lines, "  {}: {}", option.name, option.print(value));
         }
     }
     if !lines.is_empty() {
@@ -37,7 +46,7 @@ pub fn print(options: &LayoutConfig, out: &mut String) {
 ///
 /// # Errors
 /// Data that cannot be read or written.
-pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
+fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
     if raw.is_empty() {
         return Ok(());
     }
@@ -58,9 +67,7 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
             OverrideValue::Empty => out.push_str("empty"),
             OverrideValue::Text(text) => out.push_str(&yaml::quoted(text)),
             OverrideValue::SameAs(path) => _ = write!(out, "{{same_as: {}}}", yaml::quoted(&path.to_string())),
-            OverrideValue::Bytes(bytes) => {
-                _ = write!(out, "{{bytes: {{hex: \"{}\"}}}}", data_encoding::HEXLOWER.encode(bytes))
-            }
+            OverrideValue::Bytes(bytes) => _ = write!(out, "{{bytes: {}}}", yaml::hex(bytes)),
         }
         out.push('\n');
     }
@@ -71,8 +78,7 @@ pub fn print_raw(raw: &FileOverrides, out: &mut String, data: &mut DataPrinter<'
         out.push_str("  patch:\n");
     }
     for patch in &raw.patches {
-        let bytes = data_encoding::HEXLOWER.encode(&patch.bytes);
-        let _ = writeln!(out, "    - {{at: {:#x}, bytes: {{hex: \"{bytes}\"}}}}", patch.at);
+        let _ = writeln!(out, "    - {{at: {:#x}, bytes: {}}}", patch.at, yaml::hex(&patch.bytes));
     }
     if let Some(size) = raw.truncate {
         let _ = writeln!(out, "  truncate: {size}");
@@ -92,22 +98,16 @@ pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<S
         let mut written = FileComparison { origin, overrides: file.overrides, at, differs: None };
         write(&mut written)?;
         // Bytes after the truncation are not in the file.
-        Ok::<_, io::Error>(
-            written
-                .differs
-                .filter(|at| file.overrides.and_then(|overrides| overrides.truncate).is_none_or(|end| *at < end)),
-        )
+        let end = file.overrides.and_then(|overrides| overrides.truncate);
+        Ok::<_, io::Error>(written.differs.filter(|at| end.is_none_or(|end| *at < end)))
     };
     if let Some(at) = compare(0, &|out| out.write_all(&file.metadata()))? {
         return Ok(Some(format!("the metadata differ from byte {at:#x} on")));
     }
     let length = origin.len()?;
     if Some(length) != file.size() {
-        return Ok(Some(format!(
-            "expected {}, the assembled file has {}",
-            counted(length, "byte"),
-            file.size().unwrap_or(u64::MAX)
-        )));
+        let (expected, found) = (counted(length, "byte"), file.size().unwrap_or(u64::MAX));
+        return Ok(Some(format!("expected {expected}, the assembled file has {found}")));
     }
     // Data that refer to the same range of the original are equal, unless a patch changes them.
     let same = |blob: &Blob, start: u64| {

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use crate::program::{EValue, ExecutionPlan, Instruction};
 
-/// Returns the values of the original method whose indices must be stated so that assembling assigns its indices; `None` if the methods do
-/// not correspond. `pinned` are those that are stated already; of the values for which `is_movable` holds an entry among the instructions
-/// can state it.
+/// Returns the values of the original method whose indices must be stated so that assembling assigns its indices, with `pinned`, those stated
+/// already; `None` if the methods do not correspond. `is_movable` returns `true` for a value whose position an entry among the instructions can
+/// state, which is preferred to an index.
 pub fn pins(
     assembled: &ExecutionPlan,
     original: &ExecutionPlan,
@@ -94,8 +94,9 @@ impl Pairs<'_> {
     }
 }
 
-/// Returns the items, which are different and less than their number, of an increasing subsequence with the greatest total weight. Of two that change places, the
-/// first is in it: an entry in front of an instruction can number the second one earlier, but none can number the first one later.
+/// Returns the items of an increasing subsequence with the greatest total weight. `items` is a permutation of `0..items.len()`. Of two neighbours
+/// in the wrong order, the first is in it: an entry before an instruction can number the second one earlier, but no entry can number the first
+/// one later.
 fn longest_increasing(items: &[usize], weight: impl Fn(usize) -> usize) -> BTreeSet<usize> {
     // A Fenwick tree over the items: the greatest weight of a subsequence that ends with an item up to an index, and that item's position.
     let mut tree: Vec<Option<(usize, Reverse<usize>)>> = vec![None; items.len() + 1];

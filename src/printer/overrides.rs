@@ -9,6 +9,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::format::TableSchema;
 use crate::format::path::FieldPath;
+use crate::layout::LayoutConfig;
 use crate::raw::fields::{header_words, is_text_word};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Patch, diff, residue};
 
@@ -22,8 +23,10 @@ pub struct OverrideSearch<'l> {
     pub root: &'static TableSchema,
     /// Maximum number of patched bytes.
     pub most: usize,
-    /// Prints the YAML with these overrides.
-    pub print: &'l dyn Fn(&FileOverrides) -> io::Result<String>,
+    /// YAML without layout and overrides.
+    pub body: &'l str,
+    /// Layout of the file.
+    pub layout: &'l LayoutConfig,
     /// Selects the assembled file to compare.
     pub file: fn(&Assembly) -> Option<OutputFile<'_>>,
 }
@@ -60,7 +63,12 @@ impl OverrideSearch<'_> {
         raw.fields.extend(bytes.fields);
         let raw = FileOverrides { fields: raw.fields, ..bytes };
         let same = self.with_file(&raw, |file| Ok(layout::difference(self.origin, file)?.is_none().then_some(())))?;
-        if same.is_none() { Ok(None) } else { (self.print)(&raw).map(Some) }
+        if same.is_none() { Ok(None) } else { self.yaml(&raw).map(Some) }
+    }
+
+    /// Returns the YAML with these overrides.
+    fn yaml(&self, raw: &FileOverrides) -> io::Result<String> {
+        Ok(self.body.to_owned() + &layout::print_all(self.layout, raw, self.printer)?)
     }
 
     /// Assembles the YAML with these overrides and calls `find` with the file; `None` if there are errors or no file.
@@ -69,7 +77,7 @@ impl OverrideSearch<'_> {
         raw: &FileOverrides,
         find: impl FnOnce(&OutputFile<'_>) -> io::Result<Option<T>>,
     ) -> io::Result<Option<T>> {
-        let Ok(assembly) = self.printer.assemble(&(self.print)(raw)?) else { return Ok(None) };
+        let Ok(assembly) = self.printer.assemble(&self.yaml(raw)?) else { return Ok(None) };
         let Some(file) = (self.file)(&assembly) else { return Ok(None) };
         find(&file)
     }

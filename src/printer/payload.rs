@@ -17,7 +17,7 @@ use crate::diagnostics::escaped;
 /// Largest number of characters of a line with a list or a map.
 const WIDTH: usize = 110;
 
-/// Appends facts as a block, each line after `indent`.
+/// Appends facts as a block of lines that begin with `indent`.
 pub fn facts(facts: &[(Cow<'static, str>, Fact)], indent: &str, out: &mut String) {
     for (name, fact) in facts {
         let fact = &fact.abridged();
@@ -62,7 +62,7 @@ fn flow(fact: &Fact, out: &mut String) {
     }
 }
 
-/// Appends the graph of a payload of XNNPACK, each line after `indent`, or a comment with the reason why it has none. `name` is the base of
+/// Appends the graph of a payload of XNNPACK as lines that begin with `indent`, or a comment with the reason why it has none. `name` is the base of
 /// names of extracted files.
 ///
 /// # Errors
@@ -72,7 +72,7 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
         Ok(graph) => {
             let extracted = RefCell::new(ExtractedFiles::default());
             let _ = write!(out, "{indent}graph:");
-            graph.print(true, &format!("{indent}  "), name, 0, out, &mut DataPrinter::alone(options, &extracted))
+            graph.print(true, &format!("{indent}  "), name, 0, out, &mut DataPrinter::new(options, &extracted))
         }
         Err(reason) => {
             let _ = writeln!(out, "{indent}# Not printed as a graph: {}.", escaped(&reason));

@@ -30,7 +30,7 @@ fn called(line: &str) -> Option<&str> {
     name.split('.').all(is_word).then(|| name.rsplit('.').next().unwrap_or(name))
 }
 
-/// Returns what is in front of each opening parenthesis: names with dots.
+/// Returns the names, with dots, before the opening parentheses of a line.
 fn calls(line: &str) -> impl Iterator<Item = &str> {
     line.match_indices('(').filter_map(|(end, _)| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';

@@ -54,6 +54,11 @@ pub fn number(n: impl Display, out: &mut String) {
     let _ = write!(out, "{n}");
 }
 
+/// Returns bytes as a map with their hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    format!("{{hex: \"{}\"}}", data_encoding::HEXLOWER.encode(bytes))
+}
+
 /// Appends items in brackets, each written by `write`.
 pub fn list<T>(out: &mut String, items: impl IntoIterator<Item = T>, mut write: impl FnMut(T, &mut String)) {
     out.push('[');
@@ -87,6 +92,20 @@ impl<'o> FlowMap<'o> {
         self.out.push_str(key);
         self.out.push_str(": ");
         self.out
+    }
+
+    /// Appends a field with an integer or a bool, if there is one.
+    pub fn optional(&mut self, key: &str, number: Option<impl Display>) {
+        if let Some(number) = number {
+            self::number(number, self.key(key));
+        }
+    }
+
+    /// Appends a field with a string, if there is one.
+    pub fn text(&mut self, key: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.key(key).push_str(&self::text(text));
+        }
     }
 
     /// Ends the map.

@@ -603,11 +603,11 @@ impl DraftQuantization {
         }
     }
 
-    /// Returns `true` if it has scales for parts of the value, whose number follows from the sizes.
-    pub fn has_scales(&self) -> bool {
+    /// Returns the scales for parts of the value, whose number follows from the sizes.
+    pub fn scales(&self) -> Option<&Scales> {
         match self {
-            DraftQuantization::Channel { .. } | DraftQuantization::Group { .. } => true,
-            DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. } => false,
+            DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } => Some(scales),
+            DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. } => None,
         }
     }
 

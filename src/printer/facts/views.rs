@@ -3,35 +3,22 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::uses::Uses;
 use crate::data::BlobId;
 use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
 
-/// A view: its base, and its position among the instructions.
+/// A view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    /// Value whose memory or data it shares.
+    /// Index of the value whose memory or data the view shares.
     pub base: usize,
-    /// Number of instructions of the method before it.
+    /// Number of instructions of the method before the entry that numbers the view.
     pub position: usize,
 }
 
-/// What the instructions of a method do with its values.
-pub struct Uses {
-    /// Instruction that uses each value first; `None` for an unused value.
-    pub first: Vec<Option<usize>>,
-    /// Smallest value that each step or one behind it numbers. Step 2n numbers the literal conditions of the jumps to instruction n, and
-    /// step 2n + 1 what the instruction uses; the last step is the end of the method.
-    pub least: Vec<usize>,
-    /// `true` for values that their first use writes.
-    pub produced: Vec<bool>,
-    /// `true` for values that their first use overwrites as an argument.
-    pub overwritten: Vec<bool>,
-    /// `true` for inputs.
-    pub is_input: Vec<bool>,
-}
-
-/// Returns the view of each value, `None` for values that are no views. With `scratch`, what an instruction overwrites is none.
-pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View>> {
+/// Returns the view of each value, `None` for values that are no views. `least` has the smallest value that each step or one after it numbers,
+/// two steps for each instruction. With `scratch`, a value that its first use overwrites is no view.
+pub fn find(plan: &ExecutionPlan, uses: &Uses, least: &[usize], scratch: bool) -> Vec<Option<View>> {
     let count = plan.values().len();
     let mut views = vec![None; count];
     let is_candidate =
@@ -48,7 +35,7 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View
                 if is_candidate(index)
                     && let Some(base) = base_in_memory(others, index, uses)
                 {
-                    views[index] = Some(View { base, position: position(uses, base, index) });
+                    views[index] = Some(View { base, position: position(uses, least, base, index) });
                     continue;
                 }
                 others.extend(content(index, uses));
@@ -60,13 +47,13 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View
                 let base = *constants.entry(*blob).or_insert(index);
                 let is_same = plan.values()[base].as_tensor().and_then(Tensor::nbytes) == tensor.nbytes();
                 if base != index && is_same && last_input.is_some_and(|last| last < index) {
-                    views[index] = Some(View { base, position: position(uses, base, index) });
+                    views[index] = Some(View { base, position: position(uses, least, base, index) });
                 }
             }
             (Memory::None | Memory::Auto { .. } | Memory::View { .. }, _) => {}
         }
     }
-    // A constant behind the inputs is a view only if all that are numbered before the instructions are in front of it.
+    // A constant after the inputs is a view only if it follows all values that are numbered before the instructions.
     let upfront = (0..count).rev().find(|index| {
         !uses.produced[*index] && views[*index].is_none() && matches!(plan.values()[*index], EValue::Tensor(_))
     });
@@ -82,10 +69,10 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses, scratch: bool) -> Vec<Option<View
 /// Pool, offset, and size in bytes, if it is known.
 type Place = (u32, u64, Option<u64>);
 
-/// A tensor with content: number of instructions after which it has it, and index.
+/// A tensor with content: number of instructions after which it has content, and index.
 type Content = (usize, usize);
 
-/// Returns when a tensor has content; `None` if nothing uses what an instruction would write.
+/// Returns when a tensor has content; `None` for a result without a use.
 fn content(index: usize, uses: &Uses) -> Option<Content> {
     match uses.produced[index] {
         true => Some((uses.first[index]? + 1, index)),
@@ -93,21 +80,21 @@ fn content(index: usize, uses: &Uses) -> Option<Content> {
     }
 }
 
-/// Returns the last tensor at a place to get content before a value is used first.
+/// Returns the tensor among `others` that gets its content last before the first use of a value.
 fn base_in_memory(others: &BTreeSet<Content>, index: usize, uses: &Uses) -> Option<usize> {
     let first = uses.first[index].unwrap_or(usize::MAX);
     others.range(..=(first, usize::MAX)).next_back().map(|(_, base)| *base)
 }
 
-/// Returns the number of instructions in front of a view: those that number a value before it.
-fn position(uses: &Uses, base: usize, index: usize) -> usize {
-    let after = numbered_before(uses, index);
+/// Returns the number of instructions before a view: those that number a smaller value, and the one that writes the base.
+fn position(uses: &Uses, least: &[usize], base: usize, index: usize) -> usize {
+    let after = numbered_before(least, index);
     let written = if uses.produced[base] { uses.first[base].map_or(0, |write| write + 1) } else { 0 };
-    let limit = uses.first[index].unwrap_or(uses.least.len() / 2);
+    let limit = uses.first[index].unwrap_or(least.len() / 2);
     after.max(written).min(limit)
 }
 
-/// Returns the number of instructions in front of the place behind the last step that numbers a value before `index`.
-pub fn numbered_before(uses: &Uses, index: usize) -> usize {
-    uses.least.partition_point(|least| *least < index) / 2
+/// Returns the number of instructions up to the last step that numbers a value below `index`; `least` as in [`find`].
+pub fn numbered_before(least: &[usize], index: usize) -> usize {
+    least.partition_point(|least| *least < index) / 2
 }

@@ -1,0 +1,102 @@
+//! Operators of a method, and the form in which YAML states each of its calls.
+
+use std::slice;
+
+use crate::operators::{self, Signature};
+use crate::program::{EValue, ExecutionPlan, Instruction};
+
+/// Operators and instructions of a method.
+pub struct Calls<'p> {
+    /// Full names of the operators, empty for absent ones.
+    pub operators: Vec<String>,
+    signatures: Vec<Option<Signature>>,
+    /// Forms of the instructions of all chains, in their order.
+    pub forms: Vec<CallForm<'p>>,
+}
+
+/// Form in which YAML states the arguments of an instruction.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CallForm<'p> {
+    /// Index of the operator of a kernel call.
+    pub operator: Option<i32>,
+    /// Values under `args`, in the order of the stack.
+    pub ins: &'p [i32],
+    /// Values under `out`, which the instruction declares; empty if `args` has the whole stack.
+    pub outs: &'p [i32],
+    /// Values that assembling adds to the stack after the outs: lists of several outs.
+    pub lists: &'p [i32],
+    /// `true` if assembling rejects the arguments in the usual form: a kernel call then has the whole stack under `args`, and a delegate is called
+    /// by its number, not by its name.
+    pub is_contradictory: bool,
+}
+
+impl<'p> CallForm<'p> {
+    /// Returns the form that states all arguments under `args`.
+    fn stack(instruction: &'p Instruction) -> CallForm<'p> {
+        CallForm { operator: instruction.operator(), ins: instruction.args(), ..CallForm::default() }
+    }
+
+    /// Returns the form for arguments that assembling rejects in the usual one.
+    pub fn contradictory(instruction: &'p Instruction) -> CallForm<'p> {
+        CallForm { is_contradictory: true, ..CallForm::stack(instruction) }
+    }
+
+    /// Returns the form with outs that assembles to the arguments of this one; `None` if the stack does not end as `out:` gives.
+    fn with_outs(self, plan: &'p ExecutionPlan, operator: &str, signature: Option<&Signature>) -> Option<CallForm<'p>> {
+        let Some(signature) = signature else {
+            // An overload that ends in `out` is assumed to be an out variant, whose out is passed twice.
+            let is_out_variant = operator.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
+            let [ins @ .., out, again] = self.ins else { return None };
+            return (is_out_variant && out == again).then_some(CallForm { ins, outs: slice::from_ref(out), ..self });
+        };
+        let tensors = |list: i32| match plan.value(list) {
+            Some(EValue::TensorList(Some(items))) => Some(&items[..]),
+            _ => None,
+        };
+        let (ins, rest) = self.ins.split_at_checked(signature.ins().count())?;
+        let has_list = signature.outs().any(|out| out.kind.list);
+        let (outs, lists) = match (signature.outs().count(), rest) {
+            (_, [list, again]) if has_list && list != again && tensors(*list) == tensors(*again) => {
+                (tensors(*list)?, rest)
+            }
+            _ if has_list => return None,
+            (0, [_]) if signature.result.is_some() => (rest, &[][..]),
+            (1, [out, again]) if out == again => (slice::from_ref(out), &[][..]),
+            (count @ 2.., [outs @ .., list]) if outs.len() == count && tensors(*list) == Some(outs) => {
+                (outs, slice::from_ref(list))
+            }
+            _ => return None,
+        };
+        Some(CallForm { ins, outs, lists, ..self })
+    }
+}
+
+impl<'p> Calls<'p> {
+    /// Finds the operators of a method and the forms of its calls: the shortest ones, or all arguments with `everything`.
+    pub fn new(plan: &'p ExecutionPlan, everything: bool) -> Calls<'p> {
+        let operators = plan.operators.iter().flatten();
+        let operators: Vec<String> = operators.map(|operator| operator.full_name().unwrap_or_default()).collect();
+        let signatures = operators.iter().map(|name| operators::find(name)).collect();
+        let mut calls = Calls { operators, signatures, forms: Vec::new() };
+        let form = |instruction| {
+            let stack = CallForm::stack(instruction);
+            let operator = stack.operator.filter(|_| !everything);
+            let with_outs = operator.and_then(|index| {
+                stack.with_outs(plan, calls.operator(index).unwrap_or_default(), calls.signature(index))
+            });
+            with_outs.unwrap_or(stack)
+        };
+        calls.forms = plan.instructions().map(form).collect();
+        calls
+    }
+
+    /// Returns the full name of the operator with an index.
+    pub fn operator(&self, index: i32) -> Option<&str> {
+        self.operators.get(usize::try_from(index).ok()?).map(String::as_str)
+    }
+
+    /// Returns the schema of the operator with an index, if it is known.
+    pub fn signature(&self, index: i32) -> Option<&Signature> {
+        self.signatures.get(usize::try_from(index).ok()?)?.as_ref()
+    }
+}

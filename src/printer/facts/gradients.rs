@@ -1,0 +1,113 @@
+//! Computes `requires_grad` as assembling does for a method that states it.
+
+use super::inferred::Operators;
+use super::order::Order;
+use super::uses::Uses;
+use super::views::View;
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::transform::inference;
+
+/// `requires_grad` of a method.
+pub struct Gradients {
+    /// `true` if the method states it, which is shorter than to state it for tensors.
+    pub is_stated: bool,
+    /// `requires_grad` of each value as assembling computes it.
+    pub computed: Vec<bool>,
+}
+
+impl Gradients {
+    /// Returns the gradients of a method without `requires_grad`, which has `count` values.
+    pub fn none(count: usize) -> Gradients {
+        Gradients { is_stated: false, computed: vec![false; count] }
+    }
+
+    /// Computes the gradients of a method.
+    pub fn of(plan: &ExecutionPlan, operators: &Operators, uses: &Uses, order: &Order) -> Gradients {
+        let count = plan.values().len();
+        let stated = plan.tensors().filter(|(_, tensor)| tensor.requires_grad).count();
+        if stated == 0 {
+            return Gradients::none(count);
+        }
+        let mut pass = GradientPass { plan, current: vec![false; count], differs: vec![None; count] };
+        for (index, tensor) in plan.tensors() {
+            let is_constant = matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None;
+            if !uses.produced[index] && order.views[index].is_none() {
+                pass.set(index, is_constant);
+            }
+        }
+        for (instruction, entries) in plan.instructions().map(Some).chain([None]).zip(&order.entries) {
+            for index in entries {
+                if let Some(View { base, .. }) = order.views[*index] {
+                    pass.set(*index, pass.current[base]);
+                }
+            }
+            let Some(instruction) = instruction else { break };
+            for (index, computed) in pass.results(instruction, operators) {
+                pass.set(index, computed);
+            }
+            // What is written without being computed.
+            let operands = instruction.operands().map(|(_, value, _)| value);
+            for value in instruction.args().iter().copied().chain(operands) {
+                let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
+                for index in items.iter().copied().chain([value]).filter_map(|index| usize::try_from(index).ok()) {
+                    if pass.differs.get(index) == Some(&None) && uses.produced[index] {
+                        pass.set(index, false);
+                    }
+                }
+            }
+        }
+        let computed: Vec<bool> =
+            (0..count).map(|index| pass.differs[index].is_some_and(|differs| pass.stated(index) != differs)).collect();
+        let exceptions = plan.tensors().filter(|(index, tensor)| tensor.requires_grad != computed[*index]).count();
+        match exceptions + 1 < stated {
+            true => Gradients { is_stated: true, computed },
+            false => Gradients::none(count),
+        }
+    }
+}
+
+/// The values at an instruction.
+struct GradientPass<'p> {
+    plan: &'p ExecutionPlan,
+    /// `requires_grad` of each value as instructions read it: the stated one, if the value was written.
+    current: Vec<bool>,
+    /// `true` if a computed one differs from the stated one; `None` if nothing computes it, which gives false.
+    differs: Vec<Option<bool>>,
+}
+
+impl GradientPass<'_> {
+    /// Returns the values whose gradients an instruction determines.
+    fn results(&self, instruction: &Instruction, operators: &Operators) -> Vec<(usize, bool)> {
+        match instruction {
+            Instruction::KernelCall { op_index, .. } => {
+                inference::find(operators, *op_index).map_or_else(Vec::new, |operator| {
+                    let requires = |value: usize| self.current[value];
+                    inference::gradients(self.plan.values(), operator, instruction.args(), requires)
+                })
+            }
+            // A tensor that is moved from one branch or the other requires gradients if one of them does.
+            Instruction::MoveCall { move_from, move_to } => {
+                let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());
+                match (index(*move_from), index(*move_to)) {
+                    (Some(from), Some(to)) if self.current[from] => vec![(to, true)],
+                    _ => Vec::new(),
+                }
+            }
+            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    fn stated(&self, index: usize) -> bool {
+        self.plan.values()[index].as_tensor().is_some_and(|tensor| tensor.requires_grad)
+    }
+
+    fn set(&mut self, index: usize, computed: bool) {
+        let is_differentiable =
+            self.plan.values()[index].as_tensor().is_some_and(|tensor| tensor.scalar_type.is_differentiable());
+        let differs = (computed && is_differentiable) != self.stated(index);
+        self.differs[index] = Some(differs || self.differs[index] == Some(true));
+        self.current[index] = self.stated(index);
+    }
+}

@@ -1,0 +1,84 @@
+//! Infers the results of a method as assembling does, and finds the calls that contradict it.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::super::graph::PayloadGraphs;
+use super::calls::{CallForm, Calls};
+use crate::delegate::xnnpack::arguments;
+use crate::operators::inference::{InferenceError, TensorMeta};
+use crate::program::{ExecutionPlan, Instruction};
+use crate::transform::inference::{self, Inference, InferredOperator};
+
+/// Operators of a method by index; `None` for unknown ones.
+pub type Operators = [Option<Rc<InferredOperator>>];
+
+/// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
+/// of calls that assembling would reject.
+pub fn infer<'p>(
+    plan: &'p ExecutionPlan,
+    payloads: &PayloadGraphs,
+    operators: &Operators,
+    calls: &mut Calls<'p>,
+) -> Vec<Option<TensorMeta>> {
+    let values = plan.values();
+    let mut inference = Inference::new(plan, |index| inference::find(operators, index));
+    let mut inferred = vec![None; values.len()];
+    for (instruction, form) in plan.instructions().zip(&mut calls.forms) {
+        match instruction {
+            Instruction::KernelCall { op_index, .. } => {
+                let args = instruction.args();
+                let Some(operator) = inference::find(operators, *op_index) else { continue };
+                match inference.call(values, operator, args) {
+                    Ok(results) => {
+                        let metas = inference::tensors(values, operator, args, &results);
+                        let contradicts = |(value, meta): &(usize, &TensorMeta)| {
+                            let tensor = values[*value].as_tensor();
+                            tensor.is_some_and(|tensor| inference::mismatch(tensor, meta, &operator.name).is_some())
+                        };
+                        if metas.iter().any(contradicts) {
+                            *form = CallForm::contradictory(instruction);
+                        }
+                        // The call does not declare what is under `args`.
+                        for (value, meta) in metas.into_iter().filter(|_| !form.outs.is_empty()) {
+                            inferred[value].get_or_insert_with(|| meta.clone());
+                        }
+                        inference.record_results(values, operator, args, &results);
+                    }
+                    Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_)) => {
+                        *form = CallForm::contradictory(instruction);
+                    }
+                    Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
+                }
+            }
+            Instruction::MoveCall { move_from, move_to } => {
+                let meta = inference.tensor(values, *move_from).map(Cow::into_owned);
+                let to = usize::try_from(*move_to).ok().and_then(|to| inferred.get_mut(to));
+                if let (Some(meta), Some(to)) = (meta, to) {
+                    to.get_or_insert(meta);
+                }
+            }
+            Instruction::DelegateCall { delegate_index, .. } => {
+                if has_other_tensors(plan, payloads, *delegate_index, instruction.args()) {
+                    *form = CallForm::contradictory(instruction);
+                }
+            }
+            Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+        }
+    }
+    inferred
+}
+
+/// Returns `true` if assembling rejects the arguments of a delegate that is called by its name.
+fn has_other_tensors(plan: &ExecutionPlan, payloads: &PayloadGraphs, index: i32, args: &[i32]) -> bool {
+    let delegate = usize::try_from(index).ok().and_then(|index| plan.delegates().get(index));
+    let Some(Some(Ok(graph))) = delegate.map(|delegate| payloads.of(delegate.processed)) else { return false };
+    let tensor = |number: u32| plan.value(*args.get(number as usize)?)?.as_tensor();
+    let is_dynamic = arguments::has_dynamic_input(&graph.arguments, tensor);
+    graph.arguments.len() <= args.len()
+        && graph.arguments.iter().any(|argument| {
+            tensor(argument.number).is_some_and(|tensor| {
+                !argument.tensor_types().contains(&tensor.scalar_type) || !argument.takes_sizes_of(tensor, is_dynamic)
+            })
+        })
+}

@@ -1,0 +1,179 @@
+//! Facts of a method that its text depends on, as plain data: the form of each call, first uses, literals, inferred results, views and entries
+//! among the instructions, gradients, names. Nothing is printed here.
+
+pub mod calls;
+mod gradients;
+mod inferred;
+mod literals;
+pub mod names;
+pub mod order;
+mod uses;
+pub mod views;
+
+use calls::Calls;
+use gradients::Gradients;
+use names::{Namer, Names, SharedPlaces};
+use order::Order;
+use uses::Uses;
+use views::View;
+
+use super::graph::PayloadGraphs;
+use super::hints::Hints;
+use super::stats::PrintStats;
+use crate::operators::inference::TensorMeta;
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, contiguous};
+use crate::transform::inference;
+
+/// Names and memory of the values of a method, as its YAML has them.
+#[derive(Debug, Clone, Default)]
+pub struct MethodValues {
+    /// Name of each value; `None` for a literal that is printed at its use.
+    pub names: Vec<Option<String>>,
+    /// Memory of each value as a request to the planner: what keeps its content is persistent, and views name their base.
+    pub memory: Vec<Memory>,
+}
+
+/// Facts of a method.
+pub struct MethodFacts<'p> {
+    /// Method.
+    pub plan: &'p ExecutionPlan,
+    /// Properties that its YAML states.
+    pub hints: Hints,
+    /// Operators and forms of the instructions.
+    pub calls: Calls<'p>,
+    /// First uses of the values.
+    pub uses: Uses,
+    /// Properties of each value that assembling infers if an instruction produces it.
+    pub inferred: Vec<Option<TensorMeta>>,
+    /// Views, and where values are numbered.
+    pub order: Order,
+    /// `requires_grad` of the values.
+    pub gradients: Gradients,
+    /// Name of each value; `None` for literals, which are printed at their use.
+    pub names: Names<'p>,
+}
+
+impl<'p> MethodFacts<'p> {
+    /// Finds the facts of a method of `program`.
+    pub fn new(
+        program: &Program,
+        payloads: &PayloadGraphs,
+        shared: &SharedPlaces,
+        plan: &'p ExecutionPlan,
+        hints: Hints,
+    ) -> MethodFacts<'p> {
+        let count = plan.values().len();
+        let mut calls = Calls::new(plan, hints.everything);
+        let uses = Uses::of(plan, &calls);
+        let (mut inferred, mut literals) = (vec![None; count], vec![false; count]);
+        let (mut order, mut gradients) = (Order::stated(program, plan), Gradients::none(count));
+        if !hints.everything {
+            let operators = inference::operators(plan);
+            inferred = inferred::infer(plan, payloads, &operators, &mut calls);
+            literals = literals::find(plan, &calls, &uses, &hints.numbers);
+            order = Order::of(program, plan, &uses, &literals, &hints);
+            gradients = Gradients::of(plan, &operators, &uses, &order);
+        }
+        let namer = Namer { plan, calls: &calls, uses: &uses, views: &order.views, literals: &literals };
+        let names = namer.names(shared);
+        MethodFacts { plan, hints, calls, uses, inferred, order, gradients, names }
+    }
+
+    /// Returns the names of the values and their memory as YAML states it.
+    pub fn values(&self) -> MethodValues {
+        let memory = |(index, value): (usize, &EValue)| match (self.order.views[index], value.as_tensor()) {
+            (Some(View { base, .. }), _) => Memory::View { base: base as u32 },
+            (None, Some(Tensor { memory: Memory::At { pool, .. }, .. })) => {
+                let persistent = !self.uses.is_input[index] && !self.uses.produced[index];
+                Memory::Auto { pool: Some(*pool), persistent, shared: None }
+            }
+            (None, Some(tensor)) => tensor.memory,
+            (None, None) => Memory::None,
+        };
+        MethodValues {
+            names: self.names.iter().map(|name| name.as_deref().map(str::to_owned)).collect(),
+            memory: self.plan.values().iter().enumerate().map(memory).collect(),
+        }
+    }
+
+    /// Returns a value that is printed at its use, by its index in the file; `None` for a value with a name, or an index out of range.
+    pub fn literal(&self, index: i32) -> Option<&'p EValue> {
+        let index = usize::try_from(index).ok()?;
+        self.names.get(index)?.is_none().then(|| &self.plan.values()[index])
+    }
+
+    /// Returns the name of a value by its index in the file; `None` for a literal, and for an index out of range.
+    pub fn name(&self, index: i32) -> Option<&str> {
+        self.names.get(usize::try_from(index).ok()?)?.as_deref()
+    }
+
+    /// Returns `true` if an entry among the instructions can number a value later than assembling does without it. Inputs are numbered before
+    /// all instructions in any case.
+    pub fn is_movable(&self, index: usize) -> bool {
+        let is_declared = self.names[index].is_some() && self.order.views[index].is_none();
+        is_declared && !self.uses.produced[index] && !self.uses.is_input[index]
+    }
+
+    /// Returns `true` if the YAML states the index of a value under `values`.
+    pub fn states_index(&self, index: usize) -> bool {
+        self.hints.everything || self.order.indices.contains(&index)
+    }
+
+    /// Returns `true` if the YAML states the offset of a tensor in planned memory.
+    pub fn states_offset(&self, tensor: &Tensor) -> bool {
+        matches!(tensor.memory, Memory::At { .. }) && (self.hints.memory.offsets || self.hints.everything)
+    }
+
+    /// Returns `true` if a view is declared under `values`, with other properties than its sizes.
+    pub fn declares_view(&self, index: usize) -> bool {
+        let values = self.plan.values();
+        let (Some(View { base, .. }), Some(tensor)) = (self.order.views[index], values[index].as_tensor()) else {
+            return false;
+        };
+        let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
+        values[base].as_tensor().is_none_or(|base| base.scalar_type != tensor.scalar_type)
+            || tensor.dim_order.as_deref() != Some(&*contiguous(rank))
+            || tensor.extra_tensor_info.is_some()
+            || tensor.requires_grad != self.gradients.computed[index]
+            || tensor.shape_dynamism != TensorShapeDynamism::STATIC
+    }
+
+    /// Returns `true` if instructions declare the value as it is: a view, or a number that an operator returns.
+    pub fn is_implied(&self, index: usize) -> bool {
+        let result = || {
+            let form = self.calls.forms.get(self.uses.first[index]?)?;
+            let is_out = form.outs.contains(&(index as i32));
+            is_out.then(|| self.calls.signature(form.operator?)?.result).flatten()
+        };
+        let value = &self.plan.values()[index];
+        match self.order.views[index] {
+            Some(_) => !self.declares_view(index),
+            None => self.uses.produced[index] && result().and_then(inference::placeholder).as_ref() == Some(value),
+        }
+    }
+
+    /// Adds what the YAML states of the values to statistics.
+    pub fn count(&self, stats: &mut PrintStats) {
+        let tensor = |index: usize| self.plan.values()[index].as_tensor();
+        for index in 0..self.names.len() {
+            let (is_named, is_view) = (self.names[index].is_some(), self.order.views[index].is_some());
+            let is_result = tensor(index).is_some() && self.uses.produced[index] && is_named;
+            let inferred = tensor(index).zip(self.inferred[index].as_ref()).filter(|_| is_result);
+            let is_inferred = inferred.is_some_and(|(tensor, meta)| inference::difference(tensor, meta).is_none());
+            stats.literals += usize::from(!is_named);
+            stats.results += usize::from(is_result);
+            stats.inferred += usize::from(is_inferred);
+            stats.views += usize::from(is_view);
+            stats.indices += usize::from(self.states_index(index));
+            if let Some(tensor) = tensor(index) {
+                stats.places += usize::from(self.states_offset(tensor));
+                stats.gradients += usize::from(tensor.requires_grad != self.gradients.computed[index]);
+            }
+        }
+        stats.values += self.names.len();
+        let entries = self.order.entries.iter().flatten();
+        stats.positions += entries.filter(|index| self.order.views[**index].is_none()).count();
+        let calls = self.calls.forms.iter().filter(|form| form.operator.is_some());
+        stats.stacks += calls.filter(|form| form.is_contradictory).count();
+    }
+}

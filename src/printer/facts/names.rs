@@ -1,0 +1,227 @@
+//! Names the values of a method: by the fully qualified name, by the instruction that produces them and the submodule in its stack trace, or by
+//! the use of a constant; with a number if the name is taken.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::super::stacktrace;
+use super::calls::Calls;
+use super::uses::Uses;
+use super::views::View;
+use crate::operators::labels;
+use crate::program::{
+    Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, Program, StackFrame, Tensor, TensorData,
+};
+
+/// Offsets of tensors in pools other than 1 of programs with several methods, which may share state there.
+pub struct SharedPlaces(Vec<(u32, u64)>);
+
+impl SharedPlaces {
+    /// Collects the pools and offsets of a program.
+    pub fn of(program: &Program) -> SharedPlaces {
+        let plans = Some(program.plans()).filter(|plans| plans.len() > 1).unwrap_or_default();
+        let tensors = plans.iter().flat_map(ExecutionPlan::tensors);
+        let places: BTreeSet<_> = tensors.filter_map(|(_, tensor)| SharedPlaces::place(tensor)).collect();
+        SharedPlaces(places.into_iter().collect())
+    }
+
+    fn place(tensor: &Tensor) -> Option<(u32, u64)> {
+        let Memory::At { pool: pool @ 2.., offset } = tensor.memory else { return None };
+        (tensor.device() == Device::CPU).then_some((pool, offset))
+    }
+
+    /// Returns the name of a tensor that has none in the file: the same in all methods that have state at its offset.
+    fn name(&self, tensor: &Tensor) -> Option<String> {
+        Some(match self.0.binary_search(&SharedPlaces::place(tensor)?).ok()? {
+            0 => "state".to_owned(),
+            number => format!("state_{number}"),
+        })
+    }
+}
+
+/// Names of values by index; `None` for values that are not named.
+pub type Names<'p> = Vec<Option<Cow<'p, str>>>;
+
+/// The method whose values are named.
+pub struct Namer<'a, 'p> {
+    /// Method.
+    pub plan: &'p ExecutionPlan,
+    /// Its calls.
+    pub calls: &'a Calls<'p>,
+    /// First uses of its values.
+    pub uses: &'a Uses,
+    /// Views among its values.
+    pub views: &'a [Option<View>],
+    /// `true` for values that get no name.
+    pub literals: &'a [bool],
+}
+
+/// Maximum number of instructions between the transposition of a weight and its use.
+const NEAR: usize = 8;
+
+impl<'p> Namer<'_, 'p> {
+    /// Returns a different name for each value that is no literal.
+    pub fn names(&self, shared: &SharedPlaces) -> Names<'p> {
+        let mut suggested = self.suggested(shared);
+        let is_used_constant = |index: &usize| {
+            let tensor = self.plan.values()[*index].as_tensor();
+            let is_constant = tensor.is_some_and(|t| t.memory == Memory::None && t.data != TensorData::None);
+            is_constant && suggested[*index].is_none() && self.uses.first[*index].is_some()
+        };
+        let (constants, others): (Vec<usize>, Vec<usize>) =
+            (0..suggested.len()).filter(|index| !self.literals[*index]).partition(is_used_constant);
+        let mut name = |index: usize| {
+            let fallback = || Cow::Borrowed(fallback(&self.plan.values()[index]));
+            (index, suggested[index].take().unwrap_or_else(fallback))
+        };
+        let others = others.into_iter().map(&mut name).collect();
+        let mut names = vec![None; self.literals.len()];
+        let mut counts = HashMap::new();
+        assign(&mut names, others, &mut counts);
+        // Constants are named after the results that they are used for.
+        let constants =
+            constants.into_iter().map(|index| (index, Cow::Owned(self.name_by_use(&names, index)))).collect();
+        assign(&mut names, constants, &mut counts);
+        names
+    }
+
+    /// Returns the names that the program suggests, which may be equal.
+    fn suggested(&self, shared: &SharedPlaces) -> Names<'p> {
+        let mut suggested: Names<'p> = vec![None; self.literals.len()];
+        let mut suggest = |index: i32, name: &Cow<'p, str>| {
+            if let Some(slot) = usize::try_from(index).ok().and_then(|index| suggested.get_mut(index)) {
+                slot.get_or_insert_with(|| name.clone());
+            }
+        };
+        for (index, tensor) in self.plan.tensors() {
+            if let Some(name) = tensor.name() {
+                suggest(index as i32, &Cow::Borrowed(name));
+            }
+        }
+        self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, &Cow::Borrowed("x")));
+        for (index, tensor) in self.plan.tensors() {
+            // Methods share it by its name.
+            if let Some(name) = shared.name(tensor).filter(|_| !self.uses.produced[index]) {
+                suggest(index as i32, &Cow::Owned(name));
+            }
+        }
+        for (index, view) in self.views.iter().enumerate() {
+            if view.is_some() {
+                suggest(index as i32, &Cow::Borrowed("view"));
+            }
+        }
+        let is_produced =
+            |value: &&i32| usize::try_from(**value).is_ok_and(|index| self.uses.produced.get(index) == Some(&true));
+        for (instruction, frames) in traced(self.plan) {
+            let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
+            let name = match frames.and_then(stacktrace::submodule) {
+                Some(submodule) => Cow::Owned(format!("{submodule}_{name}")),
+                None => Cow::Borrowed(name),
+            };
+            for arg in instruction.args().iter().filter(is_produced) {
+                let items = self.plan.value(*arg).map_or(&[][..], EValue::as_tensors);
+                items.iter().filter(is_produced).for_each(|item| suggest(*item, &name));
+                suggest(*arg, &name);
+            }
+            let written = instruction.operands().filter(|(_, _, access)| *access == OperandAccess::Write);
+            written.for_each(|(_, value, _)| suggest(value, &Cow::Borrowed("merged")));
+        }
+        suggested
+    }
+
+    /// Returns the name of a constant after its first use: that of the result and of the argument, such as `convolution_2_bias`. A weight that
+    /// is transposed first is named after the product.
+    fn name_by_use(&self, names: &Names<'p>, index: usize) -> String {
+        let named = |(result, argument): (i32, &str)| {
+            let result = names.get(usize::try_from(result).ok()?)?.as_deref()?;
+            Some(format!("{result}_{argument}"))
+        };
+        let found = self.uses.first[index].and_then(|first| self.use_at(first, index)).and_then(|(operator, used)| {
+            let result = usize::try_from(used.0).ok().filter(|_| labels::is_transposition(operator));
+            named(result.and_then(|result| self.use_after(result)).unwrap_or(used))
+        });
+        found.unwrap_or_else(|| "constant".to_owned())
+    }
+
+    /// Returns the first use of a result soon after it is written: the result there, and the name of the argument.
+    fn use_after(&self, value: usize) -> Option<(i32, &str)> {
+        let written = (*self.uses.first.get(value)?)?;
+        let near = written + 1..self.calls.forms.len().min(written + 1 + NEAR);
+        near.into_iter().find_map(|number| self.use_at(number, value)).map(|(_, used)| used)
+    }
+
+    /// Returns the use of a value by a kernel call: the operator, its first result, and the name of the argument.
+    fn use_at(&self, number: usize, value: usize) -> Option<(&str, (i32, &str))> {
+        let form = self.calls.forms.get(number)?;
+        let (value, index) = (value as i32, form.operator?);
+        let operator = self.short_name(index);
+        let reads =
+            |arg: &i32| *arg == value || self.plan.value(*arg).is_some_and(|list| list.as_tensors().contains(&value));
+        let position = form.ins.iter().position(reads)?;
+        let argument = self.calls.signature(index).and_then(|signature| signature.args.get(position));
+        let argument = argument.map_or("constant", |argument| labels::constant_name(operator, &argument.name));
+        Some((operator, (*form.outs.first()?, argument)))
+    }
+
+    /// Returns the name of the values that an operator produces.
+    fn short_name(&self, operator: i32) -> &'p str {
+        let operator = usize::try_from(operator).ok().and_then(|index| self.plan.operators.as_ref()?.get(index));
+        operator.map_or("value", |operator| labels::short_name(operator.name.as_deref().unwrap_or_default()))
+    }
+}
+
+/// Assigns suggested names. `counts` has the number of values with each suggested name. A numbered name must not be a suggested one; two
+/// numbered names differ in the part before or after the last `_`.
+fn assign<'p>(names: &mut Names<'p>, suggested: Vec<(usize, Cow<'p, str>)>, counts: &mut HashMap<Cow<'p, str>, u32>) {
+    let mut taken: HashSet<Cow<'p, str>> = names.iter().flatten().cloned().collect();
+    for (_, name) in &suggested {
+        counts.entry(name.clone()).or_insert(u32::from(taken.contains(name)));
+    }
+    for (index, name) in suggested {
+        let mut count = counts[&name];
+        let mut unique = name.clone();
+        if count > 0 {
+            loop {
+                unique = Cow::Owned(format!("{name}_{count}"));
+                if !counts.contains_key(&unique) && !taken.contains(&unique) {
+                    break;
+                }
+                count += 1;
+            }
+        }
+        counts.insert(name, count + 1);
+        taken.insert(unique.clone());
+        names[index] = Some(unique);
+    }
+}
+
+/// Returns the name of a value that nothing else names.
+fn fallback(value: &EValue) -> &'static str {
+    match value {
+        EValue::Tensor(tensor) if matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None => {
+            "constant"
+        }
+        EValue::Tensor(tensor) if tensor.memory != Memory::None => "state",
+        EValue::Tensor(_) => "tensor",
+        EValue::Null => "none",
+        EValue::Int(_) => "int",
+        EValue::Bool(_) => "flag",
+        EValue::Double(_) => "double",
+        EValue::String(_) => "text",
+        EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => "list",
+    }
+}
+
+/// Returns the instructions of all chains with their stack traces.
+fn traced(plan: &ExecutionPlan) -> impl Iterator<Item = (&Instruction, Option<&[StackFrame]>)> {
+    plan.chains.iter().flatten().flat_map(|chain| {
+        let traces = chain.stacktrace.as_deref().unwrap_or_default();
+        let frames = |number: usize| traces.get(number)?.as_deref();
+        let instructions = chain.instructions.iter().flatten().enumerate();
+        instructions.map(move |(number, instruction)| (instruction, frames(number)))
+    })
+}

@@ -1,0 +1,76 @@
+//! Finds what the instructions of a method do with its values first.
+
+use super::calls::Calls;
+use crate::operators::{self, Role};
+use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData};
+
+/// First uses of the values of a method, by index.
+pub struct Uses {
+    /// Instruction that uses the value first, counted over all chains; `None` for an unused value.
+    pub first: Vec<Option<usize>>,
+    /// `true` if the value is no input, and its first use writes it.
+    pub produced: Vec<bool>,
+    /// `true` if the value is no input, and its first use overwrites it as an argument.
+    pub overwritten: Vec<bool>,
+    /// `true` for inputs.
+    pub is_input: Vec<bool>,
+}
+
+impl Uses {
+    /// Finds the first uses of the values of a method.
+    pub fn of(plan: &ExecutionPlan, calls: &Calls<'_>) -> Uses {
+        let count = plan.values().len();
+        let (first, flags) = (vec![None; count], vec![false; count]);
+        let mut uses = Uses { first, produced: flags.clone(), overwritten: flags, is_input: plan.is_input() };
+        let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
+        for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
+            let args = instruction.args();
+            let signature = form.operator.and_then(|operator| calls.signature(operator));
+            let name = form.operator.and_then(|operator| calls.operator(operator));
+            let overwrites = name.is_some_and(operators::overwrites_first_argument);
+            let outs_of_unknown = if form.operator.is_some() { outs_of_unknown(plan, args) } else { 0 };
+            for (position, arg) in args.iter().enumerate() {
+                let is_written = match signature {
+                    Some(known) => known.args.get(position).is_none_or(|arg| arg.role == Role::Out),
+                    None => {
+                        // It does not write constants, nor what is numbered before an input: state.
+                        let tensor = plan.value(*arg).and_then(EValue::as_tensor);
+                        let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
+                        is_free && *arg >= last_input && position >= outs_of_unknown
+                    }
+                };
+                uses.visit(*arg, number, is_written, overwrites && position == 0);
+                let items = plan.value(*arg).map_or(&[][..], EValue::as_tensors);
+                items.iter().for_each(|item| uses.visit(*item, number, is_written, false));
+            }
+            for (_, value, access) in instruction.operands() {
+                uses.visit(value, number, access == OperandAccess::Write, false);
+            }
+        }
+        uses
+    }
+
+    /// Records a use of a value by instruction `number`.
+    fn visit(&mut self, value: i32, number: usize, is_written: bool, is_overwritten: bool) {
+        if let Ok(index) = usize::try_from(value)
+            && let Some(first @ None) = self.first.get_mut(index)
+        {
+            *first = Some(number);
+            self.produced[index] = is_written && !self.is_input[index];
+            self.overwritten[index] = is_overwritten && !self.is_input[index];
+        }
+    }
+}
+
+/// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
+/// or its outs, which a list passes again, or any.
+fn outs_of_unknown(plan: &ExecutionPlan, args: &[i32]) -> usize {
+    let [before @ .., last] = args else { return 0 };
+    match plan.value(*last) {
+        Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {
+            before.len() - items.len()
+        }
+        _ if before.last() == Some(last) => before.len() - 1,
+        _ => 0,
+    }
+}

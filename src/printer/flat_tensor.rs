@@ -1,0 +1,94 @@
+//! Prints a `.ptd`.
+
+use std::fmt::Write;
+use std::io;
+
+use super::data::DataPrinter;
+use super::options::Printer;
+use super::overrides::{self, OverrideSearch};
+use super::printed::Printed;
+use super::yaml::{self, FlowMap};
+use super::{layout, nearest};
+use crate::assembly::{Assembly, OutputFile};
+use crate::data::Origin;
+use crate::format::flat_tensor::FLAT_TENSOR;
+use crate::program::{Program, Tensor, contiguous};
+use crate::raw::{FileOverrides, residue};
+use crate::recover;
+use crate::recover::layout::RecoveredFlatTensor;
+
+/// Prints a `.ptd`.
+///
+/// # Errors
+/// A file that cannot be read, or is not a `.ptd`.
+pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    match print_from(origin, origin, printer) {
+        Ok(printed) => Ok(printed),
+        Err(error) => match recover::repair::flat_tensor(origin)? {
+            Some(repaired) => print_from(&repaired, origin, printer).map_err(|_| error),
+            None => Err(error),
+        },
+    }
+}
+
+/// Prints the `.ptd` in `origin`, read from `source`: itself or a repaired copy.
+fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    let RecoveredFlatTensor { program, options, emitted } = recover::layout::flat_tensor(source)?;
+    let raw = match &emitted {
+        Some((metadata, segments)) => residue::patches(source, &metadata.file(segments, &program.blobs))?,
+        None => FileOverrides::default(),
+    };
+    let out = print_keys(&program, printer)?;
+    let text = out.clone() + &layout::print_all(&options, &raw, printer)?;
+    let difference = match printer.assemble(&text) {
+        Ok(assembly) => match assembly.data_files().next() {
+            Some((_, file)) => layout::difference(origin, &file)?,
+            None => Some("it has no keys".into()),
+        },
+        Err(error) => Some(format!("YAML cannot express the file: {error}")),
+    };
+    if difference.is_some() {
+        let nearest = print_keys(&nearest::program(&program), printer)?;
+        for body in [&out, &nearest] {
+            let (root, most, layout) = (&FLAT_TENSOR, overrides::MANY, &options);
+            let search = OverrideSearch { origin, printer, root, most, body, layout, file: first_data_file };
+            if let Some(text) = search.text()? {
+                return Ok(Printed::new(text, None));
+            }
+        }
+    }
+    Ok(Printed::new(text, difference))
+}
+
+/// Prints the keys of a `.ptd` and their data.
+fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
+    let mut out = String::from("named_data:\n");
+    let mut data = DataPrinter::with_name(printer);
+    for entry in &program.external_data {
+        let _ = write!(out, "  {}: ", yaml::text(&entry.key));
+        let mut fields = FlowMap::new(&mut out);
+        let blob = program.blob(entry.data);
+        let bytes = match &entry.tensor_layout {
+            Some(layout) => {
+                yaml::number(layout.scalar_type, fields.key("tensor"));
+                yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
+                if layout.dim_order[..] != *contiguous(layout.sizes.len()) {
+                    yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
+                }
+                let tensor = Tensor::new(layout.scalar_type, &layout.sizes);
+                let dim_order = Some(layout.dim_order.clone().into());
+                data.tensor(blob, &Tensor { dim_order, ..tensor }, &entry.key)?
+            }
+            None => data.bytes(blob, &entry.key)?,
+        };
+        fields.optional("align", Some(entry.alignment).filter(|alignment| *alignment > 1));
+        fields.key("data").push_str(&bytes);
+        fields.end();
+        out.push('\n');
+    }
+    Ok(data.files() + &out)
+}
+
+fn first_data_file(assembly: &Assembly) -> Option<OutputFile<'_>> {
+    assembly.data_files().next().map(|(_, file)| file)
+}

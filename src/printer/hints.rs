@@ -1,0 +1,175 @@
+//! Properties of a method that the YAML states because assembling computes others. [`Hints::add`] finds them by comparison of the assembled
+//! method with the original one.
+
+use std::collections::BTreeSet;
+
+use super::numbering;
+use crate::assembly::Assembly;
+use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
+use crate::program::attributes::TENSOR_ATTRIBUTES;
+use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData};
+
+/// Properties of a method that the YAML states.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Values whose index is stated.
+    pub numbers: BTreeSet<usize>,
+    /// Memory plan.
+    pub memory: MemoryHints,
+    /// `true` to state the table of operators.
+    pub operators: bool,
+    /// `true` to state the `data_buffer_idx` of data that are in a `.ptd`.
+    pub external: bool,
+    /// `true` to state every property; values are declared with and referred to by their index.
+    pub everything: bool,
+    /// Reason why every property is stated, as a clause; `None` if the caller requested it.
+    pub reason: Option<String>,
+}
+
+/// Options with which the memory planner computes the offsets of a method, or the offsets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryHints {
+    /// Algorithm.
+    pub planner: MemoryPlanner,
+    /// Alignment of the planned tensors in bytes, if it is not the default.
+    pub alignment: Option<u64>,
+    /// `true` if a tensor that an instruction overwrites before any reads it is no state: others may use its memory at other times.
+    pub scratch: bool,
+    /// Position of the method in the order in which the state that methods share is placed.
+    pub shared_order: Option<u32>,
+    /// `true` to state the offsets of all tensors and the sizes of the pools.
+    pub offsets: bool,
+}
+
+impl MemoryHints {
+    /// Changes to the next combination of options, those of the exporter's defaults first; to stated offsets after all of them.
+    fn advance(&mut self, original: &ExecutionPlan) {
+        match (self.scratch, self.planner, self.alignment) {
+            (false, ..) => self.scratch = true,
+            (true, MemoryPlanner::Greedy, _) => (self.scratch, self.planner) = (false, MemoryPlanner::Naive),
+            (true, MemoryPlanner::Naive, None) if let Some(alignment) = common_alignment(original) => {
+                (self.scratch, self.planner) = (false, MemoryPlanner::Greedy);
+                self.alignment = Some(alignment);
+            }
+            (true, MemoryPlanner::Naive, _) => {
+                (self.scratch, self.planner, self.alignment) = (false, MemoryPlanner::GreedyNoOverlap, None);
+            }
+            (true, MemoryPlanner::GreedyNoOverlap, _) => (self.scratch, self.offsets) = (false, true),
+        }
+    }
+}
+
+impl Hints {
+    /// Adds a hint without which assembling gave another method than `original`; returns `true` if there is one. `method` is its position in the
+    /// program, `is_movable` as in [`numbering::pins`].
+    pub fn add(
+        &mut self,
+        assembly: &Assembly,
+        method: usize,
+        original: &ExecutionPlan,
+        is_movable: impl Fn(usize) -> bool,
+    ) -> bool {
+        let Some(assembled) = assembly.program.plans().get(method) else { return false };
+        let before = self.clone();
+        let same_values = assembled.values().len() == original.values().len()
+            && assembled.values().iter().zip(original.values()).all(|(a, b)| same_value(a, b, &assembly.program));
+        let is_same = same_values
+            && same_chains(assembled, original)
+            && assembled.inputs == original.inputs
+            && assembled.outputs == original.outputs;
+        if assembled.operators != original.operators && (is_same || !self.operators) {
+            self.operators = true;
+        } else if is_same {
+            if !assembly.plan.memory[method].is_stated_by(original) {
+                self.memory.advance(original);
+            }
+            let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());
+            self.external |= numbers.into_iter().any(|(planned, value)| {
+                let data = value.as_tensor().map(|tensor| &tensor.data);
+                matches!(data, Some(TensorData::Elsewhere(Some(index))) if index != planned)
+            });
+        } else {
+            match numbering::pins(assembled, original, &self.numbers, is_movable) {
+                Some(pins) if pins != self.numbers => self.numbers = pins,
+                Some(_) | None if self.everything => {}
+                Some(_) | None => {
+                    self.state_everything("shorter YAML gives other values, or another order of them".into())
+                }
+            }
+        }
+        *self != before
+    }
+
+    /// Changes the hints to those for every property.
+    pub fn state_everything(&mut self, reason: String) {
+        self.everything = true;
+        self.reason = Some(reason);
+    }
+}
+
+/// Returns the largest power of two of which the offsets of all planned tensors and the sizes of the pools are multiples, if it exceeds the
+/// default alignment. Pools of methods with XNNPACK delegates may have padding.
+fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
+    let offsets = plan.tensors().filter_map(|(_, tensor)| match tensor.memory {
+        Memory::At { offset, .. } => Some(offset),
+        Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
+    });
+    let bits = offsets.fold(0, |bits, offset| bits | offset);
+    let sizes = plan.memory.non_const_buffer_sizes.iter().flatten().filter_map(|size| u64::try_from(*size).ok());
+    let sizes: Vec<u64> = sizes.collect();
+    let has_padding = calls_xnnpack(plan);
+    let fits = |alignment: &u64| {
+        let is_multiple = |size: &u64| size.is_multiple_of(*alignment);
+        let is_padded =
+            |size: &u64| has_padding && size.checked_sub(XNNPACK_PADDING).is_some_and(|size| is_multiple(&size));
+        is_multiple(&bits)
+            && sizes.iter().any(|size| *size > 0)
+            && sizes.iter().all(|size| is_multiple(size) || is_padded(size))
+    };
+    (DEFAULT_ALIGNMENT.trailing_zeros() + 1..u64::BITS).rev().map(|power| 1 << power).find(fits)
+}
+
+/// Returns `true` if the chains of two methods are equal, with absent lists of inputs and outputs equal to empty ones: indices and offsets
+/// would not make a difference to them, but field overrides do.
+fn same_chains(a: &ExecutionPlan, b: &ExecutionPlan) -> bool {
+    let list = |list: &Option<Vec<i32>>| list.clone().unwrap_or_default();
+    let same = |a: &Chain, b: &Chain| {
+        list(&a.inputs) == list(&b.inputs)
+            && list(&a.outputs) == list(&b.outputs)
+            && a.instructions == b.instructions
+            && a.stacktrace == b.stacktrace
+    };
+    match (&a.chains, &b.chains) {
+        (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (a, b) => a == b,
+    }
+}
+
+/// Returns `true` if two values are equal except for the location of tensors and their data.
+fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
+    match (a, b) {
+        (EValue::Tensor(a), EValue::Tensor(b)) => {
+            let tag = |tensor: &Tensor| {
+                let mut extra = tensor.extra_tensor_info.clone();
+                extra.iter_mut().for_each(|extra| extra.tag = None);
+                extra
+            };
+            let has_data = |data: &TensorData| std::mem::discriminant(data);
+            let of = |data: &TensorData| match data {
+                TensorData::Blob(id) => Some(program.blob(*id).len),
+                TensorData::None | TensorData::Elsewhere(_) => None,
+            };
+            (a.scalar_type, &a.sizes, &a.dim_order) == (b.scalar_type, &b.sizes, &b.dim_order)
+                && TENSOR_ATTRIBUTES.iter().all(|attribute| (attribute.get)(a) == (attribute.get)(b))
+                && tag(a) == tag(b)
+                && has_data(&a.data) == has_data(&b.data)
+                // A view of a constant may have its first bytes only.
+                && of(&a.data).is_none_or(|len| b.nbytes().is_some_and(|nbytes| nbytes <= len))
+        }
+        (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
+        (EValue::DoubleList(Some(a)), EValue::DoubleList(Some(b))) => {
+            a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits()))
+        }
+        (a, b) => a == b,
+    }
+}

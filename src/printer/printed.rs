@@ -1,0 +1,31 @@
+//! The result of printing.
+
+use super::extracted::ExtractedFile;
+use super::stats::PrintStats;
+use crate::diagnostics::escaped;
+
+/// A file as YAML.
+#[derive(Debug)]
+pub struct Printed {
+    /// YAML.
+    pub text: String,
+    /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for byte.
+    pub difference: Option<String>,
+    /// Files that the YAML refers to, by path: those of [`LargeData::Extract`].
+    pub files: Vec<ExtractedFile>,
+    /// Numbers of values by what the YAML states of them; zeros for a file without methods.
+    pub stats: PrintStats,
+}
+
+impl Printed {
+    /// Creates the YAML of a file. If `difference` says how the assembled file differs, the first line states it.
+    pub(super) fn new(text: String, difference: Option<String>) -> Printed {
+        let text = match &difference {
+            None => text,
+            Some(why) => {
+                format!("# This YAML does not reproduce the file byte for byte: {}.\n{text}", escaped(why))
+            }
+        };
+        Printed { text, difference, files: Vec::new(), stats: PrintStats::default() }
+    }
+}

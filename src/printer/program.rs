@@ -1,0 +1,347 @@
+//! Prints a program, alone or with the tests of its bundle: prints it, assembles the YAML, and adds hints until both agree.
+
+use std::fmt::Write;
+use std::io;
+
+use super::data::DataPrinter;
+use super::facts::MethodFacts;
+use super::facts::names::SharedPlaces;
+use super::graph::PayloadGraphs;
+use super::hints::Hints;
+use super::options::{PayloadForm, Printer};
+use super::overrides::{self, OverrideSearch};
+use super::printed::Printed;
+use super::stats::PrintStats;
+use super::text::MethodText;
+use super::{layout, nearest, shared_state, test_cases, yaml};
+use crate::assembly::Assembly;
+use crate::data::{Origin, workers};
+use crate::emitter;
+use crate::format::program::PROGRAM;
+use crate::format::serializer::{PROGRAM_VERSION, Serializer};
+use crate::layout::LayoutConfig;
+use crate::program::Program;
+use crate::program::test_cases::MethodTests;
+use crate::raw::{FileOverrides, residue};
+use crate::reader;
+use crate::recover;
+use crate::recover::layout::RecoveredPlacement;
+
+/// Prints a `.pte`.
+///
+/// # Errors
+/// A file that cannot be read, or is not a program.
+pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    let read = reader::program::read(origin);
+    let printed = read.and_then(|found| print_with_tests(found, origin, None, printer));
+    if printed.as_ref().is_ok_and(|printed| printed.difference.is_none()) {
+        return printed;
+    }
+    // The header may be malformed, or the file truncated.
+    let repaired = recover::repair::program(origin)?;
+    if repaired.is_none() && printed.is_ok() {
+        return printed;
+    }
+    let repaired = repaired.unwrap_or_else(|| origin.clone());
+    let found = reader::program::read_cut(&repaired);
+    match found.and_then(|found| print_with_tests(found, origin, None, printer)) {
+        Ok(repaired) if printed.is_err() || repaired.difference.is_none() => Ok(repaired),
+        // Report the error of the original file, not of the repaired copy.
+        _ => printed,
+    }
+}
+
+/// Prints a `.bpte`: its program, and the tests with the methods.
+///
+/// # Errors
+/// A file that cannot be read, or is not a bundled program.
+pub(super) fn print_bundled(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
+    let found = reader::bundled_program::read(origin)?;
+    let file = origin.head(origin.len()?)?;
+    let program = found.program.to_vec()?;
+    let same = |order: &Serializer| {
+        emitter::bundled_program::emit(&program, &found.tests, *order, None).is_ok_and(|bytes| bytes[..] == file[..])
+    };
+    let order = Serializer::ALL.into_iter().find(same);
+    let program = found.program_origin()?;
+    let bundle = Bundle { tests: &found.tests, file: &file, order };
+    print_with_tests(reader::program::read(&program)?, &program, Some(bundle), printer)
+}
+
+/// The tests of a `.bpte` and its bytes.
+struct Bundle<'b> {
+    tests: &'b [MethodTests],
+    file: &'b [u8],
+    /// Serializer that reproduces the file, if one does.
+    order: Option<Serializer>,
+}
+
+impl Bundle<'_> {
+    /// Returns a message if the assembled bundle differs from the file.
+    fn difference(&self, assembly: &Assembly) -> Option<String> {
+        let same = assembly.bundled().is_ok_and(|bundle| bundle.flatbuffer() == self.file);
+        (!same).then(|| "the bundle differs outside its program".into())
+    }
+}
+
+/// Prints a program, and the tests of its bundle. `found` was read from `origin`, or from a repaired copy.
+fn print_with_tests(
+    mut found: reader::program::ProgramContents,
+    origin: &Origin,
+    bundle: Option<Bundle<'_>>,
+    printer: Printer<'_>,
+) -> io::Result<Printed> {
+    let placement = recover::layout::placement(&mut found)?;
+    let payloads = match printer.options.payload {
+        PayloadForm::Graph => PayloadGraphs::decode(&found.program, origin.len()?),
+        PayloadForm::Opaque => PayloadGraphs::default(),
+    };
+    let program = ProgramYaml {
+        delegates_inline: placement.as_ref().is_some_and(RecoveredPlacement::inline_delegates),
+        tests: bundle.as_ref().map_or(&[], |bundle| bundle.tests),
+        ..ProgramYaml::new(&found.program, &payloads, printer)
+    };
+    let hints = Hints { everything: printer.options.explicit, ..Hints::default() };
+    // Emitting the program to recover its layout takes as long as printing it.
+    let recover = || placement.map_or(Ok(None), |placement| placement.layout(&found));
+    let (recovered, first) = workers::both(true, recover, || Rounds::begin(&program, hints));
+    let (recovered, mut rounds) = (recovered?, first?);
+    let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
+    layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
+    let raw = match recovered.as_ref().filter(|recovered| recovered.exact) {
+        // Patches apply only if the layout is exact: else they would be for another file.
+        Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
+        None => FileOverrides::default(),
+    };
+    rounds.append(layout::print_all(&layout, &raw, printer)?);
+    let difference = rounds.complete(|assembly| {
+        let differs = match assembly.program_file() {
+            Some(file) => layout::difference(origin, &file)?,
+            None => Some("it has no methods".into()),
+        };
+        Ok(differs.or_else(|| bundle.as_ref().and_then(|bundle| bundle.difference(assembly))))
+    })?;
+    let stats = rounds.stats();
+    // Field overrides may reproduce the file if the layout does not.
+    if difference.is_some() && bundle.is_none() {
+        let layouts = [layout.clone(), LayoutConfig { header: layout.header, ..LayoutConfig::default() }];
+        // Prefer few patches.
+        for most in [overrides::FEW, overrides::MANY] {
+            if let Some(text) = program.overridden(origin, rounds.body(), &layouts, most)? {
+                return Ok(Printed { stats, ..Printed::new(text, None) });
+            }
+        }
+    }
+    // The cause, if it is known, before its effect.
+    let difference = difference.map(|difference| match found.data.irregularity(found.segments.len()) {
+        Some(cause) => format!("{cause}; {difference}"),
+        None => difference,
+    });
+    Ok(Printed { stats, ..Printed::new(rounds.text, difference) })
+}
+
+/// Maximum number of times that a program is assembled to find its hints.
+const MAX_ROUNDS: usize = 16;
+
+/// YAML of a program that gets hints until assembling it gives the program.
+struct Rounds<'p> {
+    program: &'p ProgramYaml<'p>,
+    hints: Vec<Hints>,
+    methods: Vec<MethodFacts<'p>>,
+    /// YAML, which ends with `suffix`.
+    text: String,
+    /// Layout and overrides.
+    suffix: String,
+}
+
+impl<'p> Rounds<'p> {
+    /// Prints a program with the same hints for all methods.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    fn begin(program: &'p ProgramYaml<'p>, hints: Hints) -> io::Result<Rounds<'p>> {
+        let hints = vec![hints; program.program.plans().len()];
+        let methods = program.facts(&hints);
+        Ok(Rounds { program, hints, text: program.print(&methods)?, methods, suffix: String::new() })
+    }
+
+    /// Prints the program with the current hints.
+    fn print_again(&mut self) -> io::Result<()> {
+        self.methods = self.program.facts(&self.hints);
+        self.text = self.program.print(&self.methods)? + &self.suffix;
+        Ok(())
+    }
+
+    /// Appends layout and overrides to the YAML.
+    fn append(&mut self, suffix: String) {
+        self.text.push_str(&suffix);
+        self.suffix = suffix;
+    }
+
+    /// Returns the YAML without layout and overrides.
+    fn body(&self) -> &str {
+        &self.text[..self.text.len() - self.suffix.len()]
+    }
+
+    /// Returns the sum of the statistics of all methods.
+    fn stats(&self) -> PrintStats {
+        let mut stats = PrintStats::default();
+        self.methods.iter().for_each(|method| method.count(&mut stats));
+        stats
+    }
+
+    /// Adds hints until none is missing. Returns how the assembled file then differs according to `difference`, or why no YAML gives the
+    /// program.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    fn complete(&mut self, difference: impl Fn(&Assembly) -> io::Result<Option<String>>) -> io::Result<Option<String>> {
+        let original = self.program.program;
+        let mut has_order = false;
+        for _ in 0..MAX_ROUNDS {
+            match self.program.printer.assemble(&self.text) {
+                // Before the plans of the methods, which depend on it.
+                Ok(assembly) if !std::mem::replace(&mut has_order, true) && self.add_order(&assembly) => {}
+                Ok(assembly) => {
+                    let mut is_complete = true;
+                    for (method, hints) in self.hints.iter_mut().enumerate() {
+                        let is_movable = |value| self.methods[method].is_movable(value);
+                        is_complete &= !hints.add(&assembly, method, &original.plans()[method], is_movable);
+                    }
+                    if is_complete {
+                        return difference(&assembly);
+                    }
+                }
+                Err(error) if self.hints.iter().all(|hints| hints.everything) => {
+                    return Ok(Some(format!("YAML cannot express the program: {error}")));
+                }
+                // The YAML has an error although the runtime may accept the file.
+                Err(error) => {
+                    let hints = self.hints.iter_mut().filter(|hints| !hints.everything);
+                    hints.for_each(|hints| hints.state_everything(format!("shorter YAML has an error, {error}")));
+                }
+            }
+            self.print_again()?;
+        }
+        Ok(Some("no hints reproduce the methods".into()))
+    }
+
+    /// Adds the order in which the state that methods share was placed; returns `true` if that is not the order of the methods.
+    fn add_order(&mut self, assembly: &Assembly) -> bool {
+        let original = self.program.program;
+        if !shared_state::differs(assembly, original) {
+            return false;
+        }
+        let orders = shared_state::orders(&assembly.program, original);
+        let is_other = orders.iter().any(Option::is_some);
+        if is_other {
+            self.hints.iter_mut().zip(orders).for_each(|(hints, order)| hints.memory.shared_order = order);
+        }
+        is_other
+    }
+}
+
+/// Maximum size in bytes of YAML that is assembled repeatedly in search of field overrides.
+const LONG: usize = 1 << 19;
+
+/// A program to print.
+#[derive(Clone, Copy)]
+struct ProgramYaml<'p> {
+    program: &'p Program,
+    payloads: &'p PayloadGraphs,
+    /// `true` if payloads of delegates are inline by default.
+    delegates_inline: bool,
+    tests: &'p [MethodTests],
+    printer: Printer<'p>,
+}
+
+impl<'p> ProgramYaml<'p> {
+    /// Creates a printer of a program without tests.
+    fn new(program: &'p Program, payloads: &'p PayloadGraphs, printer: Printer<'p>) -> ProgramYaml<'p> {
+        ProgramYaml { program, payloads, delegates_inline: false, tests: &[], printer }
+    }
+
+    /// Returns the facts of all methods.
+    fn facts(&self, hints: &[Hints]) -> Vec<MethodFacts<'p>> {
+        let ProgramYaml { program, payloads, .. } = *self;
+        let shared = SharedPlaces::of(program);
+        let plans = program.plans().iter().zip(hints);
+        plans.map(|(plan, hints)| MethodFacts::new(program, payloads, &shared, plan, hints.clone())).collect()
+    }
+
+    /// Prints methods, tests and named data.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    fn print(&self, methods: &[MethodFacts<'_>]) -> io::Result<String> {
+        let ProgramYaml { program, payloads, delegates_inline, tests, printer } = *self;
+        let mut out = String::new();
+        let mut data = DataPrinter::with_name(printer);
+        if program.version != PROGRAM_VERSION {
+            let _ = writeln!(out, "version: {}", program.version);
+        }
+        out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });
+        for (plan, method) in program.plans().iter().zip(methods) {
+            let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
+            let text = MethodText { facts: method, program, payloads, delegates_inline };
+            text.print(&mut out, &mut data)?;
+            if let Some(tests) = tests.iter().find(|tests| Some(&tests.method) == plan.name.as_ref()) {
+                test_cases::print(tests, &mut out, &mut data)?;
+            }
+        }
+        if let Some(named) = &program.named_data {
+            out.push_str(if named.is_empty() { "named_data: {}\n" } else { "named_data:\n" });
+            let tensors = payloads.named_data(program);
+            for entry in named {
+                let blob = program.blob(entry.data);
+                let bytes = match tensors.get(entry.key.as_str()) {
+                    Some(tensor) => data.typed(blob, tensor, &entry.key)?,
+                    None => data.bytes(blob, &entry.key)?,
+                };
+                let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
+                let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
+            }
+        }
+        Ok(data.files() + &out)
+    }
+
+    /// Returns YAML that reproduces a file with field overrides, for the program itself or the nearest one that YAML can express; `None` if that
+    /// takes more than `most` patched bytes.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    fn overridden(
+        &self,
+        origin: &Origin,
+        body: &str,
+        layouts: &[LayoutConfig],
+        most: usize,
+    ) -> io::Result<Option<String>> {
+        if body.len() > LONG {
+            // Each attempt would take seconds.
+            return Ok(None);
+        }
+        let printer = self.printer;
+        let overridden = |body: &str| {
+            for layout in layouts {
+                let (root, file) = (&PROGRAM, Assembly::program_file);
+                let search = OverrideSearch { origin, printer, root, most, body, layout, file };
+                if let Some(text) = search.text()? {
+                    return Ok(Some(text));
+                }
+            }
+            Ok::<_, io::Error>(None)
+        };
+        if let Some(text) = overridden(body)? {
+            return Ok(Some(text));
+        }
+        let nearest = nearest::program(self.program);
+        let nearest = ProgramYaml::new(&nearest, self.payloads, printer);
+        for hints in [Hints::default(), Hints { everything: true, ..Hints::default() }] {
+            if let Some(text) = overridden(&Rounds::begin(&nearest, hints)?.text)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+}
