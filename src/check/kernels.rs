@@ -5,7 +5,7 @@
 
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
-use super::semantics::operator::KnownOperator;
+use crate::analysis::operators::ResolvedOperator;
 use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
@@ -25,7 +25,7 @@ const MAX_EXAMINED: usize = 64;
 #[derive(Clone, Copy)]
 pub(super) struct KernelCall<'m, 'p> {
     pub method: &'m MethodAnalysis<'p>,
-    pub known: &'m KnownOperator,
+    pub known: &'m ResolvedOperator,
     pub step: u32,
     pub args: &'p [i32],
     /// The method has jumps.
@@ -92,8 +92,8 @@ fn check_indices(
     let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
     if let Some(wrong) = wrong {
         findings.add("O-14", || {
-            let name = &call.known.operator.signature.args[indices].name;
-            let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
+            let name = &call.known.signature.args[indices].name;
+            let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
             let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
             (locate(&call.method.arg(call.step, indices)), found, expected)
         });
@@ -112,8 +112,8 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
     let mut cache = workers::lock(&call.method.constants_with_nan);
     if *cache.entry(data).or_insert_with(has_nan) {
         findings.add("O-14", || {
-            let name = &call.known.operator.signature.args[position].name;
-            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
+            let name = &call.known.signature.args[position].name;
+            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
             (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
         });
     }

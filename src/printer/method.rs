@@ -11,6 +11,8 @@ use super::graph::PayloadGraphs;
 use super::stacktrace;
 use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
+use crate::analysis::inference::{self, Inference};
+use crate::analysis::operators::MethodOperators;
 use crate::data::{BlobId, number};
 use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::escaped;
@@ -23,7 +25,6 @@ use crate::program::{
     Instruction, InstructionField, Memory, MemoryPlanner, OperandAccess, Program, StackFrame, Tensor, TensorData,
     contiguous, device_name, merged,
 };
-use crate::transform::inference::{self, Inference};
 
 /// Properties of a method that the YAML states because assembling would compute different ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -392,14 +393,14 @@ impl<'p> MethodPrinter<'p> {
 
     /// Infers the properties of the results, as assembling does.
     fn infer(&mut self) {
-        let operators = inference::operators(self.plan);
-        let mut inference = Inference::new(self.plan, |index| inference::find(&operators, index));
+        let operators = MethodOperators::known(self.plan);
+        let mut inference = Inference::new(self.plan, &operators);
         let values = self.plan.values();
         for instruction in self.instructions() {
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
                     let args = args.as_deref().unwrap_or_default();
-                    let Some(operator) = inference::find(&operators, *op_index) else { continue };
+                    let Some(operator) = operators.get(*op_index) else { continue };
                     match inference.call(values, operator, args) {
                         Ok(results) => {
                             let metas = inference::tensors(values, operator, args, &results);
@@ -465,7 +466,7 @@ impl<'p> MethodPrinter<'p> {
         if !self.plan.tensors().any(|(_, tensor)| tensor.requires_grad) {
             return;
         }
-        let operators = inference::operators(self.plan);
+        let operators = MethodOperators::known(self.plan);
         // What holds at each instruction: what is computed, or else stated.
         let mut current = vec![false; values.len()];
         // Whether something computed differs from it; `None` for what nothing computes, which is false.
@@ -492,7 +493,7 @@ impl<'p> MethodPrinter<'p> {
             }
             let Some(instruction) = instruction else { break };
             let computed = match instruction {
-                Instruction::KernelCall { op_index, args } => match inference::find(&operators, *op_index) {
+                Instruction::KernelCall { op_index, args } => match operators.get(*op_index) {
                     Some(operator) => {
                         let args = args.as_deref().unwrap_or_default();
                         inference::gradients(values, operator, args, |value| current[value])

@@ -8,9 +8,9 @@ use std::cell::LazyCell;
 use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use crate::analysis::access::{Access, AccessKind};
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::program::element::Part;
@@ -92,7 +92,7 @@ pub fn check(
         let Some(range) = method.ranges[value] else {
             // The caller may provide named state, which the method first reads and then writes.
             let written = method.value_accesses(value).any(|access| access.kind.may_write());
-            let state = facts.is_named && first.kind.reads() && written;
+            let state = facts.is_named && first.kind.keeps() && written;
             if !facts.is_planned && !state && !facts.is_unbound {
                 check_without_memory(method, value, findings, locate);
             }
@@ -106,7 +106,7 @@ pub fn check(
                 continue;
             }
         }
-        if !first.kind.reads() || first.step == method.end() || flow.is_reached_backwards(first.step) {
+        if !first.kind.keeps() || first.step == method.end() || flow.is_reached_backwards(first.step) {
             continue;
         }
         let is_shared = overlaps.are_written_over(&range);
@@ -143,7 +143,7 @@ pub fn check(
 /// Returns true for an argument whose content the kernel replaces without reading it.
 fn is_overwritten(method: &MethodAnalysis<'_>, access: &Access) -> bool {
     let call = method.steps.get(access.step as usize).and_then(|step| method.call(step));
-    access.arg == 0 && call.is_some_and(|(known, _)| known.kernel.overwrites_self)
+    call.is_some_and(|(known, _)| known.needs_no_content(access.arg as usize))
 }
 
 /// Reports the first of several accesses of a method.
@@ -191,7 +191,7 @@ fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut
         if !stated.meets(Kinds::SCALAR) || method.is_input[value] {
             continue;
         }
-        let first = method.value_accesses(value).next().filter(|first| first.kind.reads() && first.step < method.end());
+        let first = method.value_accesses(value).next().filter(|first| first.kind.keeps() && first.step < method.end());
         let is_changed = || {
             let writes = || method.value_accesses(value).filter(|access| access.kind.may_write());
             let is_after_loops = |last: &Access| writes().count() > 1 && !in_loop[last.step as usize];
@@ -224,8 +224,7 @@ struct OverlapIndex {
 impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
         let range = |access: &Access| method.ranges[access.value as usize];
-        let written =
-            method.accesses.iter().filter(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify));
+        let written = method.accesses.iter().filter(|access| access.kind.writes_bytes());
         let sources = method.accesses.iter().filter(|access| access.kind.may_write()).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
@@ -278,7 +277,7 @@ impl RangeIndex {
 /// Reports the first write to a constant.
 fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let mut accesses = method.value_accesses(value);
-    if let Some(access) = accesses.find(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify)) {
+    if let Some(access) = accesses.find(|access| access.kind.writes_bytes()) {
         findings.add("X-7", || {
             let found = format!("a write to the constant values[{value}]");
             (locate(&method.element_of(access)), found, "a tensor in planned memory".into())

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::access::{Access, AccessKind, Accesses, InstructionRef, Properties, TensorFacts, index_by_value, steps};
-use super::operator::{KnownOperator, known_operators};
+use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds, index_by_value};
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::data::{BlobId, workers};
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, OperatorSet};
@@ -26,6 +26,86 @@ const MAX_SEARCHED: usize = 64;
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;
 
+/// An instruction and its position.
+#[derive(Debug, Clone, Copy)]
+pub struct InstructionRef<'p> {
+    pub chain: u32,
+    pub index: u32,
+    pub instruction: &'p Instruction,
+}
+
+/// Properties of a tensor; the default for other values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TensorFacts {
+    /// Its size in bytes is known and not 0.
+    pub has_bytes: bool,
+    /// Code of the element type.
+    pub scalar_type: i8,
+    /// The file has data for it.
+    pub has_data: bool,
+    /// It is in planned memory.
+    pub is_planned: bool,
+    /// It has a name, by which the caller can access it.
+    pub is_named: bool,
+    /// Its size is unbounded: the runtime allocates it.
+    pub is_unbound: bool,
+}
+
+fn facts(value: &EValue) -> TensorFacts {
+    let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
+    TensorFacts {
+        has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
+        scalar_type: tensor.scalar_type.0,
+        has_data: tensor.data != TensorData::None,
+        is_planned: tensor.memory != Memory::None,
+        is_named: tensor.name().is_some(),
+        is_unbound: tensor.shape_dynamism == 2,
+    }
+}
+
+/// Returns the `count` instructions of a method, and the first step of each chain.
+pub fn steps(plan: &ExecutionPlan, count: usize) -> (Vec<InstructionRef<'_>>, Vec<u32>) {
+    let (mut steps, mut chains) = (Vec::with_capacity(count), vec![0]);
+    for (chain, list) in plan.chains.iter().flatten().enumerate() {
+        let list = list.instructions.iter().flatten().enumerate();
+        let step = |(index, instruction)| InstructionRef { chain: chain as u32, index: index as u32, instruction };
+        steps.extend(list.map(step));
+        chains.push(steps.len() as u32);
+    }
+    (steps, chains)
+}
+
+/// What the checks need of each value, in lists that are smaller than the values.
+#[derive(Default)]
+struct Properties {
+    kinds: ValueKinds,
+    /// The planned memory of a tensor that is not empty.
+    ranges: Vec<Option<PoolRange>>,
+    facts: Vec<TensorFacts>,
+}
+
+impl Properties {
+    fn of(values: &[EValue]) -> Properties {
+        let mut properties = Properties { kinds: ValueKinds::with_capacity(values.len()), ..Properties::default() };
+        properties.ranges.reserve(values.len());
+        properties.facts.reserve(values.len());
+        for value in values {
+            properties.kinds.push(value);
+            properties.ranges.push(PoolRange::of(value));
+            properties.facts.push(facts(value));
+        }
+        properties
+    }
+
+    /// Adds those of the values that follow.
+    fn append(&mut self, other: Properties) {
+        self.kinds.list.extend(other.kinds.list);
+        self.kinds.items += other.kinds.items;
+        self.ranges.extend(other.ranges);
+        self.facts.extend(other.facts);
+    }
+}
+
 /// A method and the accesses to its values.
 pub struct MethodAnalysis<'p> {
     pub program: &'p Program,
@@ -35,8 +115,7 @@ pub struct MethodAnalysis<'p> {
     pub steps: Vec<InstructionRef<'p>>,
     /// First step of each chain, then [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
-    /// By index in the plan: the operator, if it is known.
-    pub operators: Vec<Option<Arc<KnownOperator>>>,
+    pub operators: MethodOperators,
     /// All accesses by step, those of the outputs last.
     pub accesses: Vec<Access>,
     /// By step: index of its first access.
@@ -95,14 +174,15 @@ impl<'p> MethodAnalysis<'p> {
         properties.append(rest);
         let is_input = plan.is_input();
         let has_content = |value: usize| {
-            properties.stated[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
+            properties.kinds.list[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
         };
         let has_content: Vec<bool> = (0..values.len()).map(has_content).collect();
-        let operators = known_operators(plan, set);
+        let operators = MethodOperators::new(plan, set);
         let (steps, chains) = steps(plan, count);
-        let Accesses { list, by_step, repeated_outs, is_truncated, early_reads } =
-            Accesses::collect(plan, &steps, &operators, &properties, &has_content);
-        let Properties { stated, ranges, facts, .. } = properties;
+        let Properties { kinds, ranges, facts } = properties;
+        let context =
+            AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
+        let Accesses { list, by_step, repeated_outs, is_truncated, early_reads } = Accesses::collect(context);
         let mut method = MethodAnalysis {
             program,
             index,
@@ -116,8 +196,8 @@ impl<'p> MethodAnalysis<'p> {
             value_bounds: Vec::new(),
             repeated_outs,
             early_reads,
-            kinds: stated.clone(),
-            stated,
+            kinds: kinds.list.clone(),
+            stated: kinds.list,
             ranges,
             facts,
             is_input,
@@ -157,13 +237,13 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the first step that reads a value, from `step` on.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
-        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.reads()).map(|access| access.step)
+        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.keeps()).map(|access| access.step)
     }
 
     /// Returns `true` if a step from `first` to `last` overwrites a value.
     pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
         let mut accesses = self.accesses_from(value, first).take_while(|access| access.step <= last);
-        accesses.any(|access| access.kind.may_write() && access.kind != AccessKind::Modify)
+        accesses.any(|access| access.kind.may_write() && !access.kind.is_in_place())
     }
 
     fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
@@ -177,10 +257,9 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     /// Returns the operator and the arguments of a kernel call, if the operator is known.
-    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&Arc<KnownOperator>, &'p [i32])> {
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [i32])> {
         let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
-        let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
-        Some((known, args.as_deref()?))
+        Some((self.operators.get(*op_index)?, args.as_deref()?))
     }
 
     /// Returns the element of a step.
@@ -264,7 +343,7 @@ impl<'p> MethodAnalysis<'p> {
             }
             return;
         };
-        let kinds = match known.operator.signature.result {
+        let kinds = match known.signature.result {
             None => return,
             Some(Base::Tensor) => Kinds::TENSOR,
             Some(Base::Int) => Kinds::INT,
@@ -272,7 +351,7 @@ impl<'p> MethodAnalysis<'p> {
             Some(Base::Bool) => Kinds::BOOL,
             Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
         };
-        if let Some(slot) = args.get(known.operator.signature.args.len()).and_then(|slot| self.value(*slot)) {
+        if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
             self.kinds[slot] = self.kinds[slot].or(kinds);
         }
     }

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::method::MethodAnalysis;
-use super::operator::KnownOperator;
+use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::operators::ResolvedOperator;
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
@@ -56,12 +56,12 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         for access in method.step_accesses(number as u32) {
             let value = access.value as usize;
             match access.kind {
-                AccessKind::Write | AccessKind::Modify => {
+                AccessKind::Write | AccessKind::Modify | AccessKind::Overwrite => {
                     outs += 1;
                     memory.each(value, |bytes| written.push(Argument { bytes, access }));
                 }
                 AccessKind::Read => memory.each(value, |bytes| read.push(Argument { bytes, access })),
-                AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Unknown | AccessKind::UnknownResult => {}
+                AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Release | AccessKind::Unknown => {}
             }
         }
         let shared = match outs {
@@ -76,22 +76,22 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         };
         let Some((out, read)) = shared else { continue };
         findings.add("X-25", || {
-            let name = known.operator.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
-            let in_place = sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize));
+            let name = known.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
+            let in_place = sharing::in_place(&known.name).contains(&(read.access.arg as usize));
             let expected = match in_place {
                 true => format!("the bytes of `{name}` with its type and sizes, or other memory"),
                 false => format!("other memory than that of `{name}`"),
             };
             let (found, of) = (described(&out), described(&read));
-            let found = format!("a result in {found}, while {} reads `{name}` in {of}", known.operator.name);
+            let found = format!("a result in {found}, while {} reads `{name}` in {of}", known.name);
             (locate(&method.element_of(out.access)), found, expected)
         });
     }
 }
 
 /// Returns `true` if it is known which arguments of an operator may share bytes: one of the default runtime.
-pub fn is_covered(known: &KnownOperator) -> bool {
-    known.operator.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
+pub fn is_covered(known: &ResolvedOperator) -> bool {
+    known.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
 }
 
 /// The bytes that tensors have at some time.
@@ -171,13 +171,13 @@ fn is_elementwise(method: &MethodAnalysis<'_>, out: &Argument<'_>, read: &[Argum
 }
 
 /// Returns `true` if the kernel works in place for an argument that it reads, and overlaps what it writes.
-fn is_in_place(method: &MethodAnalysis<'_>, known: &KnownOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
+fn is_in_place(method: &MethodAnalysis<'_>, known: &ResolvedOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
     let (Some(one), Some(other)) = (tensor(method, out), tensor(method, read)) else { return true };
     out.bytes == read.bytes
         && one.scalar_type == other.scalar_type
         && one.sizes == other.sizes
         && one.dim_order == other.dim_order
-        && sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize))
+        && sharing::in_place(&known.name).contains(&(read.access.arg as usize))
 }
 
 /// Returns a written and a read argument that overlap.

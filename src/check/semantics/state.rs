@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
-use super::forward::{self, Block};
 use super::method::MethodAnalysis;
-use super::operator::KnownOperator;
+use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::blocks::{self, Block};
+use crate::analysis::operators::ResolvedOperator;
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
 use crate::operators::Base;
@@ -73,7 +73,7 @@ struct Analysis<'m, 'p> {
 /// Checks the kinds and the memory of values where instructions use them.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(analysis) = Analysis::new(method) else { return };
-    let blocks = forward::blocks(flow, method.end());
+    let blocks = blocks::blocks(&flow.edges(), method.end());
     let entries = analysis.solve(&blocks, flow);
     let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
     let widest = analysis.widest();
@@ -141,7 +141,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
-        forward::solve(blocks, flow, self.method.end(), initial, run, |one, other| one.or(*other))
+        blocks::solve(blocks, &flow.edges(), self.method.end(), initial, run, |one, other| one.or(*other))
     }
 
     /// Returns the states of the followed values that are possible anywhere.
@@ -188,8 +188,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Applies the result of a kernel without outs, which replaces its last argument.
-    fn run_kernel(&self, known: &KnownOperator, args: &[i32], states: &mut [State]) {
-        let signature = &known.operator.signature;
+    fn run_kernel(&self, known: &ResolvedOperator, args: &[i32], states: &mut [State]) {
+        let signature = &known.signature;
         let Some(result) = signature.result.filter(|_| args.len() == signature.args.len() + 1) else { return };
         let Some(value) = args.last().and_then(|value| self.method.value(*value)) else { return };
         let arg = |position: usize| {
@@ -261,7 +261,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn check_kernel_access(
         &self,
-        known: &KnownOperator,
+        known: &ResolvedOperator,
         args: &[i32],
         access: &Access,
         states: &[State],
@@ -269,7 +269,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     ) {
         let value = access.value as usize;
         let state = self.state(value, states);
-        let Some(arg) = known.operator.signature.args.get(access.arg as usize) else {
+        let Some(arg) = known.signature.args.get(access.arg as usize) else {
             // The kernel of a view reads the tensor that the result replaces; other results are not read.
             if known.is_view && state.kinds().without(Kinds::TENSOR) != Kinds::NONE {
                 self.report_kind(known, access, state, Kinds::TENSOR, reporter);
@@ -286,7 +286,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             self.report_kind(known, access, state, accepted, reporter);
         } else if !known.reads_sizes {
             self.check_memory(access, states, reporter);
-            let writes = matches!(access.kind, AccessKind::Write | AccessKind::Modify);
+            let writes = access.kind.writes_bytes();
             if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
                 reporter.add("X-7", self.method, access, || {
                     let found = format!("a write to values[{value}], a view of a constant");
@@ -298,7 +298,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn report_kind(
         &self,
-        known: &KnownOperator,
+        known: &ResolvedOperator,
         access: &Access,
         state: State,
         accepted: Kinds,
@@ -307,7 +307,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         reporter.add("X-23", self.method, access, || {
             let wrong = state.kinds().without(accepted);
             let found = format!("values[{}], which is of kind {} here", access.value, wrong.names());
-            (found, format!("{} for {}", accepted.names(), known.operator.name))
+            (found, format!("{} for {}", accepted.names(), known.name))
         });
     }
 

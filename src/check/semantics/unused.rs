@@ -1,8 +1,8 @@
 //! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
 
 use super::super::finding::{Findings, Locator};
-use super::access::AccessKind;
 use super::method::MethodAnalysis;
+use crate::analysis::access::AccessKind;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};

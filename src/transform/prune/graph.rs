@@ -1,11 +1,10 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::operators::{Role, aliased, has_optional_outs};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference::{self, InferredOperator};
 
 /// An instruction at its position, counted through all chains.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +50,7 @@ pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
 }
 
 impl<'p> MethodGraph<'p> {
-    pub fn new(plan: &'p ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> MethodGraph<'p> {
+    pub fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> MethodGraph<'p> {
         let count = plan.values().len();
         let mut graph = MethodGraph {
             plan,
@@ -82,9 +81,9 @@ impl<'p> MethodGraph<'p> {
         graph
     }
 
-    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &[Option<Rc<InferredOperator>>]) {
+    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &MethodOperators) {
         let args = instruction.args();
-        let operator = instruction.operator().and_then(|operator| inference::find(operators, operator));
+        let operator = instruction.operator().and_then(|operator| operators.get(operator));
         let mut added = Step { instruction, reads: args.len(), has_effect: true };
         if let Some(operator) = operator.filter(|operator| is_pure(operator, args.len())) {
             added = Step { reads: operator.signature.ins().count(), has_effect: false, ..added };
@@ -285,7 +284,7 @@ fn blocks(plan: &ExecutionPlan) -> Vec<usize> {
 }
 
 /// Returns `true` if calls of an operator with `count` arguments only write their results.
-fn is_pure(operator: &InferredOperator, count: usize) -> bool {
+fn is_pure(operator: &ResolvedOperator, count: usize) -> bool {
     let signature = &operator.signature;
     let has_results = signature.result.is_some() || signature.outs().next().is_some();
     has_results && signature.args.iter().all(|arg| arg.role != Role::InPlace) && count == signature.args.len() + 1

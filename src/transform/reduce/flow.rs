@@ -3,10 +3,9 @@
 //! Follows the order of the file: jumps are ignored.
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
+use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference::{self, InferredOperator};
 
 /// Values that an instruction reads and writes, and the items of lists among them.
 pub struct Flow {
@@ -32,7 +31,7 @@ impl MethodFlow {
     /// Follows the instructions of a method.
     pub fn new(plan: &ExecutionPlan) -> MethodFlow {
         let values = plan.values();
-        let operators = inference::operators(plan);
+        let operators = MethodOperators::known(plan);
         let mut flow = MethodFlow {
             steps: Vec::new(),
             given: values.iter().map(has_content).collect(),
@@ -66,13 +65,13 @@ impl MethodFlow {
 /// has no content yet.
 fn accesses(
     instruction: &Instruction,
-    operators: &[Option<Rc<InferredOperator>>],
+    operators: &MethodOperators,
     is_defined: impl Fn(i32) -> bool,
 ) -> (Vec<i32>, Vec<i32>) {
     match instruction {
         Instruction::KernelCall { op_index, .. } => {
             let args = instruction.args();
-            match inference::find(operators, *op_index) {
+            match operators.get(*op_index) {
                 Some(operator) => {
                     let (read, written) = args.split_at(operator.results(args.len()).start.min(args.len()));
                     (read.to_vec(), written.to_vec())
@@ -88,7 +87,7 @@ fn accesses(
 }
 
 /// Returns, by value, the value whose memory it uses, if it is a view that no instruction makes.
-fn bases(plan: &ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> Vec<usize> {
+fn bases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<usize> {
     let written: HashSet<i32> =
         plan.instructions().flat_map(|instruction| accesses(instruction, operators, |_| true).1).collect();
     let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
