@@ -83,18 +83,23 @@ impl MethodOperators {
     /// Returns what an instruction does with its arguments and operands, in this order, without the items of lists.
     #[inline]
     pub fn uses<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
-        let args = instruction.args();
-        let known = self.called(instruction);
-        let args = args.iter().enumerate().map(move |(position, value)| {
-            let kind = known.map_or(AccessKind::Unknown, |known| known.access(args, position));
-            Usage { position, value: *value, kind }
-        });
         let operands = instruction.operands().enumerate().map(|(position, (_, value, access))| Usage {
             position,
             value,
             kind: AccessKind::of_operand(access),
         });
-        args.chain(operands)
+        self.args(instruction).chain(operands)
+    }
+
+    /// Returns what an instruction does with its arguments, without the items of lists.
+    #[inline]
+    pub fn args<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
+        let args = instruction.args();
+        let known = self.called(instruction);
+        args.iter().enumerate().map(move |(position, value)| {
+            let kind = known.map_or(AccessKind::Unknown, |known| known.access(args, position));
+            Usage { position, value: *value, kind }
+        })
     }
 
     /// Returns what an instruction does with the argument at a position.
@@ -132,6 +137,7 @@ impl Access {
 }
 
 /// The accesses of a method by step.
+#[derive(Debug, Default)]
 pub struct Accesses {
     /// All accesses, those of the outputs last.
     pub list: Vec<Access>,

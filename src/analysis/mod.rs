@@ -13,6 +13,8 @@
 //! a call has an effect.
 
 pub mod access;
+pub mod aliases;
 pub mod blocks;
 pub mod inference;
+pub mod lifetimes;
 pub mod operators;

@@ -15,7 +15,6 @@ use super::side::Side;
 use super::values::Matching;
 use super::view::{KeyStrength, MethodView, common_start, excerpt, list, operator_name};
 use crate::diagnostics::{clipped, counted};
-use crate::operators::Role;
 use crate::program::{
     ContainerMetadata, ExecutionPlan, FieldReference, Instruction, InstructionField, Operator, StackFrame,
 };
@@ -209,11 +208,7 @@ impl<'s> MethodPair<'_, 's> {
     fn results(&self, side: usize, step: usize) -> Vec<i32> {
         let view = self.views[side];
         let instruction = view.steps[step].instruction;
-        let args = instruction.args().iter().enumerate();
-        let outs = args.filter(|(position, _)| view.access(instruction, *position) == Some(Role::Out));
-        let outs = outs.map(|(_, value)| *value);
-        let operands = instruction.operands().filter(|(_, _, access)| *access == crate::program::OperandAccess::Write);
-        outs.chain(operands.map(|(_, value, _)| value)).collect()
+        view.operators.uses(instruction).filter(|usage| usage.kind.is_result()).map(|usage| usage.value).collect()
     }
 
     /// Matches the other values by their first use.

@@ -90,17 +90,11 @@ fn shrink(reduction: &mut Reduction<'_>, size: i32, smaller: i32) -> Result<bool
 /// Returns the sizes greater than 1 of tensors that no instruction writes, as value and dimension.
 fn source_dimensions(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     let operators = MethodOperators::known(plan);
-    let mut written = HashSet::new();
-    for instruction in plan.instructions() {
-        let args = instruction.args();
-        let operator = instruction.operator().and_then(|operator| operators.get(operator));
-        if let Some(results) = operator.and_then(|operator| args.get(operator.results(args.len()))) {
-            for result in results {
-                written.insert(*result);
-                written.extend(plan.value(*result).map_or(&[][..], EValue::as_tensors));
-            }
-        }
-    }
+    let calls = plan.instructions().flat_map(|instruction| operators.args(instruction));
+    let results = calls.filter(|usage| usage.kind.is_result()).map(|usage| usage.value);
+    let with_items =
+        |result: i32| plan.value(result).map_or(&[][..], EValue::as_tensors).iter().copied().chain([result]);
+    let written: HashSet<i32> = results.flat_map(with_items).collect();
     let sources = plan.tensors().filter(|(value, tensor)| !written.contains(&(*value as i32)) && is_shrinkable(tensor));
     let dimensions = |(value, tensor): (usize, &Tensor)| {
         let sizes = tensor.sizes.as_deref().unwrap_or_default().iter().enumerate();
