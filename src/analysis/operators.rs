@@ -131,7 +131,7 @@ impl ResolvedOperator {
 }
 
 /// The operators of a method, by their indices.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct MethodOperators {
     list: Vec<Option<Arc<ResolvedOperator>>>,
 }
@@ -165,10 +165,5 @@ impl MethodOperators {
     /// Returns the operator that an instruction calls, if it is a kernel call of a known one.
     pub fn called(&self, instruction: &Instruction) -> Option<&ResolvedOperator> {
         self.get(instruction.operator()?)
-    }
-
-    /// Returns all known operators, those with several indices several times.
-    pub fn iter(&self) -> impl Iterator<Item = &ResolvedOperator> {
-        self.list.iter().flatten().map(|operator| &**operator)
     }
 }

@@ -11,14 +11,15 @@ use super::graph::PayloadGraphs;
 use super::stacktrace;
 use super::views::{self, Uses, View};
 use super::yaml::{self, FlowMap};
+use crate::analysis::access::{AccessKind, Usage};
 use crate::analysis::inference::{self, Inference};
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::data::{BlobId, number};
 use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::escaped;
 use crate::format::ScalarType;
 use crate::operators::inference::{InferenceError, TensorMeta};
-use crate::operators::{self, Arg, ArgKind, Base, Role, Signature};
+use crate::operators::{Arg, ArgKind, Base, Role, Signature};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
     BackendDelegate, BranchStep, Chain, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
@@ -173,7 +174,7 @@ pub struct MethodPrinter<'p> {
     with_gradients: bool,
     /// Constants that have their data as a whole, if others have the first bytes only.
     bases: HashMap<BlobId, usize>,
-    signatures: Vec<Option<Signature>>,
+    resolved: MethodOperators,
     operators: Vec<String>,
 }
 
@@ -190,7 +191,6 @@ impl<'p> MethodPrinter<'p> {
         let count = plan.values().len();
         let operators: Vec<String> =
             plan.operators.iter().flatten().map(|operator| operator.full_name().unwrap_or_default()).collect();
-        let signatures = operators.iter().map(|name| operators::find(name)).collect();
         let mut printer = MethodPrinter {
             plan,
             sequence: plan.instructions().collect(),
@@ -217,7 +217,7 @@ impl<'p> MethodPrinter<'p> {
             requires_grad: vec![false; count],
             with_gradients: false,
             bases: bases(program, plan),
-            signatures,
+            resolved: MethodOperators::known(plan),
             operators,
         };
         printer.find_produced();
@@ -271,7 +271,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Returns the schema of the operator with this index, if it is known.
     pub(super) fn signature(&self, op_index: i32) -> Option<&Signature> {
-        self.signatures.get(usize::try_from(op_index).ok()?)?.as_ref()
+        Some(&self.resolved.get(op_index)?.signature)
     }
 
     /// Name of the operator with this index.
@@ -344,10 +344,7 @@ impl<'p> MethodPrinter<'p> {
         };
         let last_input = self.plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
         for (number, instruction) in self.instructions().enumerate() {
-            let operator = instruction.operator().and_then(|operator| self.signature(operator));
-            let known = operator.map(|signature| &signature.args);
-            let name = instruction.operator().and_then(|operator| self.operator(operator));
-            let overwrites = name.is_some_and(operators::overwrites_first_argument);
+            let known = self.resolved.called(instruction);
             // Position of the first argument that a call without a schema may write.
             let outs = match instruction {
                 Instruction::KernelCall { args, .. } => self.outs_of_unknown(args.as_deref().unwrap_or_default()),
@@ -356,19 +353,17 @@ impl<'p> MethodPrinter<'p> {
                 | Instruction::JumpFalseCall { .. }
                 | Instruction::FreeCall { .. } => 0,
             };
-            for (position, arg) in instruction.args().iter().enumerate() {
-                let role = known.map(|known| known.get(position).map_or(Role::Out, |arg| arg.role));
-                let written = match role {
-                    Some(role) => role == Role::Out,
-                    None => {
-                        // It does not write constants, nor what is numbered before an input: state.
-                        let tensor = self.value(*arg).and_then(EValue::as_tensor);
-                        let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
-                        is_free && *arg >= last_input && position >= outs
-                    }
+            for Usage { position, value, kind } in self.resolved.args(instruction) {
+                let written = if kind == AccessKind::Unknown {
+                    // It does not write constants, nor what is numbered before an input: state.
+                    let tensor = self.value(value).and_then(EValue::as_tensor);
+                    let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
+                    is_free && value >= last_input && position >= outs
+                } else {
+                    kind.is_result()
                 };
-                visit(*arg, number, written, overwrites && position == 0);
-                let items = self.value(*arg).map_or(&[][..], EValue::as_tensors);
+                visit(value, number, written, known.is_some_and(|known| known.needs_no_content(position)));
+                let items = self.value(value).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| visit(*item, number, written, false));
             }
             for (_, value, access) in instruction.operands() {
@@ -393,7 +388,7 @@ impl<'p> MethodPrinter<'p> {
 
     /// Infers the properties of the results, as assembling does.
     fn infer(&mut self) {
-        let operators = MethodOperators::known(self.plan);
+        let operators = self.resolved.clone();
         let mut inference = Inference::new(self.plan, &operators);
         let values = self.plan.values();
         for instruction in self.instructions() {
@@ -466,7 +461,7 @@ impl<'p> MethodPrinter<'p> {
         if !self.plan.tensors().any(|(_, tensor)| tensor.requires_grad) {
             return;
         }
-        let operators = MethodOperators::known(self.plan);
+        let operators = self.resolved.clone();
         // What holds at each instruction: what is computed, or else stated.
         let mut current = vec![false; values.len()];
         // Whether something computed differs from it; `None` for what nothing computes, which is false.
@@ -697,7 +692,7 @@ impl<'p> MethodPrinter<'p> {
                 used.for_each(|index| count_use((*index).into()));
                 call.ins.iter().for_each(&mut mark);
                 call.lists.iter().for_each(|list| implied[*list as usize] = true);
-                let may_lack = self.operator(*op_index).is_some_and(operators::has_optional_outs);
+                let may_lack = self.resolved.get(*op_index).is_some_and(ResolvedOperator::has_optional_outs);
                 for out in call.outs.iter().filter(|_| may_lack && call.lists.len() == 1) {
                     let tensor = self.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {

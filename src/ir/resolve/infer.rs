@@ -102,7 +102,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
         for action in actions {
             if let Action::Kernel { name, out: Some(outs), .. } = action
-                && self.signature(&name.value).is_none()
+                && self.resolve(&name.value).is_none()
             {
                 outs.iter().for_each(|out| _ = unknown.entry(&*out.value).or_insert(name));
             }
