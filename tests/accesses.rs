@@ -37,8 +37,11 @@ struct Call {
     sizes_only: Values,
     /// Those that it writes in place.
     in_place: Values,
+    /// Those that are items of lists.
+    items: Values,
     /// Result that is no argument: a number, or a view.
     result: Option<usize>,
+    args: Vec<i32>,
 }
 
 fn tensor(number: usize) -> Tensor {
@@ -78,7 +81,9 @@ impl Call {
             writes: Values::new(),
             sizes_only: Values::new(),
             in_place: Values::new(),
+            items: Values::new(),
             result: None,
+            args: Vec::new(),
         };
         let plan = &mut call.plan;
         plan.memory.non_const_buffer_sizes = Some(vec![0, 1 << 16]);
@@ -90,6 +95,7 @@ impl Call {
             let overwritten = OVERWRITTEN.contains(&(name, position));
             for tensor in tensors.iter().map(|tensor| *tensor as usize) {
                 call.tensors.insert(tensor);
+                call.items.extend(arg.kind.list.then_some(tensor));
                 let kinds = [
                     (&mut call.reads, arg.role != OperatorArgRole::Out && !overwritten),
                     (&mut call.writes, arg.role != OperatorArgRole::In),
@@ -128,7 +134,10 @@ impl Call {
         match (signature.result, &outs[..]) {
             (None, []) => {}
             (None, [out]) => args.push(*out),
-            (None, _) => args.push(add(plan, EValue::TensorList(Some(outs)))),
+            (None, _) => {
+                call.items.extend(outs.iter().map(|out| *out as usize));
+                args.push(add(plan, EValue::TensorList(Some(outs))));
+            }
             (Some(OperatorBaseType::Tensor), _) if !call.in_place.is_empty() => args.push(args[0]),
             (Some(result), _) => {
                 let value = match result {
@@ -141,6 +150,7 @@ impl Call {
             }
         }
         insert(plan, 0, name, &args);
+        call.args = args;
         call
     }
 
@@ -148,15 +158,6 @@ impl Call {
         let mut plan = self.plan.clone();
         edit(&mut plan);
         Program { execution_plan: Some(vec![plan]), ..Program::default() }
-    }
-
-    fn is_tensor_list(&self, value: usize) -> bool {
-        !self.plan.values()[value].as_tensors().is_empty()
-    }
-
-    /// `true` for tensors that are items of lists.
-    fn is_item(&self, value: usize) -> bool {
-        self.plan.values().iter().any(|list| list.as_tensors().contains(&(value as i32)))
     }
 }
 
@@ -225,9 +226,8 @@ fn read_for_diff(call: &Call) -> Values {
     let found = diff(&Source::binary("left", &left), &Source::binary("right", &right), &options).unwrap();
     let read = found.of(DiffArea::Meaning).filter_map(|difference| difference.left.as_ref());
     let read = read.filter(|part| part.value.contains("in the memory of"));
-    let args = call.plan.instructions().next().unwrap().args();
     let position = |path: &str| path.split_once("args[")?.1.split_once(']')?.0.parse::<usize>().ok();
-    read.filter_map(|part| position(&part.path)).map(|position| args[position] as usize).collect()
+    read.filter_map(|part| position(&part.path)).map(|position| call.args[position] as usize).collect()
 }
 
 /// Returns the tensors whose earlier writers are needed.
@@ -294,13 +294,8 @@ fn all_users_see_the_same_reads_and_writes() {
         assert_eq!((tensors(reads), writes), (call.reads.clone(), with_result.clone()), "{name}: graph of a report");
 
         // Items of a list have the path of the list.
-        let in_lists = |values: &Values| -> (bool, Values) {
-            let single: Values = values.iter().copied().filter(|value| call.tensors.contains(value)).collect();
-            (single.len() < values.len(), single)
-        };
-        let (_, read) = in_lists(&read_for_diff(&call));
-        let single: Values = call.reads.iter().copied().filter(|value| !call.is_item(*value)).collect();
-        assert_eq!(read, single, "{name}: reads of diff");
+        let single: Values = call.reads.difference(&call.items).copied().collect();
+        assert_eq!(tensors(read_for_diff(&call)), single, "{name}: reads of diff");
 
         let flow = reduce::flow::MethodFlow::new(
             &call.program(|plan| plan.inputs = Some(call.tensors.iter().map(|value| *value as i32).collect())).plans()
@@ -309,15 +304,17 @@ fn all_users_see_the_same_reads_and_writes() {
         assert_eq!(tensors(flow.reads(0).collect()), call.reads, "{name}: reads of reduce");
         assert_eq!(flow.writes(0).collect::<Values>(), with_result, "{name}: writes of reduce");
 
-        let written: Values =
-            shared::written(&call.plan).into_iter().filter(|value| !call.is_tensor_list(*value)).collect();
+        let written: Values = shared::written(&call.plan)
+            .into_iter()
+            .filter(|value| call.tensors.contains(value) || call.result == Some(*value))
+            .collect();
         assert_eq!(written, with_result, "{name}: writes of memory planning");
         assert_eq!(state(&call), needs_content, "{name}: lifetimes");
 
         // What is written in place may be kept, and what lists have in common.
         let needed = needed(&call);
         let may_stay =
-            |value: &usize| call.reads.contains(value) || call.in_place.contains(value) || call.is_item(*value);
+            |value: &usize| !call.in_place.is_empty() || call.reads.contains(value) || call.items.contains(value);
         assert!(needed.is_superset(&call.reads), "{name}: reads of prune: {needed:?}");
         assert!(needed.iter().all(may_stay), "{name}: reads of prune: {needed:?}");
 

@@ -320,22 +320,38 @@ impl Collector<'_> {
     }
 }
 
-/// Returns the indices of accesses, sorted by value, and the first of them for each of `count` values; then their number.
-pub fn index_by_value(accesses: &[Access], count: usize) -> (Vec<u32>, Vec<u32>) {
-    // First the numbers of accesses; then the place of the next access, which is the start of the next value in the end.
-    let mut bounds = vec![0u32; count + 2];
-    for access in accesses {
-        bounds[access.value as usize + 2] += 1;
+/// The accesses to each value, by step.
+#[derive(Debug, Default)]
+pub struct ValueIndex {
+    /// Indices of accesses, sorted by value.
+    indices: Vec<u32>,
+    /// By value: the first of its indices; then the number of all.
+    bounds: Vec<u32>,
+}
+
+impl ValueIndex {
+    /// Sorts the accesses to `count` values.
+    pub fn new(accesses: &[Access], count: usize) -> ValueIndex {
+        // First the numbers of accesses; then the position of the next access, which is the start of the next value in the end.
+        let mut bounds = vec![0u32; count + 2];
+        for access in accesses {
+            bounds[access.value as usize + 2] += 1;
+        }
+        for value in 2..bounds.len() {
+            bounds[value] += bounds[value - 1];
+        }
+        let mut indices = vec![0; accesses.len()];
+        for (index, access) in (0..).zip(accesses) {
+            let position = &mut bounds[access.value as usize + 1];
+            indices[*position as usize] = index;
+            *position += 1;
+        }
+        bounds.pop();
+        ValueIndex { indices, bounds }
     }
-    for value in 2..bounds.len() {
-        bounds[value] += bounds[value - 1];
+
+    /// Returns the indices of the accesses to a value.
+    pub fn of(&self, value: usize) -> &[u32] {
+        &self.indices[self.bounds[value] as usize..self.bounds[value + 1] as usize]
     }
-    let mut by_value = vec![0; accesses.len()];
-    for (index, access) in (0..).zip(accesses) {
-        let place = &mut bounds[access.value as usize + 1];
-        by_value[*place as usize] = index;
-        *place += 1;
-    }
-    bounds.pop();
-    (by_value, bounds)
 }

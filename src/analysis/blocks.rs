@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::program::ExecutionPlan;
+use crate::program::{ExecutionPlan, Instruction};
 
 /// A jump that an instruction may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,31 +20,45 @@ impl Jump {
     }
 }
 
-/// Returns the jumps of a method in order. The runtime ends a chain at a destination outside of it.
-pub fn jumps(plan: &ExecutionPlan) -> Vec<Jump> {
-    let (mut jumps, mut first) = (Vec::new(), 0u32);
-    for chain in plan.chains.iter().flatten() {
-        let instructions = chain.instructions.as_deref().unwrap_or_default();
-        let end = first + instructions.len() as u32;
-        for (step, instruction) in (first..).zip(instructions) {
-            let Some(destination) = instruction.destination() else { continue };
-            let to = u32::try_from(destination).ok().and_then(|to| first.checked_add(to));
-            jumps.push(Jump { step, to: to.filter(|to| *to <= end).unwrap_or(end) });
-        }
-        first = end;
-    }
-    jumps
+/// An instruction and its position.
+#[derive(Debug, Clone, Copy)]
+pub struct InstructionRef<'p> {
+    pub chain: u32,
+    pub index: u32,
+    pub instruction: &'p Instruction,
 }
 
 /// Returns the first step of each chain, then the number of steps.
 pub fn chain_starts(plan: &ExecutionPlan) -> Vec<u32> {
-    let mut end = 0;
-    let lengths = plan.chains.iter().flatten().map(|chain| chain.instructions.as_ref().map_or(0, Vec::len));
-    let ends = lengths.map(|length| {
-        end += length as u32;
-        end
-    });
-    std::iter::once(0).chain(ends).collect()
+    let mut starts = vec![0];
+    for chain in plan.chains.iter().flatten() {
+        starts.push(starts[starts.len() - 1] + chain.instructions.as_ref().map_or(0, Vec::len) as u32);
+    }
+    starts
+}
+
+/// Returns the instructions of a method, chain after chain.
+pub fn steps(plan: &ExecutionPlan) -> Vec<InstructionRef<'_>> {
+    let mut steps = Vec::with_capacity(plan.instructions().count());
+    for (chain, list) in (0..).zip(plan.chains.iter().flatten()) {
+        let instructions = (0..).zip(list.instructions.iter().flatten());
+        steps.extend(instructions.map(|(index, instruction)| InstructionRef { chain, index, instruction }));
+    }
+    steps
+}
+
+/// Returns the jumps of a method in order. The runtime ends a chain at a destination outside of it.
+pub fn jumps(plan: &ExecutionPlan) -> Vec<Jump> {
+    let mut jumps = Vec::new();
+    for (chain, bounds) in plan.chains.iter().flatten().zip(chain_starts(plan).windows(2)) {
+        let (first, end) = (bounds[0], bounds[1]);
+        for (step, instruction) in (first..).zip(chain.instructions.iter().flatten()) {
+            let Some(destination) = instruction.destination() else { continue };
+            let to = u32::try_from(destination).ok().and_then(|to| first.checked_add(to));
+            jumps.push(Jump { step, to: to.filter(|to| *to <= end).unwrap_or(end) });
+        }
+    }
+    jumps
 }
 
 /// Finds the innermost forward jump over each step, as over the steps of a branch. Steps are asked for in ascending order.

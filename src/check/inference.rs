@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
-use super::semantics::method::{InstructionRef, MethodAnalysis};
+use super::semantics::method::MethodAnalysis;
+use crate::analysis::blocks::InstructionRef;
 use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
 use crate::diagnostics::{clipped, counted};
 use crate::operators::Base;
@@ -54,7 +55,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Begins the inference of a method.
     pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
         let inference = Inference::new(method.plan, &method.operators);
-        let budget = 4 * (method.accesses.len() + method.values().len()) + 1024;
+        let budget = 4 * (method.accesses.list.len() + method.values().len()) + 1024;
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
         for step in &method.steps {
@@ -228,7 +229,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn check_once(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
         let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
-        if self.method.is_truncated || !self.spend(items.sum()) {
+        if self.method.accesses.is_truncated || !self.spend(items.sum()) {
             return self.forget(call.args);
         }
         let operator = call.known;

@@ -165,7 +165,7 @@ fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
     let count = |view: &MethodView<'_>| view.plan.chains.as_ref().map_or(0, Vec::len);
     let mut pairs = Vec::new();
     for chain in 0..count(views[0]).min(count(views[1])) {
-        let spans = views.map(|view| view.chain(chain));
+        let spans = views.map(|view| view.chain(chain as u32));
         let lengths = [spans[0].len(), spans[1].len()];
         let keys = |strength| [0, 1].map(|side: usize| views[side].keys(spans[side].clone(), strength));
         let names = keys(KeyStrength::Names);
@@ -547,8 +547,8 @@ impl<'s> MethodPair<'_, 's> {
         let trace = |side: usize, step: usize| -> Option<&'s Vec<StackFrame>> {
             let view = self.views[side];
             let position = view.steps[step];
-            let traces = view.plan.chains.as_ref()?.get(position.chain)?.stacktrace.as_ref()?;
-            traces.get(position.index)?.as_ref()
+            let traces = view.plan.chains.as_ref()?.get(position.chain as usize)?.stacktrace.as_ref()?;
+            traces.get(position.index as usize)?.as_ref()
         };
         let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
         let mut differing = pairs.filter(|(left, right)| trace(0, *left) != trace(1, *right));

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
 use crate::analysis::access::{AccessContext, AccessKind, Accesses, Usage, ValueKinds};
+use crate::analysis::blocks::{InstructionRef, steps};
 use crate::analysis::operators::MethodOperators;
 use crate::diagnostics::{clipped, escaped};
 use crate::operators::Signature;
@@ -41,17 +42,6 @@ impl ValueRole {
     }
 }
 
-/// An instruction with its position.
-#[derive(Debug, Clone, Copy)]
-pub struct Step<'s> {
-    /// Index of its chain.
-    pub chain: usize,
-    /// Index in the chain.
-    pub index: usize,
-    /// The instruction.
-    pub instruction: &'s Instruction,
-}
-
 /// A method of one side.
 pub struct MethodView<'s> {
     /// The side.
@@ -61,7 +51,7 @@ pub struct MethodView<'s> {
     /// The method.
     pub plan: &'s ExecutionPlan,
     /// All instructions, chain after chain.
-    pub steps: Vec<Step<'s>>,
+    pub steps: Vec<InstructionRef<'s>>,
     /// By value.
     pub roles: Vec<ValueRole>,
     /// By value: an input, an output, an instruction or a used list refers to it.
@@ -91,16 +81,11 @@ impl<'s> MethodView<'s> {
     /// Looks at method `number`.
     pub fn new(side: &'s Side, number: usize) -> MethodView<'s> {
         let plan = &side.program.plans()[number];
-        let chains = plan.chains.iter().flatten().enumerate();
-        let steps = chains.flat_map(|(chain, content)| {
-            let instructions = content.instructions.iter().flatten().enumerate();
-            instructions.map(move |(index, instruction)| Step { chain, index, instruction })
-        });
         let mut view = MethodView {
             side,
             number,
             plan,
-            steps: steps.collect(),
+            steps: steps(plan),
             roles: plan.values().iter().map(own_role).collect(),
             is_used: vec![false; plan.values().len()],
             operators: MethodOperators::known(plan),
@@ -192,15 +177,15 @@ impl<'s> MethodView<'s> {
     }
 
     /// Returns the positions in a chain.
-    pub fn chain(&self, chain: usize) -> std::ops::Range<usize> {
+    pub fn chain(&self, chain: u32) -> std::ops::Range<usize> {
         let start = self.steps.partition_point(|step| step.chain < chain);
         start..self.steps.partition_point(|step| step.chain <= chain)
     }
 
     /// Returns the path of a step.
     pub fn step_path(&self, step: usize) -> String {
-        let Step { chain, index, .. } = self.steps[step];
-        self.side.path(self.number, Part::Instruction(chain, index))
+        let InstructionRef { chain, index, .. } = self.steps[step];
+        self.side.path(self.number, Part::Instruction(chain as usize, index as usize))
     }
 
     /// Returns the path of a value.
@@ -374,7 +359,7 @@ impl<'s> MethodView<'s> {
 
     /// Describes what a step writes.
     pub fn describe_result(&self, step: usize) -> String {
-        let Step { chain, index, instruction } = self.steps[step];
+        let InstructionRef { chain, index, instruction } = self.steps[step];
         let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
         format!("the result of {chain}instructions[{index}] ({})", self.describe_callee(instruction))
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::analysis::access::{AccessKind, Usage};
+use crate::analysis::blocks::{self, Jump};
 use crate::analysis::lifetimes::Clock;
 use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
@@ -92,8 +93,13 @@ impl Regions {
         // Jumps of several chains are relative to their chains, which the exporter does not emit.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();
-            let code = Code { jumps_to: backward_jumps(&list), list, plan, operators };
-            if code.list.iter().any(|instruction| instruction.destination().is_some()) && code.has_short_lists() {
+            let jumps = blocks::jumps(plan);
+            let mut jumps_to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for Jump { step, to } in jumps.iter().filter(|jump| jump.is_back()) {
+                jumps_to.entry(*to as usize).or_default().push(*step as usize);
+            }
+            let code = Code { jumps_to, list, plan, operators };
+            if !jumps.is_empty() && code.has_short_lists() {
                 regions.search(&code, 0, 0..code.list.len(), 1);
             }
             if regions.list.len() > 1 {
@@ -352,18 +358,6 @@ impl<'p> Code<'p> {
         let operator = self.list.get(at).and_then(|instruction| self.operators.called(instruction));
         operator.is_some_and(|operator| operator.name == name)
     }
-}
-
-/// Returns the backward jumps to each instruction, in order.
-fn backward_jumps(list: &[&Instruction]) -> BTreeMap<usize, Vec<usize>> {
-    let mut jumps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (at, instruction) in list.iter().enumerate() {
-        let destination = instruction.destination().and_then(|destination| usize::try_from(destination).ok());
-        if let Some(destination) = destination.filter(|destination| *destination <= at) {
-            jumps.entry(destination).or_default().push(at);
-        }
-    }
-    jumps
 }
 
 /// Returns the branches of `torch.cond` whose jump is at `at`, and the end of the second one: a jump over the first branch, at whose end a

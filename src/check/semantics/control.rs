@@ -133,7 +133,7 @@ struct Conditions<'m, 'p> {
 impl<'m, 'p> Conditions<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Conditions<'m, 'p> {
         let mut is_written = method.is_input.clone();
-        for access in method.accesses.iter().filter(|access| access.kind.may_write()) {
+        for access in method.accesses.list.iter().filter(|access| access.kind.may_write()) {
             is_written[access.value as usize] = true;
         }
         Conditions { method, is_written, outcomes: HashMap::new(), constants: HashMap::new() }
@@ -345,7 +345,7 @@ struct LoopQueries {
 impl LoopQueries {
     fn new(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> LoopQueries {
         let is_bool = |value: u32| matches!(method.values()[value as usize], EValue::Bool(_));
-        let writes = method.accesses.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
+        let writes = method.accesses.list.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
         let mut writes: Vec<(u32, u32)> = writes.map(|access| (access.value, access.step)).collect();
         writes.sort_unstable();
         let jumps: Vec<&Branch> = flow.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never).collect();

@@ -30,7 +30,7 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     fn has(&self, range: &PoolRange) -> bool {
         let starts = self.starts.get_or_init(|| {
             let of = |method: &'m MethodAnalysis<'p>| {
-                let written = method.accesses.iter().filter(|access| access.kind.may_write());
+                let written = method.accesses.list.iter().filter(|access| access.kind.may_write());
                 written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
             };
             let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
@@ -45,13 +45,13 @@ impl<'m, 'p> StateStarts<'m, 'p> {
 /// Returns for each value if it is read before it is written, in memory that nothing wrote either.
 fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
     let (mut written, mut found) = (PoolContent::default(), vec![false; method.values().len()]);
-    let Some((last, _)) = method.early_reads.last().copied() else { return found };
+    let Some((last, _)) = method.accesses.early_reads.last().copied() else { return found };
     for (value, range) in method.ranges.iter().enumerate() {
         if let Some(range) = range.filter(|_| method.has_content[value]) {
             written.insert(range, ());
         }
     }
-    let mut reads = method.early_reads.iter().peekable();
+    let mut reads = method.accesses.early_reads.iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
             found[*value] = method.ranges[*value].is_some_and(|range| written.parts(range).next().is_none());
@@ -86,7 +86,7 @@ pub fn check(
         }
         let mut accesses = method.value_accesses(value);
         let Some(first) = accesses.next() else { continue };
-        if method.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
+        if method.accesses.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
             continue;
         }
         let Some(range) = method.ranges[value] else {
@@ -224,8 +224,8 @@ struct OverlapIndex {
 impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
         let range = |access: &Access| method.ranges[access.value as usize];
-        let written = method.accesses.iter().filter(|access| access.kind.writes_bytes());
-        let sources = method.accesses.iter().filter(|access| access.kind.may_write()).filter_map(range);
+        let written = method.accesses.list.iter().filter(|access| access.kind.writes_bytes());
+        let sources = method.accesses.list.iter().filter(|access| access.kind.may_write()).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
         let initial = initial.filter_map(|value| method.ranges[value]);

@@ -37,13 +37,13 @@ struct LiveRange {
 /// Reports writes to memory with live content, and results of one call that overlap.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     check_results(method, findings, locate);
-    if method.is_truncated {
+    if method.accesses.is_truncated {
         return;
     }
     let mut live_ranges = live_ranges(method, flow);
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
-    for access in method.accesses.iter().filter(|access| access.kind == AccessKind::Alias) {
+    for access in method.accesses.list.iter().filter(|access| access.kind == AccessKind::Alias) {
         bases[access.value as usize] = method.viewed(access.step).map(|base| base as u32);
     }
     let live_ranges = &live_ranges;

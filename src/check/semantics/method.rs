@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds, index_by_value};
+use crate::analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
+use crate::analysis::blocks::{self, InstructionRef};
 use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::data::{BlobId, workers};
 use crate::operators::kinds::Kinds;
@@ -25,14 +26,6 @@ const MAX_SEARCHED: usize = 64;
 
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;
-
-/// An instruction and its position.
-#[derive(Debug, Clone, Copy)]
-pub struct InstructionRef<'p> {
-    pub chain: u32,
-    pub index: u32,
-    pub instruction: &'p Instruction,
-}
 
 /// Properties of a tensor; the default for other values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,18 +54,6 @@ fn facts(value: &EValue) -> TensorFacts {
         is_named: tensor.name().is_some(),
         is_unbound: tensor.shape_dynamism == 2,
     }
-}
-
-/// Returns the `count` instructions of a method, and the first step of each chain.
-pub fn steps(plan: &ExecutionPlan, count: usize) -> (Vec<InstructionRef<'_>>, Vec<u32>) {
-    let (mut steps, mut chains) = (Vec::with_capacity(count), vec![0]);
-    for (chain, list) in plan.chains.iter().flatten().enumerate() {
-        let list = list.instructions.iter().flatten().enumerate();
-        let step = |(index, instruction)| InstructionRef { chain: chain as u32, index: index as u32, instruction };
-        steps.extend(list.map(step));
-        chains.push(steps.len() as u32);
-    }
-    (steps, chains)
 }
 
 /// What the checks need of each value, in lists that are smaller than the values.
@@ -116,18 +97,8 @@ pub struct MethodAnalysis<'p> {
     /// First step of each chain, then [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
     pub operators: MethodOperators,
-    /// All accesses by step, those of the outputs last.
-    pub accesses: Vec<Access>,
-    /// By step: index of its first access.
-    by_step: Vec<u32>,
-    /// Indices of accesses, sorted by value.
-    by_value: Vec<u32>,
-    /// By value: index of its first entry in `by_value`.
-    value_bounds: Vec<u32>,
-    /// By value: `true` if it is a result argument that repeats an out.
-    repeated_outs: Vec<bool>,
-    /// First accesses that read a tensor without content: see [`Accesses::early_reads`].
-    pub early_reads: Vec<(u32, usize)>,
+    pub accesses: Accesses,
+    by_value: ValueIndex,
     /// By value: its kind in the file, as a set of one kind. Most checks read this and `facts`, which are smaller than the values.
     pub stated: Vec<Kinds>,
     /// By value: the kinds that it may have while the method runs.
@@ -139,8 +110,6 @@ pub struct MethodAnalysis<'p> {
     pub is_input: Vec<bool>,
     /// By value: it has content before the method runs; values other than tensors do.
     pub has_content: Vec<bool>,
-    /// Lists are used so often that accesses to their items are missing.
-    pub is_truncated: bool,
     /// Constants that were read, by data and element type.
     pub constant_ints: Mutex<HashMap<(BlobId, i8), Option<ConstantInts>>>,
     /// Constants of float32 that were read, and whether they have an element that is NaN.
@@ -178,37 +147,31 @@ impl<'p> MethodAnalysis<'p> {
         };
         let has_content: Vec<bool> = (0..values.len()).map(has_content).collect();
         let operators = MethodOperators::new(plan, set);
-        let (steps, chains) = steps(plan, count);
         let Properties { kinds, ranges, facts } = properties;
         let context =
             AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
-        let Accesses { list, by_step, repeated_outs, is_truncated, early_reads } = Accesses::collect(context);
+        let accesses = Accesses::collect(context);
         let mut method = MethodAnalysis {
             program,
             index,
             plan,
-            steps,
-            chains,
+            steps: blocks::steps(plan),
+            chains: blocks::chain_starts(plan),
             operators,
-            accesses: Vec::new(),
-            by_step,
-            by_value: Vec::new(),
-            value_bounds: Vec::new(),
-            repeated_outs,
-            early_reads,
+            accesses: Accesses::default(),
+            by_value: ValueIndex::default(),
             kinds: kinds.list.clone(),
             stated: kinds.list,
             ranges,
             facts,
             is_input,
             has_content,
-            is_truncated,
             constant_ints: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };
-        let index = || index_by_value(&list, values.len());
-        let ((by_value, value_bounds), ()) = workers::both(is_large, index, || method.propagate_kinds());
-        Some(MethodAnalysis { accesses: list, by_value, value_bounds, ..method })
+        let index = || ValueIndex::new(&accesses.list, values.len());
+        let (by_value, ()) = workers::both(is_large, index, || method.propagate_kinds());
+        Some(MethodAnalysis { accesses, by_value, ..method })
     }
 
     /// Returns the step after the last instruction, at which the caller reads the outputs.
@@ -222,17 +185,12 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the accesses of a step or of [`MethodAnalysis::end`].
     pub fn step_accesses(&self, step: u32) -> &[Access] {
-        &self.accesses[self.by_step[step as usize] as usize..self.by_step[step as usize + 1] as usize]
+        self.accesses.of_step(step as usize)
     }
 
     /// Returns the accesses to a value by step.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.access_indices(value).iter().map(|access| &self.accesses[*access as usize])
-    }
-
-    /// Returns `true` if a value is a result argument that repeats an out.
-    pub fn is_repeated_out(&self, value: usize) -> bool {
-        self.repeated_outs[value]
+        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
     }
 
     /// Returns the first step that reads a value, from `step` on.
@@ -247,13 +205,9 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
-        let indices = self.access_indices(value);
-        let first = indices.partition_point(|access| self.accesses[*access as usize].step < step);
-        indices[first..].iter().map(|access| &self.accesses[*access as usize])
-    }
-
-    fn access_indices(&self, value: usize) -> &[u32] {
-        &self.by_value[self.value_bounds[value] as usize..self.value_bounds[value + 1] as usize]
+        let (list, indices) = (&self.accesses.list, self.by_value.of(value));
+        let first = indices.partition_point(|access| list[*access as usize].step < step);
+        indices[first..].iter().map(|access| &list[*access as usize])
     }
 
     /// Returns the operator and the arguments of a kernel call, if the operator is known.

@@ -162,7 +162,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
         let mut slots = vec![None; method.values().len()];
         let mut values = Vec::new();
-        for access in &method.accesses {
+        for access in &method.accesses.list {
             let value = access.value as usize;
             let is_followed =
                 access.kind.may_write() && method.kinds[value].meets(Kinds::INT) && !method.is_input[value];
@@ -171,7 +171,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 values.push(value);
             }
         }
-        if values.is_empty() || method.is_truncated {
+        if values.is_empty() || method.accesses.is_truncated {
             return None;
         }
         let inference = Inference::new(method.plan, &method.operators);
@@ -180,7 +180,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
         let method = self.method;
-        let mut work = MAX_WORK.saturating_add(method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = MAX_WORK.saturating_add(method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
         let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
         let run = |block: &Block, state: &mut [Ints]| {
             let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();

@@ -17,7 +17,7 @@ const MAX_LOOPS: usize = 64;
 
 /// Reports the first read of each tensor that a path does not write.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
-    if method.is_truncated || flow.edges().is_empty() || flow.loops().nth(MAX_LOOPS).is_some() {
+    if method.accesses.is_truncated || flow.edges().is_empty() || flow.loops().nth(MAX_LOOPS).is_some() {
         return;
     }
     let mut blocks = Blocks::new(flow, method.end());

@@ -103,7 +103,8 @@ struct PossibleMemory<'m, 'p> {
 
 impl<'m, 'p> PossibleMemory<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
-        let aliases: Vec<&Access> = method.accesses.iter().filter(|access| access.kind == AccessKind::Alias).collect();
+        let aliases: Vec<&Access> =
+            method.accesses.list.iter().filter(|access| access.kind == AccessKind::Alias).collect();
         let aliased = aliases.iter().map(|access| (access.value, Vec::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
         // A second time for sources that a loop makes aliases after their use.

@@ -106,7 +106,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             is_output[output.value as usize] = true;
         }
         let mut is_replaced = vec![false; method.values().len()];
-        for access in &method.accesses {
+        for access in &method.accesses.list {
             is_replaced[access.value as usize] |= access.kind == AccessKind::Alias;
         }
         let mut analysis = Analysis { method, slots: Vec::new(), values: Vec::new(), initial: Vec::new() };
@@ -133,7 +133,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     /// Returns for each block the states at its start, `None` if it is unreachable. `None` instead of all if that takes too
     /// much work.
     fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
-        let mut work = MAX_WORK.saturating_add(self.method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = MAX_WORK.saturating_add(self.method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
         let initial = self.values.iter().map(|value| self.initial[*value as usize]).collect();
         let run = |block: &Block, state: &mut [State]| {
             let accesses: usize = (block.first..block.end).map(|step| self.method.step_accesses(step).len() + 1).sum();
