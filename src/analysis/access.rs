@@ -1,112 +1,11 @@
-//! Accesses of instructions to values: of one instruction ([`MethodOperators::uses`]), and of a method, step by step ([`Accesses`]).
+//! Accesses of the instructions of a method to values, step by step, with the items of lists, and the values that have content then. What one
+//! instruction does is [`MethodOperators::uses`].
 //!
 //! A step is the position of an instruction, counted through all chains. Indices out of range are left out.
 
-use super::operators::MethodOperators;
+use super::operators::{AccessKind, MethodOperators, Usage};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess};
-
-/// Effect of an instruction on a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessKind {
-    /// Reads it.
-    Read,
-    /// Writes all of it.
-    Write,
-    /// Reads it, and writes some of it in place.
-    Modify,
-    /// Writes it in place and does not read it: `copy_` writes all of it, `et_copy_index` one index after the other.
-    Overwrite,
-    /// Replaces it by an alias: a move, a view, or the result of an operator in place.
-    Alias,
-    /// None: the result argument of an out variant, which repeats its out.
-    RepeatedOut,
-    /// Frees its memory.
-    Release,
-    /// Unknown: an argument of a delegate or of an unknown operator.
-    Unknown,
-}
-
-impl AccessKind {
-    /// Returns the effect of an instruction on an operand.
-    pub fn of_operand(access: OperandAccess) -> AccessKind {
-        match access {
-            OperandAccess::Read => AccessKind::Read,
-            OperandAccess::Write => AccessKind::Alias,
-            OperandAccess::Release => AccessKind::Release,
-        }
-    }
-
-    /// Returns `true` if the access may change the content.
-    pub fn may_write(self) -> bool {
-        !matches!(self, AccessKind::Read | AccessKind::RepeatedOut)
-    }
-
-    /// Returns `true` if the access certainly reads the content.
-    pub fn reads(self) -> bool {
-        matches!(self, AccessKind::Read | AccessKind::Modify)
-    }
-
-    /// Returns `true` if the access reads the content, or writes in place: the content before may stay in part.
-    pub fn keeps(self) -> bool {
-        self.reads() || self == AccessKind::Overwrite
-    }
-
-    /// Returns `true` for an argument that is written in place.
-    pub fn is_in_place(self) -> bool {
-        matches!(self, AccessKind::Modify | AccessKind::Overwrite)
-    }
-
-    /// Returns `true` if the access certainly writes the bytes of the value.
-    pub fn writes_bytes(self) -> bool {
-        self == AccessKind::Write || self.is_in_place()
-    }
-
-    /// Returns `true` for a result of a call: an out, a returned value, or the argument that repeats it.
-    pub fn is_result(self) -> bool {
-        matches!(self, AccessKind::Write | AccessKind::Alias | AccessKind::RepeatedOut)
-    }
-}
-
-/// An argument or operand of an instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    /// Position among the arguments, or among the operands.
-    pub position: usize,
-    /// Index of the value, as the instruction states it.
-    pub value: i32,
-    /// Effect of the instruction.
-    pub kind: AccessKind,
-}
-
-impl MethodOperators {
-    /// Returns what an instruction does with its arguments and operands, in this order, without the items of lists.
-    #[inline]
-    pub fn uses<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
-        let operands = instruction.operands().enumerate().map(|(position, (_, value, access))| Usage {
-            position,
-            value,
-            kind: AccessKind::of_operand(access),
-        });
-        self.args(instruction).chain(operands)
-    }
-
-    /// Returns what an instruction does with its arguments, without the items of lists.
-    #[inline]
-    pub fn args<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
-        let args = instruction.args();
-        let known = self.called(instruction);
-        args.iter().enumerate().map(move |(position, value)| {
-            let kind = known.map_or(AccessKind::Unknown, |known| known.access(args, position));
-            Usage { position, value: *value, kind }
-        })
-    }
-
-    /// Returns what an instruction does with the argument at a position.
-    pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
-        self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
-    }
-}
+use crate::program::{EValue, ExecutionPlan, Instruction};
 
 /// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{AccessKind, Usage};
 use super::aliases::aliases;
 use super::blocks::{Jump, jumps};
-use super::operators::MethodOperators;
+use super::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{ExecutionPlan, Memory, Tensor, TensorData};
 
 /// Maps the time of a use of a value to that which counts for its lifetime.

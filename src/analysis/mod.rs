@@ -6,7 +6,7 @@
 //!
 //! # Unknown operators and delegates
 //!
-//! An argument of a delegate, or of an operator whose signature is not known, is [`AccessKind::Unknown`](access::AccessKind::Unknown). Where
+//! An argument of a delegate, or of an operator whose signature is not known, is [`AccessKind::Unknown`](operators::AccessKind::Unknown). Where
 //! only one reading is followed, it is written if it is a tensor without content at this point, and read otherwise: see
 //! [`Access::reads`](access::Access::reads) and [`Access::writes`](access::Access::writes). Arguments of a delegate before the first one
 //! without content are its inputs (E-12). Where a mistake must not remove anything, the argument may be written in either case, and such

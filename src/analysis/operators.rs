@@ -1,15 +1,88 @@
-//! The operators that a method calls: everything that is asked of an operator by its name, looked up once for each name.
+//! The operators that a method calls, and what calls of them do with their arguments: everything that is asked of an operator by its name,
+//! looked up once for each name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::access::AccessKind;
 use crate::operators::inference::constraints::{self, Constraint};
 use crate::operators::inference::{Rule, rule};
 use crate::operators::kernels::KernelConstraints;
 use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
 use crate::operators::{self, Base, OperatorSet, Role, Signature};
-use crate::program::{ExecutionPlan, Instruction};
+use crate::program::{ExecutionPlan, Instruction, OperandAccess};
+
+/// Effect of an instruction on a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads it.
+    Read,
+    /// Writes all of it.
+    Write,
+    /// Reads it, and writes some of it in place.
+    Modify,
+    /// Writes it in place and does not read it: `copy_` writes all of it, `et_copy_index` one index after the other.
+    Overwrite,
+    /// Replaces it by an alias: a move, a view, or the result of an operator in place.
+    Alias,
+    /// None: the result argument of an out variant, which repeats its out.
+    RepeatedOut,
+    /// Frees its memory.
+    Release,
+    /// Unknown: an argument of a delegate or of an unknown operator.
+    Unknown,
+}
+
+impl AccessKind {
+    /// Returns the effect of an instruction on an operand.
+    pub fn of_operand(access: OperandAccess) -> AccessKind {
+        match access {
+            OperandAccess::Read => AccessKind::Read,
+            OperandAccess::Write => AccessKind::Alias,
+            OperandAccess::Release => AccessKind::Release,
+        }
+    }
+
+    /// Returns `true` if the access may change the content.
+    pub fn may_write(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::RepeatedOut)
+    }
+
+    /// Returns `true` if the access certainly reads the content.
+    pub fn reads(self) -> bool {
+        matches!(self, AccessKind::Read | AccessKind::Modify)
+    }
+
+    /// Returns `true` if the access reads the content, or writes in place: the content before may stay in part.
+    pub fn keeps(self) -> bool {
+        self.reads() || self == AccessKind::Overwrite
+    }
+
+    /// Returns `true` for an argument that is written in place.
+    pub fn is_in_place(self) -> bool {
+        matches!(self, AccessKind::Modify | AccessKind::Overwrite)
+    }
+
+    /// Returns `true` if the access certainly writes the bytes of the value.
+    pub fn writes_bytes(self) -> bool {
+        self == AccessKind::Write || self.is_in_place()
+    }
+
+    /// Returns `true` for a result of a call: an out, a returned value, or the argument that repeats it.
+    pub fn is_result(self) -> bool {
+        matches!(self, AccessKind::Write | AccessKind::Alias | AccessKind::RepeatedOut)
+    }
+}
+
+/// An argument or operand of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Position among the arguments, or among the operands.
+    pub position: usize,
+    /// Index of the value, as the instruction states it.
+    pub value: i32,
+    /// Effect of the instruction.
+    pub kind: AccessKind,
+}
 
 /// An operator with a known signature.
 #[derive(Debug)]
@@ -165,5 +238,32 @@ impl MethodOperators {
     /// Returns the operator that an instruction calls, if it is a kernel call of a known one.
     pub fn called(&self, instruction: &Instruction) -> Option<&ResolvedOperator> {
         self.get(instruction.operator()?)
+    }
+
+    /// Returns what an instruction does with its arguments and operands, in this order, without the items of lists.
+    #[inline]
+    pub fn uses<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
+        let operands = instruction.operands().enumerate().map(|(position, (_, value, access))| Usage {
+            position,
+            value,
+            kind: AccessKind::of_operand(access),
+        });
+        self.args(instruction).chain(operands)
+    }
+
+    /// Returns what an instruction does with its arguments, without the items of lists.
+    #[inline]
+    pub fn args<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
+        let args = instruction.args();
+        let known = self.called(instruction);
+        args.iter().enumerate().map(move |(position, value)| {
+            let kind = known.map_or(AccessKind::Unknown, |known| known.access(args, position));
+            Usage { position, value: *value, kind }
+        })
+    }
+
+    /// Returns what an instruction does with the argument at a position.
+    pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
+        self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
     }
 }

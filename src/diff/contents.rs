@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
-use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::access::Access;
 use crate::analysis::aliases::aliases;
 use crate::analysis::blocks;
+use crate::analysis::operators::AccessKind;
 use crate::program::FieldReference;
 use crate::program::pools::{PoolContent, PoolRange};
 

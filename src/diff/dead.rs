@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::view::MethodView;
-use crate::analysis::access::AccessKind;
+use crate::analysis::operators::AccessKind;
 use crate::layout::memory::{value_lifetimes, value_requests};
 use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
 

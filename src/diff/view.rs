@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
-use crate::analysis::access::{AccessContext, AccessKind, Accesses, Usage, ValueKinds};
+use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
 use crate::analysis::blocks::{InstructionRef, steps};
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::diagnostics::{clipped, escaped};
 use crate::operators::Signature;
 use crate::program::element::Part;

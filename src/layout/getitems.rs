@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 use std::mem::replace;
 
-use crate::analysis::access::{AccessKind, Usage};
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{EValue, ExecutionPlan, Instruction, TensorData};
 
 /// Results of a call, and the last instruction in front of the nodes that take them apart.

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::getitems;
 use super::regions::Regions;
-use crate::analysis::access::{AccessKind, Usage};
 use crate::analysis::aliases::aliases;
 use crate::analysis::blocks::{self, Skips};
 use crate::analysis::lifetimes::{FirstUse, Spans};
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::analysis::access::{AccessKind, Usage};
 use crate::analysis::blocks::{self, Jump};
 use crate::analysis::lifetimes::Clock;
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 
 /// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.

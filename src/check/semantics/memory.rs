@@ -11,7 +11,8 @@ use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
 use super::sharing;
-use crate::analysis::access::{Access, AccessKind};
+use crate::analysis::access::Access;
+use crate::analysis::operators::AccessKind;
 use crate::program::pools::PoolRange;
 
 /// Bound on the live tensors that are compared with a write: as many that begin before it, and as many that begin in it.

@@ -10,10 +10,9 @@ use smallvec::SmallVec;
 
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
-use crate::analysis::access::AccessKind;
 use crate::analysis::blocks::{self, Block};
 use crate::analysis::inference::Inference;
-use crate::analysis::operators::ResolvedOperator;
+use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
 use crate::operators::kinds::Kinds;

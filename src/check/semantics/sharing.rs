@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
-use crate::analysis::access::{Access, AccessKind};
-use crate::analysis::operators::ResolvedOperator;
+use crate::analysis::access::Access;
+use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};

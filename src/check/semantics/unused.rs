@@ -2,7 +2,7 @@
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
-use crate::analysis::access::AccessKind;
+use crate::analysis::operators::AccessKind;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
 use crate::program::{Instruction, Program};
