@@ -26,7 +26,6 @@ type Values = BTreeSet<usize>;
 
 /// A call of an operator with a tensor for each of its tensor arguments and for each item of its lists.
 struct Call {
-    name: &'static str,
     plan: ExecutionPlan,
     /// Tensors among the arguments.
     tensors: Values,
@@ -74,7 +73,6 @@ impl Call {
     fn new(name: &'static str) -> Call {
         let signature = operators::find(name).unwrap();
         let mut call = Call {
-            name,
             plan: ExecutionPlan::default(),
             tensors: Values::new(),
             reads: Values::new(),
@@ -274,50 +272,79 @@ fn difference_after_printing(call: &Call) -> Option<String> {
     print(&Source::binary("file", &bytes), "".as_ref(), &PrintOptions::default()).unwrap().difference
 }
 
-#[test]
-fn all_users_see_the_same_reads_and_writes() {
-    for name in operators::names() {
-        let call = Call::new(name);
-        let with_result: Values = call.writes.iter().chain(&call.result).copied().collect();
-        let needs_content: Values = call.reads.difference(&call.sizes_only).copied().collect();
-        let tensors = |values: Values| -> Values { values.intersection(&call.tensors).copied().collect() };
+/// All operators, one call of each.
+fn calls() -> impl Iterator<Item = (&'static str, Call)> {
+    operators::names().map(|name| (name, Call::new(name)))
+}
 
-        assert_eq!(written_for_check(&call), call.writes, "{name}: writes of check");
+impl Call {
+    /// Returns the tensors among the arguments that are in a set.
+    fn tensors(&self, values: impl IntoIterator<Item = usize>) -> Values {
+        values.into_iter().filter(|value| self.tensors.contains(value)).collect()
+    }
+
+    /// Returns the tensors and numbers that the call writes.
+    fn written(&self) -> Values {
+        self.writes.iter().chain(&self.result).copied().collect()
+    }
+}
+
+#[test]
+fn check_reports_writes_and_reads() {
+    for (name, call) in calls() {
+        assert_eq!(written_for_check(&call), call.writes, "{name}: writes");
         // Of the tensors that are written in place, only the first is reported.
-        let read = tensors(read_for_check(&call));
+        let read = call.tensors(read_for_check(&call));
         let in_place: Values = call.in_place.intersection(&call.reads).copied().collect();
         let plain: Values = call.reads.difference(&in_place).copied().collect();
-        assert!(read.is_subset(&call.reads) && read.is_superset(&plain), "{name}: reads of check: {read:?}");
-        assert_eq!(read.is_disjoint(&in_place), in_place.is_empty(), "{name}: reads of check in place: {read:?}");
+        assert!(read.is_subset(&call.reads) && read.is_superset(&plain), "{name}: reads: {read:?}");
+        assert_eq!(read.is_disjoint(&in_place), in_place.is_empty(), "{name}: reads in place: {read:?}");
+    }
+}
 
-        let [reads, writes] = graph(&call);
-        assert_eq!((tensors(reads), writes), (call.reads.clone(), with_result.clone()), "{name}: graph of a report");
-
+#[test]
+fn diff_follows_reads() {
+    for (name, call) in calls() {
         // Items of a list have the path of the list.
         let single: Values = call.reads.difference(&call.items).copied().collect();
-        assert_eq!(tensors(read_for_diff(&call)), single, "{name}: reads of diff");
+        assert_eq!(call.tensors(read_for_diff(&call)), single, "{name}");
+    }
+}
 
-        let flow = reduce::flow::MethodFlow::new(
-            &call.program(|plan| plan.inputs = Some(call.tensors.iter().map(|value| *value as i32).collect())).plans()
-                [0],
-        );
-        assert_eq!(tensors(flow.reads(0).collect()), call.reads, "{name}: reads of reduce");
-        assert_eq!(flow.writes(0).collect::<Values>(), with_result, "{name}: writes of reduce");
+#[test]
+fn graphs_reduction_and_memory_agree() {
+    for (name, call) in calls() {
+        let [reads, writes] = graph(&call);
+        assert_eq!((call.tensors(reads), writes), (call.reads.clone(), call.written()), "{name}: graph of a report");
 
-        let written: Values = shared::written(&call.plan)
-            .into_iter()
-            .filter(|value| call.tensors.contains(value) || call.result == Some(*value))
-            .collect();
-        assert_eq!(written, with_result, "{name}: writes of memory planning");
+        let inputs = call.tensors.iter().map(|value| *value as i32).collect();
+        let program = call.program(|plan| plan.inputs = Some(inputs));
+        let flow = reduce::flow::MethodFlow::new(&program.plans()[0]);
+        assert_eq!(call.tensors(flow.reads(0)), call.reads, "{name}: reads of reduce");
+        assert_eq!(flow.writes(0).collect::<Values>(), call.written(), "{name}: writes of reduce");
+
+        let mut written = shared::written(&call.plan);
+        written.retain(|value| call.tensors.contains(value) || call.result == Some(*value));
+        assert_eq!(written, call.written(), "{name}: writes of memory planning");
+        let needs_content: Values = call.reads.difference(&call.sizes_only).copied().collect();
         assert_eq!(state(&call), needs_content, "{name}: lifetimes");
+    }
+}
 
-        // What is written in place may be kept, and what lists have in common.
+#[test]
+fn prune_keeps_what_a_call_reads() {
+    for (name, call) in calls() {
         let needed = needed(&call);
+        // A call that writes in place has an effect, and what a list has in common stays.
         let may_stay =
             |value: &usize| !call.in_place.is_empty() || call.reads.contains(value) || call.items.contains(value);
-        assert!(needed.is_superset(&call.reads), "{name}: reads of prune: {needed:?}");
-        assert!(needed.iter().all(may_stay), "{name}: reads of prune: {needed:?}");
+        assert!(needed.is_superset(&call.reads) && needed.iter().all(may_stay), "{name}: {needed:?}");
+    }
+}
 
-        assert_eq!(difference_after_printing(&call), None, "{name}: printer and assembler");
+#[test]
+fn printer_and_assembler_agree() {
+    for (name, call) in calls() {
+        assert_eq!(difference_after_printing(&call), None, "{name}");
     }
 }

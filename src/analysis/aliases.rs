@@ -12,8 +12,18 @@ pub struct Alias {
     pub result: usize,
     /// Value that has it.
     pub base: usize,
+    pub kind: AliasKind,
+}
+
+/// Reason for an alias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AliasKind {
     /// A move, which replaces the value itself.
-    pub is_move: bool,
+    Move,
+    /// The result of an operator that does not write its argument.
+    View,
+    /// The result of an operator that returns its argument.
+    Returned,
 }
 
 /// Returns the aliases that the instructions of a method make, in order: results of calls that have the memory of an argument, and targets
@@ -21,18 +31,19 @@ pub struct Alias {
 pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> {
     let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < plan.values().len());
     let alias = |(step, instruction): (u32, &Instruction)| {
-        let (result, base, is_move) = match instruction {
+        let (result, base, kind) = match instruction {
             Instruction::KernelCall { .. } => {
-                let args = instruction.args();
-                (*args.last()?, *args.get(operators.called(instruction)?.aliased?)?, false)
+                let (args, operator) = (instruction.args(), operators.called(instruction)?);
+                let kind = if operator.is_view { AliasKind::View } else { AliasKind::Returned };
+                (*args.last()?, *args.get(operator.aliased?)?, kind)
             }
-            Instruction::MoveCall { move_from, move_to } => (*move_to, *move_from, true),
+            Instruction::MoveCall { move_from, move_to } => (*move_to, *move_from, AliasKind::Move),
             Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
                 return None;
             }
         };
         let (result, base) = (index(result)?, index(base)?);
-        (result != base).then_some(Alias { step, result, base, is_move })
+        (result != base).then_some(Alias { step, result, base, kind })
     };
     (0..).zip(plan.instructions()).filter_map(alias).collect()
 }

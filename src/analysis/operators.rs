@@ -109,7 +109,8 @@ pub struct ResolvedOperator {
     pub reads_sizes: bool,
     /// Kinds of its result, if the signature does not state one.
     pub result_kinds: Option<ResultKinds>,
-    /// Position of the argument whose memory its result is: of a view, or of an argument that is written in place and returned.
+    /// Position of the argument whose memory its result is: of a view, or of an argument that is written in place and returned. A custom
+    /// operator that returns a tensor is assumed to return its first argument.
     pub aliased: Option<usize>,
     /// By position in the signature.
     accesses: Vec<AccessKind>,
@@ -132,10 +133,11 @@ impl ResolvedOperator {
         };
         let roles = || signature.args.iter().map(|arg| arg.role).enumerate();
         let viewed = operators::aliased(name);
+        let returns_tensor = signature.result == Some(Base::Tensor);
         Some(ResolvedOperator {
             accesses: roles().map(access).collect(),
             outs: roles().filter(|(_, role)| *role == Role::Out).map(|(position, _)| position).collect(),
-            aliased: viewed.or_else(|| signature.returned_argument()),
+            aliased: viewed.or_else(|| signature.returned_argument()).or(returns_tensor.then_some(0)),
             is_view: viewed.is_some(),
             narrower: narrower(name),
             kernel: KernelConstraints::new(name),

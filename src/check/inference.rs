@@ -8,13 +8,12 @@ use smallvec::SmallVec;
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
 use super::semantics::method::MethodAnalysis;
-use crate::analysis::blocks::InstructionRef;
+use crate::analysis::aliases::AliasKind;
 use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
 use crate::diagnostics::{clipped, counted};
-use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Tensor};
+use crate::program::{EValue, Tensor};
 
 /// Bound on the arguments that a message names.
 const MAX_NAMED: usize = 4;
@@ -58,10 +57,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let budget = 4 * (method.accesses.list.len() + method.values().len()) + 1024;
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
-        for step in &method.steps {
-            if let Some((from, to)) = calls.alias(step) {
-                calls.forget_aliases(from, to);
-            }
+        for alias in method.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
+            calls.forget_aliases(alias.base, alias.result);
         }
         calls.classify_values();
         calls
@@ -155,24 +152,6 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn slot(&self, call: &KernelCall<'_, '_>) -> Option<usize> {
         let is_unique = self.class(call).skip(1).any(|class| class == UNIQUE);
         (!is_unique).then(|| hash(self.class(call).map(u64::from)) % self.accepted.len())
-    }
-
-    /// Returns the value that a step replaces by another one, as the second of both.
-    fn alias(&self, step: &InstructionRef<'p>) -> Option<(usize, usize)> {
-        let (from, to) = match step.instruction {
-            Instruction::MoveCall { move_from, move_to } => (*move_from, *move_to),
-            Instruction::KernelCall { .. } => {
-                let (known, args) = self.method.call(step)?;
-                if known.signature.result != Some(Base::Tensor) || known.is_view {
-                    return None;
-                }
-                (*args.first()?, *args.get(known.signature.args.len())?)
-            }
-            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                return None;
-            }
-        };
-        self.method.value(from).zip(self.method.value(to)).filter(|(from, to)| from != to)
     }
 
     /// Forgets a value that another one replaces, unless both are tensors with the same properties.

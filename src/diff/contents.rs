@@ -10,7 +10,7 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
 use crate::analysis::access::Access;
-use crate::analysis::aliases::aliases;
+use crate::analysis::aliases::{AliasKind, aliases};
 use crate::analysis::blocks;
 use crate::analysis::operators::AccessKind;
 use crate::program::FieldReference;
@@ -98,7 +98,7 @@ struct Follower<'v, 's> {
 impl<'v, 's> Follower<'v, 's> {
     fn new(view: &'v MethodView<'s>) -> Follower<'v, 's> {
         let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().map(PoolRange::of).collect();
-        for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.is_move) {
+        for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
             // A move replaces the tensor itself.
             ranges[alias.result] = None;
         }

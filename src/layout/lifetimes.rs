@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::getitems;
 use super::regions::Regions;
-use crate::analysis::aliases::aliases;
+use crate::analysis::aliases::{AliasKind, aliases};
 use crate::analysis::blocks::{self, Skips};
 use crate::analysis::lifetimes::{FirstUse, Spans};
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
@@ -69,7 +69,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
     spans.touch_items(plan);
     // A view may be of a view that comes before it. For the branches of `torch.cond`, the exporter plans as if a move copied.
     for alias in aliases(plan, operators).into_iter().rev() {
-        if !alias.is_move || spans.clock.innermost(alias.step + 1) == 0 {
+        if alias.kind != AliasKind::Move || spans.clock.innermost(alias.step + 1) == 0 {
             spans.touch_base(alias.result, alias.base);
         }
     }

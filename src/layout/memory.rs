@@ -10,7 +10,7 @@ use super::lifetimes::{Lifetimes, lifetimes};
 use super::regions::BodyInput;
 use super::shared::SharedState;
 use super::{LayoutError, align_up};
-use crate::analysis::aliases::{Alias, aliases};
+use crate::analysis::aliases::{Alias, AliasKind, aliases};
 use crate::analysis::operators::MethodOperators;
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
@@ -95,8 +95,10 @@ pub fn value_requests(plan: &ExecutionPlan) -> Vec<Memory> {
 fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
-    for Alias { result, base, is_move, .. } in aliases(plan, operators) {
-        if is_move || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None }) {
+    for Alias { result, base, kind, .. } in aliases(plan, operators) {
+        if kind == AliasKind::Move
+            || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None })
+        {
             continue;
         }
         requested[result] = match requested[base] {

@@ -12,6 +12,7 @@ use super::control::ControlFlow;
 use super::method::MethodAnalysis;
 use super::sharing;
 use crate::analysis::access::Access;
+use crate::analysis::aliases::AliasKind;
 use crate::analysis::operators::AccessKind;
 use crate::program::pools::PoolRange;
 
@@ -44,8 +45,8 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     let mut live_ranges = live_ranges(method, flow);
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
-    for access in method.accesses.list.iter().filter(|access| access.kind == AccessKind::Alias) {
-        bases[access.value as usize] = method.viewed(access.step).map(|base| base as u32);
+    for alias in &method.aliases {
+        bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
     }
     let live_ranges = &live_ranges;
     OverlapSweep { method, flow, bases, live_ranges, live: BTreeSet::new(), ends: BinaryHeap::new() }
@@ -96,7 +97,8 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
             is_modified |= access.kind.is_in_place();
             // A move, or a view of a tensor at another offset, replaces the planned memory by an unknown one.
             is_elsewhere |= access.kind == AccessKind::Alias && {
-                let base = method.viewed(access.step).and_then(|base| method.ranges[base]);
+                let viewed = method.alias(access.step).filter(|alias| alias.kind == AliasKind::View);
+                let base = viewed.and_then(|alias| method.ranges[alias.base]);
                 base.is_none_or(|base| (base.pool, base.start) != (range.pool, range.start))
             };
         }

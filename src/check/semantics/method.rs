@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
+use crate::analysis::aliases::{Alias, AliasKind, aliases};
 use crate::analysis::blocks::{self, InstructionRef};
 use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::data::{BlobId, workers};
@@ -98,6 +99,8 @@ pub struct MethodAnalysis<'p> {
     pub chains: Vec<u32>,
     pub operators: MethodOperators,
     pub accesses: Accesses,
+    /// In the order of the steps.
+    pub aliases: Vec<Alias>,
     by_value: ValueIndex,
     /// By value: its kind in the file, as a set of one kind. Most checks read this and `facts`, which are smaller than the values.
     pub stated: Vec<Kinds>,
@@ -151,6 +154,7 @@ impl<'p> MethodAnalysis<'p> {
         let context =
             AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
         let accesses = Accesses::collect(context);
+        let aliases = aliases(plan, &operators);
         let mut method = MethodAnalysis {
             program,
             index,
@@ -159,6 +163,7 @@ impl<'p> MethodAnalysis<'p> {
             chains: blocks::chain_starts(plan),
             operators,
             accesses: Accesses::default(),
+            aliases,
             by_value: ValueIndex::default(),
             kinds: kinds.list.clone(),
             stated: kinds.list,
@@ -260,12 +265,10 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Adds the kinds that values get from results and moves.
     fn propagate_kinds(&mut self) {
-        let mut moves: Vec<(usize, usize)> = Vec::new();
+        let moves = self.aliases.iter().filter(|alias| alias.kind == AliasKind::Move);
+        let mut moves: Vec<(usize, usize)> = moves.map(|alias| (alias.base, alias.result)).collect();
         for number in 0..self.steps.len() {
             let step = self.steps[number];
-            if let Instruction::MoveCall { move_from, move_to } = step.instruction {
-                moves.extend(self.value(*move_from).zip(self.value(*move_to)));
-            }
             if step.instruction.operator().is_some() {
                 self.add_result_kinds(&step, step.instruction.args());
             }
@@ -310,19 +313,8 @@ impl<'p> MethodAnalysis<'p> {
         }
     }
 
-    /// Returns the tensor whose memory a step gives another value, by a move, a view, or as the result of an operator in place.
-    pub fn alias_source(&self, step: u32) -> Option<usize> {
-        let step = self.steps.get(step as usize)?;
-        if let Instruction::MoveCall { move_from, .. } = step.instruction {
-            return self.value(*move_from);
-        }
-        let (_, args) = self.call(step)?;
-        self.value(*args.first()?)
-    }
-
-    /// Returns the value of which the result of a step is a view.
-    pub fn viewed(&self, step: u32) -> Option<usize> {
-        let (known, args) = self.call(self.steps.get(step as usize)?)?;
-        known.is_view.then(|| self.value(*args.first()?)).flatten()
+    /// Returns the alias that a step makes.
+    pub fn alias(&self, step: u32) -> Option<&Alias> {
+        self.aliases.binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases[index])
     }
 }

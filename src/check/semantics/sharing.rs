@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
 use crate::analysis::access::Access;
+use crate::analysis::aliases::Alias;
 use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
@@ -103,26 +104,24 @@ struct PossibleMemory<'m, 'p> {
 
 impl<'m, 'p> PossibleMemory<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
-        let aliases: Vec<&Access> =
-            method.accesses.list.iter().filter(|access| access.kind == AccessKind::Alias).collect();
-        let aliased = aliases.iter().map(|access| (access.value, Vec::new())).collect();
+        let aliased = method.aliases.iter().map(|alias| (alias.result as u32, Vec::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
         // A second time for sources that a loop makes aliases after their use.
-        for access in aliases.iter().chain(&aliases) {
-            memory.add_alias(access);
+        for alias in method.aliases.iter().chain(&method.aliases) {
+            memory.add_alias(alias);
         }
         memory
     }
 
-    fn add_alias(&mut self, access: &Access) {
-        let size = match &self.method.values()[access.value as usize] {
+    fn add_alias(&mut self, alias: &Alias) {
+        let size = match &self.method.values()[alias.result] {
             EValue::Tensor(tensor) => tensor.nbytes().filter(|size| *size > 0),
             _ => None,
         };
-        let (Some(size), Some(source)) = (size, self.method.alias_source(access.step)) else { return };
+        let Some(size) = size else { return };
         let mut found = Vec::new();
-        self.each(source, |bytes| found.push(bytes));
-        let aliased = self.aliased.entry(access.value).or_default();
+        self.each(alias.base, |bytes| found.push(bytes));
+        let aliased = self.aliased.entry(alias.result as u32).or_default();
         for bytes in found {
             let end = bytes.start.checked_add(size);
             let Some(bytes) = end.map(|end| Bytes { end, ..bytes }) else { continue };
