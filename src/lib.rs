@@ -53,11 +53,13 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover report
+    analysis annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover report
     transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
+#[cfg(any())]
+mod analysis;
 #[cfg(any())]
 mod annotate;
 #[cfg(any())]

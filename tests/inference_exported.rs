@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pte_emit::Source;
+use pte_emit::analysis::inference::{self, Difference, Inference};
+use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::operators::inference::InferenceError;
 use pte_emit::program::{ExecutionPlan, Instruction};
-use pte_emit::transform::inference::{self, Difference, Inference};
 
 mod support;
 
@@ -70,8 +71,8 @@ impl Counts {
     }
 
     fn add_method(&mut self, path: &Path, plan: &ExecutionPlan) {
-        let operators = inference::operators(plan);
-        let mut inference = Inference::new(plan, |index| inference::find(&operators, index));
+        let operators = MethodOperators::known(plan);
+        let mut inference = Inference::new(plan, &operators);
         let values = plan.values();
         for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
             let Instruction::KernelCall { op_index, args } = instruction else {
@@ -80,7 +81,7 @@ impl Counts {
             };
             self.kernel_calls += 1;
             let args = args.as_deref().unwrap_or_default();
-            let Some(operator) = inference::find(&operators, *op_index) else {
+            let Some(operator) = operators.get(*op_index) else {
                 let operator = plan.operators.iter().flatten().nth(usize::try_from(*op_index).unwrap());
                 let name = operator.and_then(|operator| operator.name.clone()).unwrap_or_default();
                 *self.not_inferred.entry((name, UNKNOWN.to_owned())).or_default() += 1;

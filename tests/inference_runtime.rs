@@ -10,13 +10,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use pte_emit::analysis::inference;
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{self as rules, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
-use pte_emit::transform::inference;
 use pte_emit::{Options, Resolved, Source};
 
 #[path = "inference/cases.rs"]

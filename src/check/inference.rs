@@ -3,23 +3,18 @@
 //! Sizes and element types are those that the tensors state; those that only execution determines are not compared,
 //! nor are calls of kernels that are not part of the default runtime. The work is linear in the file.
 
-use std::sync::Arc;
-
 use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
-use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
-use super::semantics::operator::KnownOperator;
+use crate::analysis::aliases::AliasKind;
+use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
 use crate::check::RuleId::*;
 use crate::diagnostics::{clipped, counted};
-use crate::operators::Base;
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::instruction::Callee;
 use crate::program::{EValue, Tensor, TensorShapeDynamism};
-use crate::transform::inference::{self, Inference, Knowledge, Mismatch};
 
 /// Bound on the arguments that a message names.
 const MAX_NAMED: usize = 4;
@@ -59,15 +54,12 @@ fn hash(numbers: impl Iterator<Item = u64>) -> usize {
 impl<'m, 'p> CallInference<'m, 'p> {
     /// Begins the inference of a method.
     pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
-        let operator = |index| find(method, index).map(|known| &known.operator);
-        let inference = Inference::new(method.plan, operator);
-        let budget = 4 * (method.accesses.len() + method.values().len()) + 1024;
+        let inference = Inference::new(method.plan, &method.operators);
+        let budget = 4 * (method.accesses.list.len() + method.values().len()) + 1024;
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
-        for step in &method.steps {
-            if let Some((from, to)) = calls.alias(step) {
-                calls.forget_aliases(from, to);
-            }
+        for alias in method.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
+            calls.forget_aliases(alias.base, alias.result);
         }
         calls.classify_values();
         calls
@@ -163,22 +155,6 @@ impl<'m, 'p> CallInference<'m, 'p> {
         (!is_unique).then(|| hash(self.class(call).map(u64::from)) % self.accepted.len())
     }
 
-    /// Returns the value that a step replaces by another one, as the second of both.
-    fn alias(&self, step: &InstructionRef<'p>) -> Option<(usize, usize)> {
-        let (from, to) = match step.instruction.callee() {
-            Some(Callee::Operator(_)) => {
-                let (known, args) = self.method.call(step)?;
-                if known.operator.signature.result != Some(Base::Tensor) || known.is_view {
-                    return None;
-                }
-                (*args.first()?, *args.get(known.operator.signature.args.len())?)
-            }
-            Some(Callee::Delegate(_)) => return None,
-            None => step.instruction.moved()?,
-        };
-        self.method.value(from).zip(self.method.value(to)).filter(|(from, to)| from != to)
-    }
-
     /// Forgets a value that another one replaces, unless both are tensors with the same properties.
     fn forget_aliases(&mut self, from: usize, to: usize) {
         let values = self.method.values();
@@ -203,7 +179,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if !self.spend(items.sum()) {
             return;
         }
-        let operator = &call.known.operator;
+        let operator = call.known;
         let is_compared = call.known.library.is_none() && !self.is_empty(call);
         match self.inference.assuming(call.assumed, |inference| inference.call(values, operator, call.args)) {
             Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
@@ -233,10 +209,10 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn check_once(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
         let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
-        if self.method.is_truncated || !self.spend(items.sum()) {
+        if self.method.accesses.is_truncated || !self.spend(items.sum()) {
             return self.forget(call.args);
         }
-        let operator = &call.known.operator;
+        let operator = call.known;
         let is_compared = call.known.library.is_none() && (call.known.kernel.is_thorough || !self.is_empty(call));
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
@@ -269,7 +245,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
         let values = self.method.values();
         let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
-        let ins = call.args.iter().take(call.known.operator.results(call.args.len()).start);
+        let ins = call.args.iter().take(call.known.results(call.args.len()).start);
         ins.filter_map(|arg| self.method.value(*arg)).any(|arg| {
             let mut items = values[arg].as_tensors().iter().filter_map(|item| self.method.value(*item));
             is_empty(arg) || items.any(is_empty)
@@ -284,7 +260,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         findings: &mut Findings,
         locate: &Locator<'_>,
     ) {
-        let (values, operator) = (self.method.values(), &call.known.operator);
+        let (values, operator) = (self.method.values(), call.known);
         for (number, (position, result)) in operator.results(call.args.len()).zip(results).enumerate() {
             let out = self.method.value(call.args[position]).filter(|_| self.is_written(call, number));
             let Some(out) = out else { continue };
@@ -332,7 +308,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
         let is_small = || call.known.kernel.aborts && elements(tensor) < most_elements(meta);
-        let mismatch = inference::mismatch(tensor, meta, &call.known.operator.name);
+        let mismatch = inference::mismatch(tensor, meta, &call.known.name);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
         if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
@@ -352,8 +328,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Describes a call: ``the result of aten::add.out of `self` float32 [2, 3] and `other` float32 [3]``.
     fn described(&self, call: &KernelCall<'_, '_>) -> String {
-        let ins = call.known.operator.signature.args.iter().zip(call.args);
-        let ins = ins.take(call.known.operator.results(call.args.len()).start);
+        let ins = call.known.signature.args.iter().zip(call.args);
+        let ins = ins.take(call.known.results(call.args.len()).start);
         let described: Vec<String> = ins
             .filter_map(|(arg, value)| {
                 let meta = self.inference.tensor(self.method.values(), *value)?;
@@ -361,7 +337,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             })
             .take(MAX_NAMED)
             .collect();
-        let name = &call.known.operator.name;
+        let name = &call.known.name;
         match &described[..] {
             [] => format!("the result of {name}"),
             [only] => format!("the result of {name} of {only}"),
@@ -394,10 +370,6 @@ impl<'m, 'p> CallInference<'m, 'p> {
     }
 }
 
-fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m Arc<KnownOperator>> {
-    method.operators.get(usize::try_from(index).ok()?)?.as_ref()
-}
-
 /// Reports an argument that an operator or its kernel does not take.
 fn report_argument(
     call: &KernelCall<'_, '_>,
@@ -406,7 +378,7 @@ fn report_argument(
     locate: &Locator<'_>,
 ) {
     findings.add(O_14, || {
-        let operator = &call.known.operator;
+        let operator = call.known;
         let name = operator.signature.args.get(invalid.argument).map_or("", |arg| &*arg.name);
         let found = format!("{} for argument `{name}` of {}", clipped(&invalid.found), operator.name);
         (locate(&call.method.arg(call.step, invalid.argument)), found, clipped(&invalid.expected))

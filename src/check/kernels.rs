@@ -5,7 +5,7 @@
 
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
-use super::semantics::operator::KnownOperator;
+use crate::analysis::operators::ResolvedOperator;
 use crate::check::RuleId::*;
 use crate::data::workers;
 use crate::diagnostics::counted;
@@ -21,7 +21,7 @@ const MAX_EXAMINED: usize = 64;
 #[derive(Clone, Copy)]
 pub(super) struct KernelCall<'m, 'p> {
     pub method: &'m MethodAnalysis<'p>,
-    pub known: &'m KnownOperator,
+    pub known: &'m ResolvedOperator,
     pub step: u32,
     pub args: &'p [i32],
     /// The method has jumps.
@@ -88,8 +88,8 @@ fn check_indices(
     let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
     if let Some(wrong) = wrong {
         findings.add(O_14, || {
-            let name = &call.known.operator.signature.args[indices].name;
-            let found = format!("index {wrong} for argument `{name}` of {}", call.known.operator.name);
+            let name = &call.known.signature.args[indices].name;
+            let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
             let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
             (locate(&call.method.arg(call.step, indices)), found, expected)
         });
@@ -108,8 +108,8 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
     let mut cache = workers::lock(&call.method.constants_with_nan);
     if *cache.entry(data).or_insert_with(has_nan) {
         findings.add(O_14, || {
-            let name = &call.known.operator.signature.args[position].name;
-            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.operator.name);
+            let name = &call.known.signature.args[position].name;
+            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
             (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
         });
     }
@@ -130,7 +130,7 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
         |tensor: &Tensor| tensor.dim_order.as_deref().map(|order| order.iter().map(|d| i64::from(*d)).collect());
     let (expected, why): (Option<Vec<i64>>, _) = match order {
         EValue::Null => (dim_order(from), "that of the input, since the call has none"),
-        EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.is_truncated => {
+        EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.accesses.is_truncated => {
             let item = |item: &i64| call.unchanged_int(call.method.value(i32::try_from(*item).ok()?)?);
             (items.iter().map(item).collect(), "that of argument 2")
         }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
-use super::semantics::access::InstructionRef;
 use super::semantics::method::MethodAnalysis;
 use super::semantics::numbers::Assumptions;
+use crate::analysis::blocks::InstructionRef;
 use crate::check::RuleId::*;
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
@@ -65,11 +65,11 @@ pub(super) fn report_unregistered(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let mut seen = vec![false; method.operators.len()];
+    let mut seen = vec![false; method.plan.operators.as_ref().map_or(0, Vec::len)];
     for InstructionRef { instruction, .. } in &method.steps {
         let Instruction::KernelCall { op_index, .. } = instruction else { continue };
         let Some(index) = usize::try_from(*op_index).ok().filter(|index| *index < seen.len()) else { continue };
-        let known = method.operators[index].as_ref();
+        let known = method.operators.get(*op_index);
         let library = known.and_then(|known| known.library);
         if (known.is_some() && library.is_none()) || std::mem::replace(&mut seen[index], true) {
             continue;
@@ -96,12 +96,12 @@ pub(super) fn report_unregistered(
 
 impl KernelCall<'_, '_> {
     fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
-        let signature = &self.known.operator.signature;
+        let signature = &self.known.signature;
         let has_outs = !self.known.outs.is_empty();
         let expected = self.known.arguments();
         if self.args.len() != expected {
             findings.add(O_1, || {
-                let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.operator.name);
+                let found = format!("{} for {}", counted(self.args.len() as u64, "argument"), self.known.name);
                 (locate(&self.method.at(self.step)), found, format!("{expected}: {}", self.parameters()))
             });
             return;
@@ -130,7 +130,7 @@ impl KernelCall<'_, '_> {
     /// Checks the kinds of the items of an IntList, which are indices of values.
     fn check_items(&self, position: usize, arg: &Arg, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
         let EValue::IntList(Some(items)) = &self.method.values()[value] else { return };
-        if self.method.is_truncated || !arg.kind.list {
+        if self.method.accesses.is_truncated || !arg.kind.list {
             return;
         }
         let wrong = items.iter().enumerate().find_map(|(index, item)| {
@@ -148,12 +148,12 @@ impl KernelCall<'_, '_> {
 
     /// Checks the last argument: the outs again, or the value that the result replaces.
     fn check_result(&self, has_outs: bool, findings: &mut Findings, locate: &Locator<'_>) {
-        let signature = &self.known.operator.signature;
+        let signature = &self.known.signature;
         let position = signature.args.len();
         let Some(value) = self.args.get(position).and_then(|value| self.method.value(*value)) else { return };
         let report = |findings: &mut Findings, rule, expected: &str| {
             findings.add(rule, || {
-                let expected = format!("{expected} as result (argument {position}) of {}", self.known.operator.name);
+                let expected = format!("{expected} as result (argument {position}) of {}", self.known.name);
                 (locate(&self.method.arg(self.step, position)), self.found(value), expected)
             });
         };
@@ -187,7 +187,7 @@ impl KernelCall<'_, '_> {
             }
             // The out is a list, and the value another list of the same tensors.
             return match (out.and_then(|out| values[out].list_items()), values[value].list_items()) {
-                (Some(out), Some(again)) if self.method.is_truncated => out.len() == again.len(),
+                (Some(out), Some(again)) if self.method.accesses.is_truncated => out.len() == again.len(),
                 (Some(out), Some(again)) => out.iter().eq(again.iter()),
                 (None, _) | (_, None) => false,
             };
@@ -201,12 +201,12 @@ impl KernelCall<'_, '_> {
     }
 
     fn expected(&self, position: usize, kind: &str) -> String {
-        let name = &self.known.operator.signature.args[position].name;
-        format!("{kind} for argument `{name}` ({position}) of {}", self.known.operator.name)
+        let name = &self.known.signature.args[position].name;
+        format!("{kind} for argument `{name}` ({position}) of {}", self.known.name)
     }
 
     fn parameters(&self) -> String {
-        let signature = &self.known.operator.signature;
+        let signature = &self.known.signature;
         let mut names: Vec<&str> = signature.args.iter().map(|arg| &*arg.name).collect();
         if !self.known.outs.is_empty() || signature.result.is_some() {
             names.push("result");

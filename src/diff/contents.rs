@@ -9,10 +9,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::values::Matching;
 use super::view::{MethodView, ValueRole};
-use crate::operators::{self, Role};
-use crate::program::instruction::Callee;
+use crate::analysis::access::Access;
+use crate::analysis::aliases::{AliasKind, aliases};
+use crate::analysis::blocks;
+use crate::analysis::operators::AccessKind;
+use crate::program::FieldReference;
 use crate::program::pools::{PoolContent, PoolRange};
-use crate::program::{EValue, FieldReference, OperandAccess};
 
 /// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
 const WORK: u64 = 1 << 20;
@@ -96,15 +98,9 @@ struct Follower<'v, 's> {
 impl<'v, 's> Follower<'v, 's> {
     fn new(view: &'v MethodView<'s>) -> Follower<'v, 's> {
         let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().map(PoolRange::of).collect();
-        for step in &view.steps {
-            for (_, value, access) in step.instruction.operands() {
-                // A move replaces the tensor itself.
-                if access == OperandAccess::Write
-                    && let Some(range) = usize::try_from(value).ok().and_then(|value| ranges.get_mut(value))
-                {
-                    *range = None;
-                }
-            }
+        for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
+            // A move replaces the tensor itself.
+            ranges[alias.result] = None;
         }
         let mut follower = Follower { view, pools: PoolContent::default(), ranges, work: WORK };
         // The state is there when the method is loaded, the inputs when it runs.
@@ -127,8 +123,7 @@ impl<'v, 's> Follower<'v, 's> {
         }
     }
 
-    fn read(&mut self, value: i32, place: ReadPlace, found: &mut Vec<Read>) {
-        let Some(value) = usize::try_from(value).ok() else { return };
+    fn read(&mut self, value: usize, place: ReadPlace, found: &mut Vec<Read>) {
         let Some(Some(range)) = self.ranges.get(value) else { return };
         if self.work == 0 {
             return;
@@ -138,117 +133,56 @@ impl<'v, 's> Follower<'v, 's> {
         found.push(Read { place, value, pieces });
     }
 
-    /// Reads a value, or the items of a list.
-    fn read_all(&mut self, value: i32, place: impl Fn(usize) -> ReadPlace, found: &mut Vec<Read>) {
-        self.read(value, place(0), found);
+    /// Follows the accesses of a step, or of the end: returns the reads, and writes the results. `place` returns the place of an
+    /// argument, and of its item if it is a list.
+    fn accesses(&mut self, number: usize, place: impl Fn(usize, usize) -> ReadPlace) -> Vec<Read> {
         let view = self.view;
-        let items = view.plan.value(value).map_or(&[][..], EValue::as_tensors);
-        for (item, value) in items.iter().enumerate() {
+        let (mut found, mut written): (_, Vec<&Access>) = (Vec::new(), Vec::new());
+        let (mut arg, mut item) = (None, 0);
+        for access in view.accesses.of_step(number) {
             if self.work == 0 {
-                return;
+                return found;
             }
             self.work -= 1;
-            self.read(*value, place(item), found);
-        }
-    }
-
-    /// Returns what an instruction reads, and writes its results.
-    fn step(&mut self, number: usize) -> Vec<Read> {
-        let view = self.view;
-        let instruction = view.steps[number].instruction;
-        let mut found = Vec::new();
-        if self.work == 0 {
-            return found;
-        }
-        for (name, value, access) in instruction.operands() {
-            match access {
-                OperandAccess::Read => self.read(value, ReadPlace::Operand(name), &mut found),
-                OperandAccess::Write | OperandAccess::Release => {}
+            item = if arg == Some(access.arg) { item + 1 } else { 0 };
+            arg = Some(access.arg);
+            if access.reads() && access.kind != AccessKind::Release {
+                self.read(access.value as usize, place(access.arg as usize, item), &mut found);
             }
+            written.extend(Some(access).filter(|access| access.writes()));
         }
-        let operator = view.operator(instruction).and_then(|operator| operator.full_name()).unwrap_or_default();
-        let args = instruction.args();
-        let is_own = |value: i32| view.role(value) == Some(ValueRole::Result(number));
-        let first_result = self.first_result(number);
-        let mut written: Vec<i32> = Vec::new();
-        for (position, value) in args.iter().enumerate() {
-            let (reads, writes) = match view.access(instruction, position) {
-                Some(Role::In) => (true, false),
-                Some(Role::InPlace) => (position > 0 || !operators::overwrites_first_argument(&operator), true),
-                // A result in addition to the arguments is one of them.
-                Some(Role::Out) => (false, written.is_empty() || !view.is_result(instruction, position)),
-                // What has no content before is a result.
-                None => {
-                    let writes = position >= first_result && is_own(*value);
-                    (!writes, writes)
-                }
-            };
-            // An unknown operator may return its results as a list, too.
-            let items = view.plan.value(*value).map_or(&[][..], EValue::as_tensors);
-            let returns = reads && !items.is_empty() && view.access(instruction, position).is_none();
-            if returns {
-                self.work = self.work.saturating_sub(items.len() as u64);
-                if self.work == 0 {
-                    return found;
-                }
-            }
-            let list = if returns { items } else { &[] };
-            let returned: Vec<i32> = list.iter().copied().filter(|item| is_own(*item)).collect();
-            if reads && returned.is_empty() {
-                self.read_all(*value, |item| ReadPlace::Argument(position, item), &mut found);
-            }
-            written.extend(Some(*value).filter(|_| writes).into_iter().chain(returned));
-        }
-        let mut seen = HashSet::new();
-        written.retain(|value| seen.insert(*value));
-        if let Some(base) = operators::aliased(&operator) {
-            // Its results are at the place of an argument from now on, and nothing is written.
-            let range = args.get(base).and_then(|base| *self.ranges.get(usize::try_from(*base).ok()?)?);
-            for value in written.into_iter().filter_map(|value| usize::try_from(value).ok()) {
-                if let Some(own) = self.ranges.get_mut(value) {
-                    *own = range;
-                }
-            }
-            return found;
-        }
-        let mut results = 0;
-        for value in written {
-            let items = view.plan.value(value).map_or(&[][..], EValue::as_tensors);
-            for value in std::iter::once(&value).chain(items) {
-                if self.work == 0 {
-                    return found;
-                }
-                self.work -= 1;
-                usize::try_from(*value).into_iter().for_each(|value| self.write(value, Writer::Step(number, results)));
-                results += 1;
+        for (result, access) in written.into_iter().enumerate() {
+            let value = access.value as usize;
+            match access.kind {
+                // It is in the memory of an argument from now on, and nothing is written.
+                AccessKind::Alias => self.ranges[value] = self.aliased(number).and_then(|base| self.ranges[base]),
+                _ => self.write(value, Writer::Step(number, result)),
             }
         }
         found
     }
 
-    /// Returns the position from which on a call of a delegate has results only: arguments that it reads are in front of them, and those
-    /// that have content before are read. 0 for a kernel.
-    fn first_result(&self, step: usize) -> usize {
-        let has_content = |value: &i32| match self.view.role(*value) {
-            Some(ValueRole::Result(first)) => first < step,
-            Some(ValueRole::Input(_) | ValueRole::State | ValueRole::Constant) => true,
-            Some(ValueRole::Literal | ValueRole::Other) | None => false,
-        };
+    /// Returns the argument whose memory the result of a step is.
+    fn aliased(&self, step: usize) -> Option<usize> {
         let instruction = self.view.steps[step].instruction;
-        match instruction.callee() {
-            Some(Callee::Delegate(_)) => instruction.args().iter().rposition(has_content).map_or(0, |last| last + 1),
-            Some(Callee::Operator(_)) | None => 0,
-        }
+        let position = self.view.operators.called(instruction)?.aliased?;
+        usize::try_from(*instruction.args().get(position)?).ok().filter(|base| *base < self.ranges.len())
+    }
+
+    /// Returns what an instruction reads, and writes its results.
+    fn step(&mut self, number: usize) -> Vec<Read> {
+        let instruction = self.view.steps[number].instruction;
+        self.accesses(number, |position, item| match instruction.operands().nth(position) {
+            Some((name, ..)) => ReadPlace::Operand(name),
+            None => ReadPlace::Argument(position, item),
+        })
     }
 
     /// Returns what the caller reads after the method.
     fn end(&mut self) -> Vec<Read> {
-        let mut found = Vec::new();
-        for (position, value) in self.view.plan.outputs.iter().flatten().enumerate() {
-            self.read_all(*value, |item| ReadPlace::Output(position, item), &mut found);
-        }
+        let mut found = self.accesses(self.view.steps.len(), ReadPlace::Output);
         for value in self.states() {
-            self.read(value as i32, ReadPlace::State(value), &mut found);
+            self.read(value, ReadPlace::State(value), &mut found);
         }
         found
     }
@@ -256,15 +190,7 @@ impl<'v, 's> Follower<'v, 's> {
 
 /// Returns the steps at which jumps meet; the number of steps for the end.
 fn meetings(view: &MethodView<'_>) -> HashSet<usize> {
-    let mut found = HashSet::new();
-    for (number, step) in view.steps.iter().enumerate() {
-        let Some(destination) = step.instruction.destination() else { continue };
-        found.insert(number + 1);
-        let chain = view.chain(step.chain);
-        let target = usize::try_from(destination).ok().and_then(|to| chain.start.checked_add(to));
-        found.extend(target.filter(|target| *target <= chain.end));
-    }
-    found
+    blocks::jumps(view.plan).into_iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
 }
 
 /// Returns the reads of a method by step, with those of the caller at the end.

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::view::MethodView;
+use crate::analysis::operators::AccessKind;
 use crate::layout::memory::{value_lifetimes, value_requests};
-use crate::operators::Role;
 use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
 
 /// Pairs of tensors that are compared by their places in a method; what is beyond has an effect.
@@ -83,20 +83,20 @@ impl Values {
             let instruction = step.instruction;
             for (position, value) in known_args(view, instruction) {
                 uses[value] += 1;
-                match view.access(instruction, position) {
-                    Some(Role::Out) => {
+                match view.operators.access(instruction, position) {
+                    kind if kind.is_result() => {
                         is_written[value] = true;
                         place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, time)));
                     }
-                    Some(Role::In) if is_written[value] || is_input[value] => {}
-                    Some(Role::In) => {
+                    AccessKind::Read if is_written[value] || is_input[value] => {}
+                    AccessKind::Read => {
                         let found = place(value).and_then(|(start, bytes)| Some((*filled.get(&start)?, bytes)));
                         match found.filter(|((filled, _), bytes)| bytes <= filled) {
                             Some(((_, since), _)) => _ = views[value].get_or_insert(since),
                             None => is_state[value] = true,
                         }
                     }
-                    Some(Role::InPlace) | None => is_state[value] |= !is_written[value] && !is_input[value],
+                    _ => is_state[value] |= !is_written[value] && !is_input[value],
                 }
             }
             for (_, value, _) in instruction.operands() {
@@ -128,10 +128,10 @@ impl Values {
         }
         let mut outs = 0;
         for (position, value) in known_args(view, instruction) {
-            match view.access(instruction, position) {
-                Some(Role::In) => continue,
-                Some(Role::Out) => outs += 1,
-                Some(Role::InPlace) | None => return false,
+            match view.operators.access(instruction, position) {
+                AccessKind::Read => continue,
+                kind if kind.is_result() => outs += 1,
+                _ => return false,
             }
             let Some(tensor) = view.plan.values().get(value).and_then(EValue::as_tensor) else { return false };
             let own = known_args(view, instruction).filter(|(_, other)| *other == value).count();

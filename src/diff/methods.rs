@@ -15,7 +15,6 @@ use super::side::Side;
 use super::values::Matching;
 use super::view::{KeyStrength, MethodView, common_start, excerpt, list, operator_name};
 use crate::diagnostics::{clipped, counted};
-use crate::operators::Role;
 use crate::program::{
     ContainerMetadata, ExecutionPlan, FieldReference, Instruction, InstructionField, Operator, StackFrame,
 };
@@ -166,7 +165,7 @@ fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
     let count = |view: &MethodView<'_>| view.plan.chains.as_ref().map_or(0, Vec::len);
     let mut pairs = Vec::new();
     for chain in 0..count(views[0]).min(count(views[1])) {
-        let spans = views.map(|view| view.chain(chain));
+        let spans = views.map(|view| view.chain(chain as u32));
         let lengths = [spans[0].len(), spans[1].len()];
         let keys = |strength| [0, 1].map(|side: usize| views[side].keys(spans[side].clone(), strength));
         let names = keys(KeyStrength::Names);
@@ -209,11 +208,7 @@ impl<'s> MethodPair<'_, 's> {
     fn results(&self, side: usize, step: usize) -> Vec<i32> {
         let view = self.views[side];
         let instruction = view.steps[step].instruction;
-        let args = instruction.args().iter().enumerate();
-        let outs = args.filter(|(position, _)| view.access(instruction, *position) == Some(Role::Out));
-        let outs = outs.map(|(_, value)| *value);
-        let operands = instruction.operands().filter(|(_, _, access)| *access == crate::program::OperandAccess::Write);
-        outs.chain(operands.map(|(_, value, _)| value)).collect()
+        view.operators.uses(instruction).filter(|usage| usage.kind.is_result()).map(|usage| usage.value).collect()
     }
 
     /// Matches the other values by their first use.
@@ -552,8 +547,8 @@ impl<'s> MethodPair<'_, 's> {
         let trace = |side: usize, step: usize| -> Option<&'s Vec<StackFrame>> {
             let view = self.views[side];
             let position = view.steps[step];
-            let traces = view.plan.chains.as_ref()?.get(position.chain)?.stacktrace.as_ref()?;
-            traces.get(position.index)?.as_ref()
+            let traces = view.plan.chains.as_ref()?.get(position.chain as usize)?.stacktrace.as_ref()?;
+            traces.get(position.index as usize)?.as_ref()
         };
         let pairs = self.aligned.iter().enumerate().filter_map(|(left, right)| Some((left, (*right)?)));
         let mut differing = pairs.filter(|(left, right)| trace(0, *left) != trace(1, *right));

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
+use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
+use crate::analysis::blocks::{InstructionRef, steps};
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::diagnostics::{clipped, escaped};
-use crate::operators::{self, Role, Signature};
+use crate::operators::Signature;
 use crate::program::element::Part;
 use crate::program::instruction::Callee;
 use crate::program::{
-    BackendDelegate, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, OperandAccess, Operator,
-    Tensor, TensorData,
+    BackendDelegate, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, Operator, Tensor, TensorData,
 };
 
 /// What a value is used for, which decides how it is found on the other side.
@@ -41,17 +43,6 @@ impl ValueRole {
     }
 }
 
-/// An instruction with its position.
-#[derive(Debug, Clone, Copy)]
-pub struct Step<'s> {
-    /// Index of its chain.
-    pub chain: usize,
-    /// Index in the chain.
-    pub index: usize,
-    /// The instruction.
-    pub instruction: &'s Instruction,
-}
-
 /// A method of one side.
 pub struct MethodView<'s> {
     /// The side.
@@ -61,12 +52,15 @@ pub struct MethodView<'s> {
     /// The method.
     pub plan: &'s ExecutionPlan,
     /// All instructions, chain after chain.
-    pub steps: Vec<Step<'s>>,
+    pub steps: Vec<InstructionRef<'s>>,
     /// By value.
     pub roles: Vec<ValueRole>,
     /// By value: an input, an output, an instruction or a used list refers to it.
     pub is_used: Vec<bool>,
-    signatures: Vec<Option<Signature>>,
+    /// Operators by index.
+    pub operators: MethodOperators,
+    /// What the steps and the outputs do with values.
+    pub accesses: Accesses,
 }
 
 /// Strength of keys; weaker ones leave out what an edit changes.
@@ -88,20 +82,15 @@ impl<'s> MethodView<'s> {
     /// Looks at method `number`.
     pub fn new(side: &'s Side, number: usize) -> MethodView<'s> {
         let plan = &side.program.plans()[number];
-        let chains = plan.chains.iter().flatten().enumerate();
-        let steps = chains.flat_map(|(chain, content)| {
-            let instructions = content.instructions.iter().flatten().enumerate();
-            instructions.map(move |(index, instruction)| Step { chain, index, instruction })
-        });
-        let signature = |operator: &Operator| operators::find(&operator.full_name()?);
         let mut view = MethodView {
             side,
             number,
             plan,
-            steps: steps.collect(),
+            steps: steps(plan),
             roles: plan.values().iter().map(own_role).collect(),
             is_used: vec![false; plan.values().len()],
-            signatures: plan.operators.iter().flatten().map(signature).collect(),
+            operators: MethodOperators::known(plan),
+            accesses: Accesses::default(),
         };
         view.find_roles();
         view.find_uses();
@@ -117,86 +106,47 @@ impl<'s> MethodView<'s> {
                 *role = ValueRole::Input(position);
             }
         }
-        // Lists whose items are known already: each is read once.
-        let mut lists = vec![false; roles.len()];
-        for (number, step) in self.steps.iter().enumerate() {
-            for field in step.instruction.fields() {
-                match field.reference {
-                    FieldReference::Operand(value, OperandAccess::Write) => written(&mut roles, value, number),
-                    FieldReference::Args(args) => {
-                        for (position, arg) in args.unwrap_or_default().iter().enumerate() {
-                            let access = self.access(step.instruction, position);
-                            self.take_argument(&mut roles, &mut lists, *arg, access, number);
-                        }
-                    }
-                    FieldReference::Operand(_, OperandAccess::Read | OperandAccess::Release)
-                    | FieldReference::Operator(_)
-                    | FieldReference::Delegate(_)
-                    | FieldReference::Destination(_) => {}
+        let has_content = roles.iter().map(|role| *role != ValueRole::Other).collect();
+        let kinds = &ValueKinds::of(self.plan.values());
+        let context = AccessContext { plan: self.plan, operators: &self.operators, kinds, has_content, owners: &[] };
+        self.accesses = Accesses::collect(context);
+        for access in &self.accesses.list {
+            let (value, number) = (access.value as usize, access.step as usize);
+            let role = &mut roles[value];
+            if access.writes() {
+                *role = match *role {
+                    ValueRole::Literal | ValueRole::Other => ValueRole::Result(number),
+                    // A constant that is written is not interchangeable with an equal one.
+                    ValueRole::Constant => ValueRole::Other,
+                    ValueRole::Input(_) | ValueRole::Result(_) | ValueRole::State => *role,
+                };
+            } else if access.kind == AccessKind::Unknown && *role == ValueRole::Literal {
+                // A number that is an argument may be written, and may not.
+                let is_number =
+                    matches!(self.plan.values()[value], EValue::Int(_) | EValue::Bool(_) | EValue::Double(_));
+                let args = self.steps.get(number).map_or(&[][..], |step| step.instruction.args());
+                if is_number && args.get(access.arg as usize) == Some(&(access.value as i32)) {
+                    *role = ValueRole::Other;
                 }
             }
         }
         self.roles = roles;
     }
 
-    /// Applies what an instruction does with an argument to its role.
-    fn take_argument(
-        &self,
-        roles: &mut [ValueRole],
-        lists: &mut [bool],
-        arg: i32,
-        access: Option<Role>,
-        number: usize,
-    ) {
-        let Some(value) = self.plan.value(arg) else { return };
-        let items = value.as_tensors();
-        if !items.is_empty() && access != Some(Role::In) {
-            if let Some(seen) = get_mut(lists, arg)
-                && !std::mem::replace(seen, true)
-            {
-                items.iter().for_each(|item| take_value(roles, self.plan, *item, access, number));
-            }
-            return;
-        }
-        take_value(roles, self.plan, arg, access, number);
-    }
-
     fn find_uses(&mut self) {
-        let mut used = std::mem::take(&mut self.is_used);
-        let mut mark = |index: i32| {
-            let Some(flag) = get_mut(&mut used, index) else { return };
-            if std::mem::replace(flag, true) {
-                return;
+        self.is_used.clone_from(&self.accesses.repeated_outs);
+        self.accesses.list.iter().for_each(|access| self.is_used[access.value as usize] = true);
+        for input in self.plan.inputs.iter().flatten() {
+            let items = self.plan.value(*input).into_iter().flat_map(|value| value.items().iter());
+            for value in items.chain([i64::from(*input)]).filter_map(|value| usize::try_from(value).ok()) {
+                self.is_used.get_mut(value).into_iter().for_each(|used| *used = true);
             }
-            for item in self.plan.value(index).into_iter().flat_map(|value| value.items().iter()) {
-                if let Some(flag) = usize::try_from(item).ok().and_then(|item| used.get_mut(item)) {
-                    *flag = true;
-                }
-            }
-        };
-        let ends = self.plan.inputs.iter().chain(&self.plan.outputs).flatten();
-        ends.for_each(|value| mark(*value));
-        for step in &self.steps {
-            step.instruction.args().iter().for_each(|value| mark(*value));
-            step.instruction.operands().for_each(|(_, value, _)| mark(value));
         }
-        self.is_used = used;
-    }
-
-    /// Returns what a call does with the argument at a position; `None` if that is not known.
-    pub fn access(&self, instruction: &Instruction, position: usize) -> Option<Role> {
-        // A result follows the arguments.
-        Some(self.signature(instruction)?.args.get(position).map_or(Role::Out, |arg| arg.role))
     }
 
     /// Returns the signature of the operator that a kernel call names, if it is known.
     fn signature(&self, instruction: &Instruction) -> Option<&Signature> {
-        self.signatures.get(usize::try_from(instruction.operator()?).ok()?)?.as_ref()
-    }
-
-    /// Returns true if a value is passed to a call of a known operator behind its arguments, as its result.
-    pub fn is_result(&self, instruction: &Instruction, position: usize) -> bool {
-        self.signature(instruction).is_some_and(|signature| position >= signature.args.len())
+        Some(&self.operators.called(instruction)?.signature)
     }
 
     /// Returns the path of an argument of a step, in the field with this name.
@@ -228,15 +178,15 @@ impl<'s> MethodView<'s> {
     }
 
     /// Returns the positions in a chain.
-    pub fn chain(&self, chain: usize) -> std::ops::Range<usize> {
+    pub fn chain(&self, chain: u32) -> std::ops::Range<usize> {
         let start = self.steps.partition_point(|step| step.chain < chain);
         start..self.steps.partition_point(|step| step.chain <= chain)
     }
 
     /// Returns the path of a step.
     pub fn step_path(&self, step: usize) -> String {
-        let Step { chain, index, .. } = self.steps[step];
-        self.side.path(self.number, Part::Instruction(chain, index))
+        let InstructionRef { chain, index, .. } = self.steps[step];
+        self.side.path(self.number, Part::Instruction(chain as usize, index as usize))
     }
 
     /// Returns the path of a value.
@@ -303,13 +253,13 @@ impl<'s> MethodView<'s> {
         if instruction.callee().is_none() {
             instruction.key().hash(&mut hasher);
         }
-        for (position, arg) in instruction.args().iter().enumerate() {
-            let is_result = match self.access(instruction, position) {
-                Some(role) => role != Role::In,
-                None => position + 1 == instruction.args().len(),
+        for Usage { position, value, kind } in self.operators.args(instruction) {
+            let is_result = match kind {
+                AccessKind::Unknown => position + 1 == instruction.args().len(),
+                kind => kind != AccessKind::Read,
             };
             if is_result {
-                self.value_key(*arg, KeyStrength::Types, known).hash(&mut hasher);
+                self.value_key(value, KeyStrength::Types, known).hash(&mut hasher);
             }
         }
         hasher.finish()
@@ -406,7 +356,7 @@ impl<'s> MethodView<'s> {
 
     /// Describes what a step writes.
     pub fn describe_result(&self, step: usize) -> String {
-        let Step { chain, index, instruction } = self.steps[step];
+        let InstructionRef { chain, index, instruction } = self.steps[step];
         let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
         format!("the result of {chain}instructions[{index}] ({})", self.describe_callee(instruction))
     }
@@ -475,16 +425,16 @@ impl<'s> MethodView<'s> {
         // A result that is an out is passed twice.
         let all = instruction.args();
         let is_repeated = |position: usize| {
-            let is_out = |position| self.access(instruction, position) == Some(Role::Out);
+            let is_out = |position| self.operators.access(instruction, position).is_result();
             position > 0 && is_out(position) && is_out(position - 1) && all[position] == all[position - 1]
         };
         let distinct = all.iter().enumerate().filter(|(position, _)| !is_repeated(*position));
-        let args = distinct.map(|(position, arg)| match self.access(instruction, position) {
-            Some(Role::Out) => {
-                let out = usize::try_from(*arg).ok().filter(|arg| *arg < self.roles.len());
-                out.map_or_else(|| self.describe(*arg), |out| format!("out: {}", self.describe_type(out)))
+        let args = distinct.map(|(position, arg)| {
+            let is_out = self.operators.access(instruction, position).is_result();
+            match usize::try_from(*arg).ok().filter(|arg| is_out && *arg < self.roles.len()) {
+                Some(out) => format!("out: {}", self.describe_type(out)),
+                None => self.describe(*arg),
             }
-            Some(Role::In | Role::InPlace) | None => self.describe(*arg),
         });
         let operands = instruction.operands().map(|(name, value, _)| format!("{name}: {}", self.describe(value)));
         let destination = instruction.destination().map(|to| format!("to: instructions[{to}]"));
@@ -571,53 +521,6 @@ fn own_role(value: &EValue) -> ValueRole {
         (TensorData::None, Memory::None) => ValueRole::Other,
         (TensorData::None, _) if tensor.name().is_some() => ValueRole::State,
         (TensorData::None, _) => ValueRole::Other,
-    }
-}
-
-/// States that a step writes a value.
-fn written(roles: &mut [ValueRole], value: i32, step: usize) {
-    let Some(role) = get_mut(roles, value) else { return };
-    *role = match *role {
-        ValueRole::Literal | ValueRole::Other => ValueRole::Result(step),
-        // A constant that is written is not interchangeable with an equal one.
-        ValueRole::Constant => ValueRole::Other,
-        ValueRole::Input(_) | ValueRole::Result(_) | ValueRole::State => *role,
-    };
-}
-
-/// States that a step has a value that is no list as an argument; `access` is `None` if what it does with it is not known.
-fn take_value(roles: &mut [ValueRole], plan: &ExecutionPlan, value: i32, access: Option<Role>, step: usize) {
-    match access {
-        Some(Role::In) => {}
-        Some(Role::InPlace | Role::Out) => written(roles, value, step),
-        None => {
-            let (is_tensor, is_number) = match plan.value(value) {
-                Some(EValue::Tensor(_)) => (true, false),
-                Some(EValue::Int(_) | EValue::Bool(_) | EValue::Double(_)) => (false, true),
-                Some(
-                    EValue::Null
-                    | EValue::String(_)
-                    | EValue::IntList(_)
-                    | EValue::DoubleList(_)
-                    | EValue::BoolList(_)
-                    | EValue::TensorList(_)
-                    | EValue::OptionalTensorList(_),
-                )
-                | None => (false, false),
-            };
-            let Some(role) = get_mut(roles, value) else { return };
-            *role = match *role {
-                ValueRole::Other if is_tensor => ValueRole::Result(step),
-                // It may be written, and it may not.
-                ValueRole::Literal if is_number => ValueRole::Other,
-                ValueRole::Literal
-                | ValueRole::Other
-                | ValueRole::Input(_)
-                | ValueRole::Result(_)
-                | ValueRole::State
-                | ValueRole::Constant => *role,
-            };
-        }
     }
 }
 

@@ -9,21 +9,18 @@ use super::Subject;
 use super::memory::Labels;
 use super::summary::{describe, payload_graphs, value_type};
 use super::targets::{Marks, Target, Targets};
+use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
+use crate::analysis::blocks::{self, Jump, Skips};
+use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftField};
-use crate::operators::{self, Role};
-use crate::program::{
-    EValue, ExecutionPlan, Instruction, Memory, OperandAccess, Operator, Program, StackFrame, TensorData,
-};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData};
 
 /// Version of the JSON.
 const VERSION: u32 = 2;
 
 /// Writers of one value, from which edges lead to its readers: many instructions may read what many wrote.
 const WRITERS: usize = 8;
-
-/// Edges through lists, for each value: many instructions may refer to one long list.
-const LIST_EDGES: usize = 8;
 
 /// The graphs of a program.
 #[derive(Debug)]
@@ -196,13 +193,14 @@ impl MethodGraph {
         let mut frames = Frames::default();
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
-        let mut flow = Flow::new(plan, &values);
+        let jumps = blocks::jumps(plan);
+        let mut flow = Flow::new(plan, &values, &jumps);
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
             for instruction in chain.instructions.iter().flatten() {
                 let number = nodes.len();
-                let (reads, writes) = flow.step(number, instruction, &values);
+                let (reads, writes) = flow.step(number, &values);
                 let jump = instruction.destination().and_then(|to| usize::try_from(to).ok());
                 nodes.push(GraphNode {
                     label: labels.index(instruction),
@@ -474,74 +472,43 @@ fn owner(value: usize, values: &[GraphValue]) -> usize {
     values[value].base.unwrap_or(value)
 }
 
-/// What instructions read and write, in their order.
-struct Flow {
-    /// Effect on each argument, by operator; `None` for an unknown operator.
-    roles: Vec<Option<Vec<Role>>>,
+/// The writers whose content values have, step by step.
+struct Flow<'j> {
+    accesses: Accesses,
     /// The instructions whose content each value may have.
     writers: Vec<Vec<usize>>,
-    /// By instruction: the last jump before that leads behind it.
-    around: Vec<Option<usize>>,
-    /// Edges through lists that may still be added.
-    list_edges: usize,
+    skips: Skips<'j>,
 }
 
-impl Flow {
-    fn new(plan: &ExecutionPlan, values: &[GraphValue]) -> Flow {
-        let roles = |operator: &Operator| {
-            let signature = operators::find(&operator.full_name()?)?;
-            Some(signature.args.iter().map(|arg| arg.role).collect())
-        };
-        Flow {
-            roles: plan.operators.iter().flatten().map(roles).collect(),
-            writers: vec![Vec::new(); values.len()],
-            around: around(plan),
-            list_edges: values.len().saturating_mul(LIST_EDGES).saturating_add(1024),
-        }
+impl<'j> Flow<'j> {
+    fn new(plan: &ExecutionPlan, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
+        let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
+        let accesses = Accesses::collect(AccessContext {
+            plan,
+            operators: &MethodOperators::known(plan),
+            kinds: &ValueKinds::of(plan.values()),
+            has_content: values.iter().map(|value| value.content != Content::None).collect(),
+            owners: &owners,
+        });
+        Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
     }
 
     fn read(&self, value: usize, values: &[GraphValue]) -> Read {
         Read { value, writers: self.writers[owner(value, values)].clone() }
     }
 
-    /// Returns what an instruction reads and writes. Of unknown operators and delegates, arguments without content are written.
-    fn step(&mut self, number: usize, instruction: &Instruction, values: &[GraphValue]) -> (Vec<Read>, Vec<usize>) {
+    /// Returns what the next instruction reads and writes.
+    fn step(&mut self, number: usize, values: &[GraphValue]) -> (Vec<Read>, Vec<usize>) {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let roles =
-            instruction.operator().and_then(|operator| self.roles.get(usize::try_from(operator).ok()?)?.as_ref());
-        let role = |position: usize| roles.map(|roles| roles.get(position).copied().unwrap_or(Role::Out));
-        let known = |value: i32| usize::try_from(value).ok().filter(|value| *value < values.len());
-        let mut used: Vec<(usize, Option<Role>)> = Vec::new();
-        for (position, arg) in instruction.args().iter().enumerate() {
-            let Some(arg) = known(*arg) else { continue };
-            used.push((arg, role(position)));
-            for item in values[arg].items.iter().take(self.list_edges) {
-                used.push((*item, role(position)));
-            }
-            self.list_edges = self.list_edges.saturating_sub(values[arg].items.len());
-        }
-        for (_, value, access) in instruction.operands() {
-            let role = match access {
-                OperandAccess::Read | OperandAccess::Release => Role::In,
-                OperandAccess::Write => Role::Out,
-            };
-            used.extend(known(value).map(|value| (value, Some(role))));
-        }
-        for (value, role) in used {
-            let (owner, read) = (owner(value, values), self.read(value, values));
-            let has_content = values[owner].content != Content::None || !read.writers.is_empty();
-            let (is_read, is_written) = match role {
-                Some(Role::In) => (true, false),
-                Some(Role::InPlace) => (true, true),
-                Some(Role::Out) => (false, true),
-                None => (has_content, !has_content),
-            };
+        for access in self.accesses.of_step(number) {
+            let value = access.value as usize;
+            let read = self.read(value, values);
             // Lists and literals are read by their items, or have their values in the node.
             let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
-            if is_read && !is_literal {
+            if access.reads() && !is_literal {
                 reads.push(read);
             }
-            if is_written && values[value].items.is_empty() {
+            if access.writes() && values[value].items.is_empty() {
                 writes.push(value);
             }
         }
@@ -549,10 +516,10 @@ impl Flow {
         reads.dedup();
         writes.sort_unstable();
         writes.dedup();
-        let around = self.around.get(number).copied().flatten();
+        let around = self.skips.around(number as u32);
         for value in writes.iter().map(|value| owner(*value, values)) {
             let writers = &mut self.writers[value];
-            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump));
+            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump.step as usize));
             if writers.len() == WRITERS {
                 writers.remove(0);
             }
@@ -560,24 +527,4 @@ impl Flow {
         }
         (reads, writes)
     }
-}
-
-/// Returns for each instruction of a method the last jump before it that leads behind it.
-fn around(plan: &ExecutionPlan) -> Vec<Option<usize>> {
-    let mut found = Vec::new();
-    for chain in plan.chains.iter().flatten() {
-        let first = found.len();
-        // Those that lead behind the current instruction, or further than one that is nested in them: the last one is the innermost.
-        let mut open: Vec<(usize, usize)> = Vec::new();
-        for instruction in chain.instructions.iter().flatten() {
-            let number = found.len();
-            while open.last().is_some_and(|(_, to)| *to <= number) {
-                open.pop();
-            }
-            found.push(open.last().map(|(jump, _)| *jump));
-            let to = instruction.destination().and_then(|to| first.checked_add(usize::try_from(to).ok()?));
-            open.extend(to.filter(|to| *to > number).map(|to| (number, to)));
-        }
-    }
-    found
 }

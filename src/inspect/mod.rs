@@ -12,8 +12,8 @@ mod targets;
 
 use std::collections::HashMap;
 
+use crate::analysis::lifetimes::Execution;
 use crate::layout::MemoryPlan;
-use crate::layout::execution::Execution;
 use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor, TensorShapeDynamism};

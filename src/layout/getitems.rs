@@ -4,8 +4,7 @@
 use std::collections::VecDeque;
 use std::mem::replace;
 
-use super::operators::MethodOperators;
-use crate::operators::Role;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{EValue, ExecutionPlan, Instruction, TensorData};
 
 /// Results of a call, and the last instruction in front of the nodes that take them apart.
@@ -79,10 +78,9 @@ impl Calls {
         let count = self.given.len();
         let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < count);
         let (mut needed, mut results, mut has_list) = (None, Vec::new(), false);
-        for (position, arg) in instruction.args().iter().enumerate() {
-            let role = instruction.operator().and_then(|operator| operators.role(operator, position));
-            let is_made = role.is_none_or(|role| role == Role::Out);
-            let Some(arg) = index(*arg) else { continue };
+        for Usage { value, kind, .. } in operators.args(instruction) {
+            let is_made = kind.is_result() || kind == AccessKind::Unknown;
+            let Some(arg) = index(value) else { continue };
             // Later uses of a list need what its last item needs: the work is linear.
             let items = plan.values()[arg].as_tensors();
             let items = if replace(&mut self.has_been_used[arg], true) { &[] } else { items };

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use super::greedy::{self, PlanRequest};
 pub use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
-use super::lifetimes::{Alias, Lifetimes, aliases, lifetimes};
-use super::operators::MethodOperators;
+use super::lifetimes::{Lifetimes, lifetimes};
 use super::regions::BodyInput;
 use super::shared::SharedState;
 use super::{LayoutError, align_up};
+use crate::analysis::aliases::{Alias, AliasKind, aliases};
+use crate::analysis::operators::MethodOperators;
 use crate::diagnostics::counted;
 use crate::program::element::{Element, Part};
 use crate::program::{
@@ -62,7 +63,7 @@ impl MemoryPlan {
 /// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
 /// exporter's planner rejects.
 pub fn plan(method: usize, plan: &ExecutionPlan, shared: &SharedState) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let operators = MethodOperators::new(plan);
+    let operators = MethodOperators::known(plan);
     let requested = requests(plan, &operators);
     let lifetimes = lifetimes(plan, &operators, &requested);
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
@@ -79,13 +80,13 @@ pub fn plan(method: usize, plan: &ExecutionPlan, shared: &SharedState) -> Result
 /// at `i + 1`, and the outputs are read after the last one. `requested` has the memory request of each value, in place of that
 /// of the method if its offsets are explicit.
 pub fn value_lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Vec<(u32, u32)> {
-    let lifetimes = lifetimes(plan, &MethodOperators::new(plan), requested);
+    let lifetimes = lifetimes(plan, &MethodOperators::known(plan), requested);
     (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
 }
 
 /// Returns the memory request of each value of a method.
 pub fn value_requests(plan: &ExecutionPlan) -> Vec<Memory> {
-    requests(plan, &MethodOperators::new(plan))
+    requests(plan, &MethodOperators::known(plan))
 }
 
 /// Returns the memory request of each value; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
@@ -93,8 +94,10 @@ pub fn value_requests(plan: &ExecutionPlan) -> Vec<Memory> {
 fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
-    for Alias { result, base, .. } in aliases(plan, operators) {
-        if requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None }) {
+    for Alias { result, base, kind, .. } in aliases(plan, operators) {
+        if kind == AliasKind::Move
+            || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None })
+        {
             continue;
         }
         requested[result] = match requested[base] {
@@ -272,7 +275,7 @@ impl<'a> MethodPlanner<'a> {
         }
         self.unshared = requests.iter().fold(self.unshared, |sum, request| sum.saturating_add(request.size));
         let mut reserved: Vec<u64> = if other_device { Vec::new() } else { self.reserved() };
-        if !other_device && !self.lifetimes.regions.is_whole() {
+        if !other_device && !self.lifetimes.regions().is_whole() {
             (placed, requests) = self.place_regions(placed, requests, &mut reserved);
         }
         if !other_device {
@@ -302,7 +305,7 @@ impl<'a> MethodPlanner<'a> {
         requests: Vec<PlanRequest>,
         reserved: &mut Vec<u64>,
     ) -> (Vec<usize>, Vec<PlanRequest>) {
-        let regions = &self.lifetimes.regions;
+        let regions = self.lifetimes.regions();
         let mut parts: Vec<(Vec<usize>, Vec<PlanRequest>)> = vec![Default::default(); regions.list.len()];
         for (value, request) in placed.into_iter().zip(requests) {
             let part = &mut parts[regions.owners[value].unwrap_or(0)];
@@ -329,7 +332,7 @@ impl<'a> MethodPlanner<'a> {
                     }
                     let mut sizes = std::mem::take(&mut arenas[number]);
                     raise(&mut sizes, &layout.sizes);
-                    raise(&mut arenas[self.lifetimes.regions.list[number].parent], &sizes);
+                    raise(&mut arenas[self.lifetimes.regions().list[number].parent], &sizes);
                 }
                 Err(greedy::TooLarge) => {
                     let values: Vec<usize> = values.iter().flatten().copied().collect();
@@ -343,7 +346,7 @@ impl<'a> MethodPlanner<'a> {
 
     /// Puts the inputs of a body in front of its other tensors.
     fn place_inputs(&self, number: usize, requests: &mut Vec<(Option<usize>, PlanRequest)>) {
-        let regions = &self.lifetimes.regions;
+        let regions = self.lifetimes.regions();
         let start = regions.start(number);
         let is_slice = |input: &BodyInput| matches!(input, BodyInput::Slice(_));
         let mut slices: BTreeMap<usize, Option<PlanRequest>> = BTreeMap::new();
@@ -371,7 +374,7 @@ impl<'a> MethodPlanner<'a> {
 
     /// Returns for each part whether it calls an XNNPACK delegate itself.
     fn xnnpack_parts(&self) -> Vec<bool> {
-        let regions = &self.lifetimes.regions;
+        let regions = self.lifetimes.regions();
         let mut calls = vec![false; regions.list.len()];
         for (index, instruction) in self.plan.instructions().enumerate() {
             if is_xnnpack_call(self.plan, instruction) {

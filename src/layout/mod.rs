@@ -5,7 +5,6 @@
 pub mod align;
 pub mod data;
 mod error;
-pub mod execution;
 pub mod external;
 pub mod file;
 mod first_fit;
@@ -13,7 +12,6 @@ mod getitems;
 mod greedy;
 mod lifetimes;
 pub mod memory;
-mod operators;
 pub mod options;
 mod plan;
 mod regions;

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::operators::MethodOperators;
-use crate::operators::Role;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
+use crate::analysis::blocks::{self, Jump};
+use crate::analysis::lifetimes::Clock;
+use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 
 /// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.
 const MAX_DEPTH: usize = 16;
@@ -91,8 +92,13 @@ impl Regions {
         // Jumps of several chains are relative to their chains, which the exporter does not emit.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();
-            let code = Code { jumps_to: backward_jumps(&list), list, plan, operators };
-            if code.list.iter().any(|instruction| instruction.destination().is_some()) && code.has_short_lists() {
+            let jumps = blocks::jumps(plan);
+            let mut jumps_to: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for Jump { step, to } in jumps.iter().filter(|jump| jump.is_back()) {
+                jumps_to.entry(*to as usize).or_default().push(*step as usize);
+            }
+            let code = Code { jumps_to, list, plan, operators };
+            if !jumps.is_empty() && code.has_short_lists() {
                 regions.search(&code, 0, 0..code.list.len(), 1);
             }
             if regions.list.len() > 1 {
@@ -123,14 +129,6 @@ impl Regions {
     pub fn is_body(&self, jump: u32) -> bool {
         let region = &self.list[self.innermost(jump)];
         region.begin >= region.times.start && region.times.end == jump + 1
-    }
-
-    /// Returns the time of a use in terms of the part to which a value belongs.
-    pub fn time(&self, value: usize, time: u32) -> u32 {
-        match self.owners[value] {
-            Some(owner) => self.time_in(owner, time),
-            None => time,
-        }
     }
 
     /// Returns a time in terms of a part: nodes of parts inside it are one moment, and so are its beginning and its end.
@@ -233,22 +231,14 @@ impl Regions {
         }
         for (number, instruction) in code.list.iter().enumerate() {
             let region = self.innermost(number as u32 + 1);
-            let mut visit = |regions: &mut Regions, index: usize, role: Option<Role>| {
-                if !std::mem::replace(&mut seen[index], true) && plan.values()[index].as_tensor().is_some() {
-                    regions.owners[index] = Some(match role {
-                        Some(Role::Out) | None => region,
-                        Some(Role::In | Role::InPlace) => regions.list[region].parent,
-                    });
+            for Usage { value, kind, .. } in code.operators.uses(instruction) {
+                // The target of the moves of a branch belongs to the part around the branch.
+                let is_made = !instruction.args().is_empty() && (kind.is_result() || kind == AccessKind::Unknown);
+                for index in code.with_items(value) {
+                    if !std::mem::replace(&mut seen[index], true) && plan.values()[index].as_tensor().is_some() {
+                        self.owners[index] = Some(if is_made { region } else { self.list[region].parent });
+                    }
                 }
-            };
-            for (position, arg) in instruction.args().iter().enumerate() {
-                let role = instruction.operator().and_then(|operator| code.operators.role(operator, position));
-                code.with_items(*arg).for_each(|index| visit(self, index, role));
-            }
-            // The target of the moves of a branch belongs to the part around the branch.
-            for (_, value, access) in instruction.operands() {
-                let role = if access == OperandAccess::Write { Role::InPlace } else { Role::In };
-                code.index(value).into_iter().for_each(|index| visit(self, index, Some(role)));
             }
         }
         // What nothing writes first belongs to the method: constants and state.
@@ -323,6 +313,13 @@ impl Regions {
     }
 }
 
+impl Clock for Regions {
+    /// Returns the time of a use in terms of the part to which a value belongs.
+    fn time(&self, value: usize, time: u32) -> u32 {
+        self.owners[value].map_or(time, |owner| self.time_in(owner, time))
+    }
+}
+
 /// The instructions of a method with one chain.
 struct Code<'p> {
     list: Vec<&'p Instruction>,
@@ -346,8 +343,7 @@ impl<'p> Code<'p> {
 
     /// Returns the values that an instruction uses, with the items of lists.
     fn uses(&self, instruction: &'p Instruction) -> impl Iterator<Item = usize> + use<'_, 'p> {
-        let operands = instruction.operands().map(|(_, value, _)| value);
-        instruction.args().iter().copied().chain(operands).flat_map(|value| self.with_items(value))
+        self.operators.uses(instruction).flat_map(|usage| self.with_items(usage.value))
     }
 
     /// Returns true unless the lists that instructions use are much longer than the exporter's.
@@ -358,21 +354,9 @@ impl<'p> Code<'p> {
     }
 
     fn is_call(&self, at: usize, name: &str) -> bool {
-        let operator = self.list.get(at).and_then(|instruction| instruction.operator());
-        operator.is_some_and(|index| self.operators.name(index) == name)
+        let operator = self.list.get(at).and_then(|instruction| self.operators.called(instruction));
+        operator.is_some_and(|operator| operator.name == name)
     }
-}
-
-/// Returns the backward jumps to each instruction, in order.
-fn backward_jumps(list: &[&Instruction]) -> BTreeMap<usize, Vec<usize>> {
-    let mut jumps: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (at, instruction) in list.iter().enumerate() {
-        let destination = instruction.destination().and_then(|destination| usize::try_from(destination).ok());
-        if let Some(destination) = destination.filter(|destination| *destination <= at) {
-            jumps.entry(destination).or_default().push(at);
-        }
-    }
-    jumps
 }
 
 /// Returns the branches of `torch.cond` whose jump is at `at`, and the end of the second one: a jump over the first branch, at whose end a

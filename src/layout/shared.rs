@@ -5,11 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
-use super::operators::MethodOperators;
 use super::{LayoutError, align_up};
-use crate::operators::Role;
+use crate::analysis::operators::MethodOperators;
 use crate::program::element::{Element, Part};
-use crate::program::{Device, EValue, ExecutionPlan, Memory, OperandAccess, Program, Tensor, TensorShapeDynamism};
+use crate::program::{Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Places of shared state.
 #[derive(Debug, Default)]
@@ -107,21 +106,12 @@ fn is_placed(tensor: &Tensor) -> bool {
 
 /// Returns the values that instructions of a method write.
 pub fn written(plan: &ExecutionPlan) -> BTreeSet<usize> {
-    let operators = MethodOperators::new(plan);
+    let operators = MethodOperators::known(plan);
     let mut written = BTreeSet::new();
-    let mut add = |value: i32| written.extend(usize::try_from(value));
-    for instruction in plan.instructions() {
-        for (position, arg) in instruction.args().iter().enumerate() {
-            let role = instruction.operator().and_then(|operator| operators.role(operator, position));
-            if matches!(role, Some(Role::Out | Role::InPlace)) {
-                add(*arg);
-                plan.value(*arg).map_or(&[][..], EValue::as_tensors).iter().for_each(|item| add(*item));
-            }
-        }
-        for (_, value, access) in instruction.operands() {
-            if access == OperandAccess::Write {
-                add(value);
-            }
+    for usage in plan.instructions().flat_map(|instruction| operators.uses(instruction)) {
+        if usage.kind.is_result() || usage.kind.is_in_place() {
+            let items = plan.value(usage.value).map_or(&[][..], EValue::as_tensors);
+            written.extend(items.iter().chain([&usage.value]).filter_map(|value| usize::try_from(*value).ok()));
         }
     }
     written

@@ -1,8 +1,6 @@
-//! Transforms programs: moves constants to `.ptd` files, and back; removes unused parts; infers the properties of results;
-//! finds smaller programs with the same defect.
+//! Transforms programs: moves constants to `.ptd` files, and back; removes unused parts; finds smaller programs with the same defect.
 
 pub mod externalize;
-pub mod inference;
 pub mod internalize;
 pub mod prune;
 #[cfg(feature = "cli")]

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use self::graph::{MethodGraph, Step, index};
 use self::placed::PlacedTensors;
 use self::places::Places;
-use super::inference;
+use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
 use crate::program::instruction::{Callee, FieldMut, FieldRole};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
@@ -84,7 +84,7 @@ enum Roots {
 
 /// Returns the parts of each method that stay.
 fn uses(program: &Program, roots: Roots) -> Vec<MethodUses> {
-    let operators: Vec<_> = program.plans().iter().map(inference::operators).collect();
+    let operators: Vec<_> = program.plans().iter().map(MethodOperators::known).collect();
     let graphs: Vec<MethodGraph<'_>> =
         program.plans().iter().zip(&operators).map(|(plan, operators)| MethodGraph::new(plan, operators)).collect();
     let unused = |graph: &MethodGraph<'_>| MethodUses {
@@ -263,7 +263,7 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
         if uses.are_complete() {
             return UnusedParts::default();
         }
-        let operators = inference::operators(plan);
+        let operators = MethodOperators::known(plan);
         let graph = MethodGraph::new(plan, &operators);
         let mut unused: Vec<bool> = uses.values.iter().map(|used| !used).collect();
         // Arguments of an unused instruction are used once it is; its results are what is missing a reader.

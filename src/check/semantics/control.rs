@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;
+use crate::analysis::blocks::{self, Edge, Jump};
 use crate::check::RuleId::*;
 use crate::data::BlobId;
 use crate::format::ScalarType;
@@ -21,18 +22,18 @@ enum BranchOutcome {
     Maybe,
 }
 
-/// A jump. Steps count the instructions of all chains.
+/// A jump and the outcome of its condition.
 #[derive(Debug, Clone, Copy)]
-struct Jump {
+struct Branch {
     step: u32,
-    /// Step of the destination; the end of a chain is the start of the next.
+    /// Step of the destination.
     to: u32,
     outcome: BranchOutcome,
 }
 
 /// The jumps of a method. The other fields are empty if there are none, as in most methods.
 pub struct ControlFlow {
-    jumps: Vec<Jump>,
+    jumps: Vec<Branch>,
     /// By step: number of jumps before it that are always taken.
     always: Vec<u32>,
     /// By step: `true` if it may first be reached by a jump back, because an earlier jump skips it.
@@ -41,20 +42,15 @@ pub struct ControlFlow {
 
 impl ControlFlow {
     pub fn new(method: &MethodAnalysis<'_>) -> ControlFlow {
-        let mut jumps = Vec::new();
         let mut conditions = None;
-        for (number, step) in method.steps.iter().enumerate() {
-            let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = step.instruction else {
-                continue;
-            };
-            let (first, end) = (method.chains[step.chain as usize], method.chains[step.chain as usize + 1]);
-            // The runtime ends the chain at a destination outside of it.
-            let to = u32::try_from(*destination_instruction).ok().and_then(|to| first.checked_add(to));
-            let to = to.filter(|to| *to <= end).unwrap_or(end);
+        let branch = |jump: Jump| {
+            let condition = method.steps[jump.step as usize].instruction.operands().next();
             let conditions = conditions.get_or_insert_with(|| Conditions::new(method));
-            let outcome = conditions.outcome(*cond_value_index, to <= number as u32);
-            jumps.push(Jump { step: number as u32, to, outcome });
-        }
+            let outcome =
+                condition.map_or(BranchOutcome::Maybe, |(_, value, _)| conditions.outcome(value, jump.is_back()));
+            Branch { step: jump.step, to: jump.to, outcome }
+        };
+        let jumps: Vec<Branch> = blocks::jumps(method.plan).into_iter().map(branch).collect();
         if jumps.is_empty() {
             return ControlFlow { jumps, always: Vec::new(), reached_backwards: Vec::new() };
         }
@@ -95,10 +91,12 @@ impl ControlFlow {
         !self.jumps.is_empty() && self.reached_backwards.get(step as usize).copied().unwrap_or(true)
     }
 
-    /// Returns the jumps that may be taken: step, step of the destination, and `true` if it may also not be taken.
-    pub fn edges(&self) -> impl Iterator<Item = (u32, u32, bool)> {
-        let taken = self.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never);
-        taken.map(|jump| (jump.step, jump.to, jump.outcome != BranchOutcome::Always))
+    /// Returns the jumps that may be taken.
+    pub fn edges(&self) -> Vec<Edge> {
+        let taken = self.jumps.iter().filter(|branch| branch.outcome != BranchOutcome::Never);
+        let edge =
+            |branch: &Branch| (Jump { step: branch.step, to: branch.to }, branch.outcome != BranchOutcome::Always);
+        taken.map(edge).collect()
     }
 
     /// Returns the loops: steps of the destination and of the jump back, if it may be taken.
@@ -136,7 +134,7 @@ struct Conditions<'m, 'p> {
 impl<'m, 'p> Conditions<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Conditions<'m, 'p> {
         let mut is_written = method.is_input.clone();
-        for access in method.accesses.iter().filter(|access| access.kind.may_write()) {
+        for access in method.accesses.list.iter().filter(|access| access.kind.may_write()) {
             is_written[access.value as usize] = true;
         }
         Conditions { method, is_written, outcomes: HashMap::new(), constants: HashMap::new() }
@@ -189,7 +187,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
     /// Returns the result of a comparison of numbers that no instruction writes.
     fn compared(&self, step: u32) -> Option<bool> {
         let (known, args) = self.method.call(self.method.steps.get(step as usize)?)?;
-        let (_, compare) = COMPARISONS.iter().find(|(name, _)| *name == known.operator.name)?;
+        let (_, compare) = COMPARISONS.iter().find(|(name, _)| *name == known.name)?;
         let [a, b, _] = *args else { return None };
         Some(compare(self.number(a)?, self.number(b)?))
     }
@@ -304,7 +302,7 @@ fn check_reachability(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings:
 }
 
 /// Returns the index of the destination in its chain.
-fn destination(method: &MethodAnalysis<'_>, jump: &Jump) -> u32 {
+fn destination(method: &MethodAnalysis<'_>, jump: &Branch) -> u32 {
     jump.to - method.chains[method.steps[jump.step as usize].chain as usize]
 }
 
@@ -348,10 +346,10 @@ struct LoopQueries {
 impl LoopQueries {
     fn new(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> LoopQueries {
         let is_bool = |value: u32| matches!(method.values()[value as usize], EValue::Bool(_));
-        let writes = method.accesses.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
+        let writes = method.accesses.list.iter().filter(|a| a.kind.may_write() && is_bool(a.value));
         let mut writes: Vec<(u32, u32)> = writes.map(|access| (access.value, access.step)).collect();
         writes.sort_unstable();
-        let jumps: Vec<&Jump> = flow.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never).collect();
+        let jumps: Vec<&Branch> = flow.jumps.iter().filter(|jump| jump.outcome != BranchOutcome::Never).collect();
         let mut levels = vec![jumps.iter().map(|jump| (jump.to, jump.to)).collect::<Vec<_>>()];
         let mut width = 1;
         while 2 * width <= jumps.len() {

@@ -8,9 +8,10 @@ use std::cell::LazyCell;
 use std::sync::OnceLock;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use crate::analysis::access::Access;
+use crate::analysis::operators::AccessKind;
 use crate::check::RuleId::{self, *};
 use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
@@ -31,7 +32,7 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     fn has(&self, range: &PoolRange) -> bool {
         let starts = self.starts.get_or_init(|| {
             let of = |method: &'m MethodAnalysis<'p>| {
-                let written = method.accesses.iter().filter(|access| access.kind.may_write());
+                let written = method.accesses.list.iter().filter(|access| access.kind.may_write());
                 written.filter_map(|access| method.ranges[access.value as usize]).map(|range| (range.pool, range.start))
             };
             let mut starts: Vec<(u32, u64)> = self.methods.iter().flat_map(of).collect();
@@ -46,13 +47,13 @@ impl<'m, 'p> StateStarts<'m, 'p> {
 /// Returns for each value if it is read before it is written, in memory that nothing wrote either.
 fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
     let (mut written, mut found) = (PoolContent::default(), vec![false; method.values().len()]);
-    let Some((last, _)) = method.early_reads.last().copied() else { return found };
+    let Some((last, _)) = method.accesses.early_reads.last().copied() else { return found };
     for (value, range) in method.ranges.iter().enumerate() {
         if let Some(range) = range.filter(|_| method.has_content[value]) {
             written.insert(range, ());
         }
     }
-    let mut reads = method.early_reads.iter().peekable();
+    let mut reads = method.accesses.early_reads.iter().peekable();
     for step in 0..=last {
         while let Some((_, value)) = reads.next_if(|(read, _)| *read == step) {
             found[*value] = method.ranges[*value].is_some_and(|range| written.parts(range).next().is_none());
@@ -87,13 +88,13 @@ pub fn check(
         }
         let mut accesses = method.value_accesses(value);
         let Some(first) = accesses.next() else { continue };
-        if method.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
+        if method.accesses.is_truncated || method.value_accesses(value).any(|access| access.kind == AccessKind::Alias) {
             continue;
         }
         let Some(range) = method.ranges[value] else {
             // The caller may provide named state, which the method first reads and then writes.
             let written = method.value_accesses(value).any(|access| access.kind.may_write());
-            let state = facts.is_named && first.kind.reads() && written;
+            let state = facts.is_named && first.kind.keeps() && written;
             if !facts.is_planned && !state && !facts.is_unbound {
                 check_without_memory(method, value, findings, locate);
             }
@@ -107,7 +108,7 @@ pub fn check(
                 continue;
             }
         }
-        if !first.kind.reads() || first.step == method.end() || flow.is_reached_backwards(first.step) {
+        if !first.kind.keeps() || first.step == method.end() || flow.is_reached_backwards(first.step) {
             continue;
         }
         let is_shared = overlaps.are_written_over(&range);
@@ -144,7 +145,7 @@ pub fn check(
 /// Returns true for an argument whose content the kernel replaces without reading it.
 fn is_overwritten(method: &MethodAnalysis<'_>, access: &Access) -> bool {
     let call = method.steps.get(access.step as usize).and_then(|step| method.call(step));
-    access.arg == 0 && call.is_some_and(|(known, _)| known.kernel.overwrites_self)
+    call.is_some_and(|(known, _)| known.needs_no_content(access.arg as usize))
 }
 
 /// Reports the first of several accesses of a method.
@@ -192,7 +193,7 @@ fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut
         if !stated.meets(Kinds::SCALAR) || method.is_input[value] {
             continue;
         }
-        let first = method.value_accesses(value).next().filter(|first| first.kind.reads() && first.step < method.end());
+        let first = method.value_accesses(value).next().filter(|first| first.kind.keeps() && first.step < method.end());
         let is_changed = || {
             let writes = || method.value_accesses(value).filter(|access| access.kind.may_write());
             let is_after_loops = |last: &Access| writes().count() > 1 && !in_loop[last.step as usize];
@@ -225,9 +226,8 @@ struct OverlapIndex {
 impl OverlapIndex {
     fn new(method: &MethodAnalysis<'_>) -> OverlapIndex {
         let range = |access: &Access| method.ranges[access.value as usize];
-        let written =
-            method.accesses.iter().filter(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify));
-        let sources = method.accesses.iter().filter(|access| access.kind.may_write()).filter_map(range);
+        let written = method.accesses.list.iter().filter(|access| access.kind.writes_bytes());
+        let sources = method.accesses.list.iter().filter(|access| access.kind.may_write()).filter_map(range);
         let initial =
             (0..method.values().len()).filter(|value| method.is_input[*value] || method.facts[*value].has_data);
         let initial = initial.filter_map(|value| method.ranges[value]);
@@ -279,7 +279,7 @@ impl RangeIndex {
 /// Reports the first write to a constant.
 fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let mut accesses = method.value_accesses(value);
-    if let Some(access) = accesses.find(|access| matches!(access.kind, AccessKind::Write | AccessKind::Modify)) {
+    if let Some(access) = accesses.find(|access| access.kind.writes_bytes()) {
         findings.add(X_7, || {
             let found = format!("a write to the constant values[{value}]");
             (locate(&method.element_of(access)), found, "a tensor in planned memory".into())

@@ -8,10 +8,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
 use super::sharing;
+use crate::analysis::access::Access;
+use crate::analysis::aliases::AliasKind;
+use crate::analysis::operators::AccessKind;
 use crate::check::RuleId::*;
 use crate::program::pools::PoolRange;
 
@@ -38,14 +40,14 @@ struct LiveRange {
 /// Reports writes to memory with live content, and results of one call that overlap.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     check_results(method, findings, locate);
-    if method.is_truncated {
+    if method.accesses.is_truncated {
         return;
     }
     let mut live_ranges = live_ranges(method, flow);
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
-    for access in method.accesses.iter().filter(|access| access.kind == AccessKind::Alias) {
-        bases[access.value as usize] = method.viewed(access.step).map(|base| base as u32);
+    for alias in &method.aliases {
+        bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
     }
     let live_ranges = &live_ranges;
     OverlapSweep { method, flow, bases, live_ranges, live: BTreeSet::new(), ends: BinaryHeap::new() }
@@ -93,10 +95,11 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
         let Some(range) = *range else { continue };
         let (mut is_elsewhere, mut is_modified) = (false, false);
         for access in method.value_accesses(value) {
-            is_modified |= access.kind == AccessKind::Modify;
+            is_modified |= access.kind.is_in_place();
             // A move, or a view of a tensor at another offset, replaces the planned memory by an unknown one.
             is_elsewhere |= access.kind == AccessKind::Alias && {
-                let base = method.viewed(access.step).and_then(|base| method.ranges[base]);
+                let viewed = method.alias(access.step).filter(|alias| alias.kind == AliasKind::View);
+                let base = viewed.and_then(|alias| method.ranges[alias.base]);
                 base.is_none_or(|base| (base.pool, base.start) != (range.pool, range.start))
             };
         }
@@ -105,13 +108,13 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
         }
         let state = !method.is_input[value]
             && (method.facts[value].has_data || is_modified)
-            && method.value_accesses(value).next().is_some_and(|access| access.kind.reads());
+            && method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
         let new = |from, to| LiveRange { value: value as u32, from, to, next_iteration: None };
         let mut open = (method.is_input[value] || state).then(|| new(0, 0));
         let (mut first_read, mut extended) = (None, 0);
         for access in method.value_accesses(value) {
             let time = access.step + 1;
-            if access.kind.reads() {
+            if access.kind.keeps() {
                 first_read = first_read.or(Some(access.step));
                 if let Some(open) = &mut open {
                     extend_over_loops(method, &loops, &mut extended, &mut live_ranges, open, time);
@@ -189,7 +192,7 @@ impl OverlapSweep<'_, '_> {
                 self.ends.pop();
             }
             for access in self.method.step_accesses(step) {
-                let definite = matches!(access.kind, AccessKind::Write | AccessKind::Modify);
+                let definite = access.kind.writes_bytes();
                 let Some(range) = self.method.ranges[access.value as usize].filter(|_| definite) else { continue };
                 self.check_write(access, range, time, findings, locate);
             }
@@ -210,7 +213,7 @@ impl OverlapSweep<'_, '_> {
         });
         let Some((other, live)) = overwritten else { return };
         let same_start = other.start == range.start;
-        if same_start && (access.kind == AccessKind::Modify || self.share_base(access.value, live) || live.to == time) {
+        if same_start && (access.kind.is_in_place() || self.share_base(access.value, live) || live.to == time) {
             return;
         }
         // A view is not larger than its base.
@@ -255,7 +258,7 @@ impl OverlapSweep<'_, '_> {
         };
         let mut reads = self.method.step_accesses(read).iter().filter(|access| access.value == live.value);
         reads.any(|access| {
-            let arg = known.operator.signature.args.get(access.arg as usize);
+            let arg = known.signature.args.get(access.arg as usize);
             arg.is_some_and(|arg| INDEX_ARGUMENTS.contains(&&*arg.name))
         })
     }

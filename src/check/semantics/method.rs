@@ -5,15 +5,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::access::{Access, AccessKind, Accesses, InstructionRef, Properties, TensorFacts, index_by_value, steps};
-use super::operator::{KnownOperator, known_operators};
+use crate::analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
+use crate::analysis::aliases::{Alias, AliasKind, aliases};
+use crate::analysis::blocks::{self, InstructionRef};
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::data::{BlobId, workers};
 use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Base, OperatorSet};
 use crate::program::element::{Element, Part};
 use crate::program::pools::PoolRange;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism};
 
 /// Largest constant that is read, in bytes.
 const MAX_CONSTANT: u64 = 1 << 16;
@@ -27,6 +29,66 @@ const MAX_SEARCHED: usize = 64;
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;
 
+/// Properties of a tensor; the default for other values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TensorFacts {
+    /// Its size in bytes is known and not 0.
+    pub has_bytes: bool,
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// The file has data for it.
+    pub has_data: bool,
+    /// It is in planned memory.
+    pub is_planned: bool,
+    /// It has a name, by which the caller can access it.
+    pub is_named: bool,
+    /// Its size is unbounded: the runtime allocates it.
+    pub is_unbound: bool,
+}
+
+fn facts(value: &EValue) -> TensorFacts {
+    let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
+    TensorFacts {
+        has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
+        scalar_type: tensor.scalar_type,
+        has_data: tensor.data != TensorData::None,
+        is_planned: tensor.memory != Memory::None,
+        is_named: tensor.name().is_some(),
+        is_unbound: tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND,
+    }
+}
+
+/// What the checks need of each value, in lists that are smaller than the values.
+#[derive(Default)]
+struct Properties {
+    kinds: ValueKinds,
+    /// The planned memory of a tensor that is not empty.
+    ranges: Vec<Option<PoolRange>>,
+    facts: Vec<TensorFacts>,
+}
+
+impl Properties {
+    fn of(values: &[EValue]) -> Properties {
+        let mut properties = Properties { kinds: ValueKinds::with_capacity(values.len()), ..Properties::default() };
+        properties.ranges.reserve(values.len());
+        properties.facts.reserve(values.len());
+        for value in values {
+            properties.kinds.push(value);
+            properties.ranges.push(PoolRange::of(value));
+            properties.facts.push(facts(value));
+        }
+        properties
+    }
+
+    /// Adds those of the values that follow.
+    fn append(&mut self, other: Properties) {
+        self.kinds.list.extend(other.kinds.list);
+        self.kinds.items += other.kinds.items;
+        self.ranges.extend(other.ranges);
+        self.facts.extend(other.facts);
+    }
+}
+
 /// A method and the accesses to its values.
 pub struct MethodAnalysis<'p> {
     pub program: &'p Program,
@@ -36,20 +98,11 @@ pub struct MethodAnalysis<'p> {
     pub steps: Vec<InstructionRef<'p>>,
     /// First step of each chain, then [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
-    /// By index in the plan: the operator, if it is known.
-    pub operators: Vec<Option<Arc<KnownOperator>>>,
-    /// All accesses by step, those of the outputs last.
-    pub accesses: Vec<Access>,
-    /// By step: index of its first access.
-    by_step: Vec<u32>,
-    /// Indices of accesses, sorted by value.
-    by_value: Vec<u32>,
-    /// By value: index of its first entry in `by_value`.
-    value_bounds: Vec<u32>,
-    /// By value: `true` if it is a result argument that repeats an out.
-    repeated_outs: Vec<bool>,
-    /// First accesses that read a tensor without content: see [`Accesses::early_reads`].
-    pub early_reads: Vec<(u32, usize)>,
+    pub operators: MethodOperators,
+    pub accesses: Accesses,
+    /// In the order of the steps.
+    pub aliases: Vec<Alias>,
+    by_value: ValueIndex,
     /// By value: its kind in the file, as a set of one kind. Most checks read this and `facts`, which are smaller than the values.
     pub stated: Vec<Kinds>,
     /// By value: the kinds that it may have while the method runs.
@@ -61,8 +114,6 @@ pub struct MethodAnalysis<'p> {
     pub is_input: Vec<bool>,
     /// By value: it has content before the method runs; values other than tensors do.
     pub has_content: Vec<bool>,
-    /// Lists are used so often that accesses to their items are missing.
-    pub is_truncated: bool,
     /// Constants that were read, by data and element type.
     pub constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
     /// Constants of float32 that were read, and whether they have an element that is NaN.
@@ -96,40 +147,37 @@ impl<'p> MethodAnalysis<'p> {
         properties.append(rest);
         let is_input = plan.is_input();
         let has_content = |value: usize| {
-            properties.stated[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
+            properties.kinds.list[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
         };
         let has_content: Vec<bool> = (0..values.len()).map(has_content).collect();
-        let operators = known_operators(plan, set);
-        let (steps, chains) = steps(plan, count);
-        let Accesses { list, by_step, repeated_outs, is_truncated, early_reads } =
-            Accesses::collect(plan, &steps, &operators, &properties, &has_content);
-        let Properties { stated, ranges, facts, .. } = properties;
+        let operators = MethodOperators::new(plan, set);
+        let Properties { kinds, ranges, facts } = properties;
+        let context =
+            AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
+        let accesses = Accesses::collect(context);
+        let aliases = aliases(plan, &operators);
         let mut method = MethodAnalysis {
             program,
             index,
             plan,
-            steps,
-            chains,
+            steps: blocks::steps(plan),
+            chains: blocks::chain_starts(plan),
             operators,
-            accesses: Vec::new(),
-            by_step,
-            by_value: Vec::new(),
-            value_bounds: Vec::new(),
-            repeated_outs,
-            early_reads,
-            kinds: stated.clone(),
-            stated,
+            accesses: Accesses::default(),
+            aliases,
+            by_value: ValueIndex::default(),
+            kinds: kinds.list.clone(),
+            stated: kinds.list,
             ranges,
             facts,
             is_input,
             has_content,
-            is_truncated,
             constant_ints: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };
-        let index = || index_by_value(&list, values.len());
-        let ((by_value, value_bounds), ()) = workers::both(is_large, index, || method.propagate_kinds());
-        Some(MethodAnalysis { accesses: list, by_value, value_bounds, ..method })
+        let index = || ValueIndex::new(&accesses.list, values.len());
+        let (by_value, ()) = workers::both(is_large, index, || method.propagate_kinds());
+        Some(MethodAnalysis { accesses, by_value, ..method })
     }
 
     /// Returns the step after the last instruction, at which the caller reads the outputs.
@@ -143,45 +191,35 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Returns the accesses of a step or of [`MethodAnalysis::end`].
     pub fn step_accesses(&self, step: u32) -> &[Access] {
-        &self.accesses[self.by_step[step as usize] as usize..self.by_step[step as usize + 1] as usize]
+        self.accesses.of_step(step as usize)
     }
 
     /// Returns the accesses to a value by step.
     pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
-        self.access_indices(value).iter().map(|access| &self.accesses[*access as usize])
-    }
-
-    /// Returns `true` if a value is a result argument that repeats an out.
-    pub fn is_repeated_out(&self, value: usize) -> bool {
-        self.repeated_outs[value]
+        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
     }
 
     /// Returns the first step that reads a value, from `step` on.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
-        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.reads()).map(|access| access.step)
+        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.keeps()).map(|access| access.step)
     }
 
     /// Returns `true` if a step from `first` to `last` overwrites a value.
     pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
         let mut accesses = self.accesses_from(value, first).take_while(|access| access.step <= last);
-        accesses.any(|access| access.kind.may_write() && access.kind != AccessKind::Modify)
+        accesses.any(|access| access.kind.may_write() && !access.kind.is_in_place())
     }
 
     fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
-        let indices = self.access_indices(value);
-        let first = indices.partition_point(|access| self.accesses[*access as usize].step < step);
-        indices[first..].iter().map(|access| &self.accesses[*access as usize])
-    }
-
-    fn access_indices(&self, value: usize) -> &[u32] {
-        &self.by_value[self.value_bounds[value] as usize..self.value_bounds[value + 1] as usize]
+        let (list, indices) = (&self.accesses.list, self.by_value.of(value));
+        let first = indices.partition_point(|access| list[*access as usize].step < step);
+        indices[first..].iter().map(|access| &list[*access as usize])
     }
 
     /// Returns the operator and the arguments of a kernel call, if the operator is known.
-    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&Arc<KnownOperator>, &'p [i32])> {
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [i32])> {
         let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
-        let known = self.operators.get(usize::try_from(*op_index).ok()?)?.as_ref()?;
-        Some((known, args.as_deref()?))
+        Some((self.operators.get(*op_index)?, args.as_deref()?))
     }
 
     /// Returns the element of a step.
@@ -228,12 +266,10 @@ impl<'p> MethodAnalysis<'p> {
 
     /// Adds the kinds that values get from results and moves.
     fn propagate_kinds(&mut self) {
-        let mut moves: Vec<(usize, usize)> = Vec::new();
+        let moves = self.aliases.iter().filter(|alias| alias.kind == AliasKind::Move);
+        let mut moves: Vec<(usize, usize)> = moves.map(|alias| (alias.base, alias.result)).collect();
         for number in 0..self.steps.len() {
             let step = self.steps[number];
-            if let Instruction::MoveCall { move_from, move_to } = step.instruction {
-                moves.extend(self.value(*move_from).zip(self.value(*move_to)));
-            }
             if step.instruction.operator().is_some() {
                 self.add_result_kinds(&step, step.instruction.args());
             }
@@ -265,7 +301,7 @@ impl<'p> MethodAnalysis<'p> {
             }
             return;
         };
-        let kinds = match known.operator.signature.result {
+        let kinds = match known.signature.result {
             None => return,
             Some(Base::Tensor) => Kinds::TENSOR,
             Some(Base::Int) => Kinds::INT,
@@ -273,24 +309,13 @@ impl<'p> MethodAnalysis<'p> {
             Some(Base::Bool) => Kinds::BOOL,
             Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
         };
-        if let Some(slot) = args.get(known.operator.signature.args.len()).and_then(|slot| self.value(*slot)) {
+        if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
             self.kinds[slot] = self.kinds[slot].or(kinds);
         }
     }
 
-    /// Returns the tensor whose memory a step gives another value, by a move, a view, or as the result of an operator in place.
-    pub fn alias_source(&self, step: u32) -> Option<usize> {
-        let step = self.steps.get(step as usize)?;
-        if let Instruction::MoveCall { move_from, .. } = step.instruction {
-            return self.value(*move_from);
-        }
-        let (_, args) = self.call(step)?;
-        self.value(*args.first()?)
-    }
-
-    /// Returns the value of which the result of a step is a view.
-    pub fn viewed(&self, step: u32) -> Option<usize> {
-        let (known, args) = self.call(self.steps.get(step as usize)?)?;
-        known.is_view.then(|| self.value(*args.first()?)).flatten()
+    /// Returns the alias that a step makes.
+    pub fn alias(&self, step: u32) -> Option<&Alias> {
+        self.aliases.binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases[index])
     }
 }

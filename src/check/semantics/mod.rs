@@ -1,17 +1,14 @@
 //! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
 //!
 //! ```text
-//! Program --access, method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
+//! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
 
-pub(super) mod access;
 pub(super) mod method;
-pub(super) mod operator;
 
 mod control;
-mod forward;
 mod initialisation;
 mod memory;
 pub(super) mod numbers;

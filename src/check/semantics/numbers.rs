@@ -8,17 +8,16 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::access::AccessKind;
 use super::control::ControlFlow;
-use super::forward::{self, Block};
 use super::method::MethodAnalysis;
-use super::operator::KnownOperator;
+use crate::analysis::blocks::{self, Block};
+use crate::analysis::inference::Inference;
+use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
 use crate::operators::kinds::Kinds;
 use crate::program::EValue;
 use crate::program::instruction::Callee;
-use crate::transform::inference::Inference;
 
 /// Greatest number of stated and of computed Ints of a value.
 const MAX_INTS: usize = 4;
@@ -139,7 +138,7 @@ struct Analysis<'m, 'p> {
 pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptions {
     let mut found = Assumptions::new();
     let Some(mut analysis) = Analysis::new(method) else { return found };
-    let blocks = forward::blocks(flow, method.end());
+    let blocks = blocks::blocks(&flow.edges(), method.end());
     let Some(entries) = analysis.solve(&blocks, flow) else { return found };
     for (block, entry) in blocks.iter().zip(entries) {
         let Some(mut state) = entry else { continue };
@@ -163,7 +162,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
         let mut slots = vec![None; method.values().len()];
         let mut values = Vec::new();
-        for access in &method.accesses {
+        for access in &method.accesses.list {
             let value = access.value as usize;
             let is_followed =
                 access.kind.may_write() && method.kinds[value].meets(Kinds::INT) && !method.is_input[value];
@@ -172,17 +171,16 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 values.push(value);
             }
         }
-        if values.is_empty() || method.is_truncated {
+        if values.is_empty() || method.accesses.is_truncated {
             return None;
         }
-        let operator = |index| find(method, index).map(|known| &known.operator);
-        let inference = Inference::new(method.plan, operator);
+        let inference = Inference::new(method.plan, &method.operators);
         Some(Analysis { method, inference, values, slots })
     }
 
     fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
         let method = self.method;
-        let mut work = MAX_WORK.saturating_add(method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = MAX_WORK.saturating_add(method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
         let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
         let run = |block: &Block, state: &mut [Ints]| {
             let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
@@ -190,7 +188,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
-        forward::solve(blocks, flow, method.end(), initial, run, Ints::join)
+        blocks::solve(blocks, &flow.edges(), method.end(), initial, run, Ints::join)
     }
 
     /// Returns what a value may be.
@@ -235,8 +233,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
         let instruction = &method.steps[step as usize];
         match instruction.instruction.callee() {
             Some(Callee::Operator(_)) => match method.call(instruction) {
-                Some((known, args)) if known.operator.signature.result.is_some_and(|result| result != Base::Tensor) => {
-                    let to = args.get(known.operator.signature.args.len()).and_then(|value| method.value(*value));
+                Some((known, args)) if known.signature.result.is_some_and(|result| result != Base::Tensor) => {
+                    let to = args.get(known.signature.args.len()).and_then(|value| method.value(*value));
                     if let Some(to) = to.filter(|to| self.slots[*to].is_some()) {
                         let ints = self.result(known, args, self.combinations(step, state));
                         self.set(to, ints, state);
@@ -257,23 +255,21 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Returns the results of a call.
-    fn result(&mut self, known: &KnownOperator, args: &[i32], combinations: Vec<Assumption>) -> Ints {
+    fn result(&mut self, known: &ResolvedOperator, args: &[i32], combinations: Vec<Assumption>) -> Ints {
         let mut found = if combinations.is_empty() { Ints::any() } else { Ints::none() };
         for assumption in combinations {
             let values = self.method.values();
-            let result =
-                match self.inference.assuming(&assumption, |known_ints| known_ints.call(values, &known.operator, args))
-                {
-                    Ok(results) => match results[..] {
-                        [ResultMeta::Int(int)] => int,
-                        _ => IntMeta::Unknown,
-                    },
-                    // The kernel does not return.
-                    Err(InferenceError::Unsupported(_)) => continue,
-                    Err(
-                        InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator,
-                    ) => IntMeta::Unknown,
-                };
+            let result = match self.inference.assuming(&assumption, |known_ints| known_ints.call(values, known, args)) {
+                Ok(results) => match results[..] {
+                    [ResultMeta::Int(int)] => int,
+                    _ => IntMeta::Unknown,
+                },
+                // The kernel does not return.
+                Err(InferenceError::Unsupported(_)) => continue,
+                Err(InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {
+                    IntMeta::Unknown
+                }
+            };
             found = found.join(&Ints::computed(result));
         }
         found
@@ -284,8 +280,4 @@ impl<'m, 'p> Analysis<'m, 'p> {
             self.set(access.value as usize, Ints::any(), state);
         }
     }
-}
-
-fn find<'m>(method: &'m MethodAnalysis<'_>, index: i32) -> Option<&'m KnownOperator> {
-    method.operators.get(usize::try_from(index).ok()?)?.as_deref()
 }

@@ -4,9 +4,10 @@
 //! data, and the initialisation rules judge those. A loop counts as executed once at least, since its condition usually is true at first.
 
 use super::super::finding::{Findings, Locator};
-use super::access::Access;
 use super::control::ControlFlow;
 use super::method::MethodAnalysis;
+use crate::analysis::access::Access;
+use crate::analysis::blocks::{self, Jump};
 use crate::check::RuleId::*;
 
 /// Bound on the blocks that are visited for all tensors of a method; tensors beyond it are not checked.
@@ -17,7 +18,7 @@ const MAX_LOOPS: usize = 64;
 
 /// Reports the first read of each tensor that a path does not write.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
-    if method.is_truncated || flow.edges().next().is_none() || flow.loops().nth(MAX_LOOPS).is_some() {
+    if method.accesses.is_truncated || flow.edges().is_empty() || flow.loops().nth(MAX_LOOPS).is_some() {
         return;
     }
     let mut blocks = Blocks::new(flow, method.end());
@@ -28,7 +29,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         }
         accesses.clear();
         accesses.extend(method.value_accesses(value));
-        if accesses.first().is_none_or(|first| !first.kind.may_write() || first.kind.reads()) {
+        if accesses.first().is_none_or(|first| !first.kind.may_write() || first.kind.keeps()) {
             continue;
         }
         let Some(read) = blocks.unwritten_read(&accesses) else { continue };
@@ -56,12 +57,13 @@ struct Blocks {
 
 impl Blocks {
     fn new(flow: &ControlFlow, end: u32) -> Blocks {
-        let mut starts: Vec<u32> = flow.edges().flat_map(|(step, to, _)| [step + 1, to]).chain([0, end]).collect();
-        starts.sort_unstable();
+        let edges = flow.edges();
+        let mut starts: Vec<u32> = blocks::blocks(&edges, end).into_iter().map(|block| block.first).collect();
+        starts.push(end);
         starts.dedup();
         let loops: Vec<(u32, u32)> = flow.loops().collect();
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
-        for (step, to, falls_through) in flow.edges() {
+        for &(Jump { step, to }, falls_through) in &edges {
             // A loop is left after its last instruction.
             let is_left = |(head, back): &&(u32, u32)| (*head..=*back).contains(&step) && to > *back;
             let left = loops.iter().filter(is_left).map(|(_, back)| *back).max();
@@ -69,8 +71,8 @@ impl Blocks {
             next[block_of(&starts, from)].push(block_of(&starts, to));
         }
         let mut falls_through = vec![true; starts.len()];
-        for (step, ..) in flow.edges().filter(|(.., falls_through)| !falls_through) {
-            falls_through[block_of(&starts, step)] = false;
+        for (jump, _) in edges.iter().filter(|(_, falls_through)| !falls_through) {
+            falls_through[block_of(&starts, jump.step)] = false;
         }
         for block in (1..starts.len()).filter(|block| falls_through[block - 1]) {
             next[block - 1].push(block);
@@ -96,7 +98,7 @@ impl Blocks {
             };
             // An instruction reads its arguments before it writes.
             let mut at_step = accesses[first..].iter().take_while(|access| access.step == step);
-            let read = at_step.find(|access| access.kind.reads());
+            let read = at_step.find(|access| access.kind.keeps());
             found = read.filter(|read| found.is_none_or(|found| read.step < found.step)).copied().or(found);
         }
         found

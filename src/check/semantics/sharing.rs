@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::method::MethodAnalysis;
-use super::operator::KnownOperator;
+use crate::analysis::access::Access;
+use crate::analysis::aliases::Alias;
+use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::check::RuleId::*;
 use crate::operators::sharing;
 use crate::program::pools::PoolRange;
@@ -57,12 +58,12 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         for access in method.step_accesses(number as u32) {
             let value = access.value as usize;
             match access.kind {
-                AccessKind::Write | AccessKind::Modify => {
+                AccessKind::Write | AccessKind::Modify | AccessKind::Overwrite => {
                     outs += 1;
                     memory.each(value, |bytes| written.push(Argument { bytes, access }));
                 }
                 AccessKind::Read => memory.each(value, |bytes| read.push(Argument { bytes, access })),
-                AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Unknown | AccessKind::UnknownResult => {}
+                AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Release | AccessKind::Unknown => {}
             }
         }
         let shared = match outs {
@@ -77,22 +78,22 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         };
         let Some((out, read)) = shared else { continue };
         findings.add(X_25, || {
-            let name = known.operator.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
-            let in_place = sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize));
+            let name = known.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
+            let in_place = sharing::in_place(&known.name).contains(&(read.access.arg as usize));
             let expected = match in_place {
                 true => format!("the bytes of `{name}` with its type and sizes, or other memory"),
                 false => format!("other memory than that of `{name}`"),
             };
             let (found, of) = (described(&out), described(&read));
-            let found = format!("a result in {found}, while {} reads `{name}` in {of}", known.operator.name);
+            let found = format!("a result in {found}, while {} reads `{name}` in {of}", known.name);
             (locate(&method.element_of(out.access)), found, expected)
         });
     }
 }
 
 /// Returns `true` if it is known which arguments of an operator may share bytes: one of the default runtime.
-pub fn is_covered(known: &KnownOperator) -> bool {
-    known.operator.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
+pub fn is_covered(known: &ResolvedOperator) -> bool {
+    known.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
 }
 
 /// The bytes that tensors have at some time.
@@ -104,25 +105,24 @@ struct PossibleMemory<'m, 'p> {
 
 impl<'m, 'p> PossibleMemory<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
-        let aliases: Vec<&Access> = method.accesses.iter().filter(|access| access.kind == AccessKind::Alias).collect();
-        let aliased = aliases.iter().map(|access| (access.value, Vec::new())).collect();
+        let aliased = method.aliases.iter().map(|alias| (alias.result as u32, Vec::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
         // A second time for sources that a loop makes aliases after their use.
-        for access in aliases.iter().chain(&aliases) {
-            memory.add_alias(access);
+        for alias in method.aliases.iter().chain(&method.aliases) {
+            memory.add_alias(alias);
         }
         memory
     }
 
-    fn add_alias(&mut self, access: &Access) {
-        let size = match &self.method.values()[access.value as usize] {
+    fn add_alias(&mut self, alias: &Alias) {
+        let size = match &self.method.values()[alias.result] {
             EValue::Tensor(tensor) => tensor.nbytes().filter(|size| *size > 0),
             _ => None,
         };
-        let (Some(size), Some(source)) = (size, self.method.alias_source(access.step)) else { return };
+        let Some(size) = size else { return };
         let mut found = Vec::new();
-        self.each(source, |bytes| found.push(bytes));
-        let aliased = self.aliased.entry(access.value).or_default();
+        self.each(alias.base, |bytes| found.push(bytes));
+        let aliased = self.aliased.entry(alias.result as u32).or_default();
         for bytes in found {
             let end = bytes.start.checked_add(size);
             let Some(bytes) = end.map(|end| Bytes { end, ..bytes }) else { continue };
@@ -172,13 +172,13 @@ fn is_elementwise(method: &MethodAnalysis<'_>, out: &Argument<'_>, read: &[Argum
 }
 
 /// Returns `true` if the kernel works in place for an argument that it reads, and overlaps what it writes.
-fn is_in_place(method: &MethodAnalysis<'_>, known: &KnownOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
+fn is_in_place(method: &MethodAnalysis<'_>, known: &ResolvedOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
     let (Some(one), Some(other)) = (tensor(method, out), tensor(method, read)) else { return true };
     out.bytes == read.bytes
         && one.scalar_type == other.scalar_type
         && one.sizes == other.sizes
         && one.dim_order == other.dim_order
-        && sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize))
+        && sharing::in_place(&known.name).contains(&(read.access.arg as usize))
 }
 
 /// Returns a written and a read argument that overlap.

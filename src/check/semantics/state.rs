@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
-use super::access::{Access, AccessKind};
 use super::control::ControlFlow;
-use super::forward::{self, Block};
 use super::method::MethodAnalysis;
-use super::operator::KnownOperator;
+use crate::analysis::access::Access;
+use crate::analysis::blocks::{self, Block};
+use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::check::RuleId::{self, *};
 use crate::diagnostics::clipped;
 use crate::format::ScalarType;
@@ -75,7 +75,7 @@ struct Analysis<'m, 'p> {
 /// Checks the kinds and the memory of values where instructions use them.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(analysis) = Analysis::new(method) else { return };
-    let blocks = forward::blocks(flow, method.end());
+    let blocks = blocks::blocks(&flow.edges(), method.end());
     let entries = analysis.solve(&blocks, flow);
     let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
     let widest = analysis.widest();
@@ -108,7 +108,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             is_output[output.value as usize] = true;
         }
         let mut is_replaced = vec![false; method.values().len()];
-        for access in &method.accesses {
+        for access in &method.accesses.list {
             is_replaced[access.value as usize] |= access.kind == AccessKind::Alias;
         }
         let mut analysis = Analysis { method, slots: Vec::new(), values: Vec::new(), initial: Vec::new() };
@@ -135,7 +135,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     /// Returns for each block the states at its start, `None` if it is unreachable. `None` instead of all if that takes too
     /// much work.
     fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
-        let mut work = MAX_WORK.saturating_add(self.method.accesses.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = MAX_WORK.saturating_add(self.method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
         let initial = self.values.iter().map(|value| self.initial[*value as usize]).collect();
         let run = |block: &Block, state: &mut [State]| {
             let accesses: usize = (block.first..block.end).map(|step| self.method.step_accesses(step).len() + 1).sum();
@@ -143,7 +143,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
-        forward::solve(blocks, flow, self.method.end(), initial, run, |one, other| one.or(*other))
+        blocks::solve(blocks, &flow.edges(), self.method.end(), initial, run, |one, other| one.or(*other))
     }
 
     /// Returns the states of the followed values that are possible anywhere.
@@ -192,8 +192,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Applies the result of a kernel without outs, which replaces its last argument.
-    fn run_kernel(&self, known: &KnownOperator, args: &[i32], states: &mut [State]) {
-        let signature = &known.operator.signature;
+    fn run_kernel(&self, known: &ResolvedOperator, args: &[i32], states: &mut [State]) {
+        let signature = &known.signature;
         let Some(result) = signature.result.filter(|_| args.len() == signature.args.len() + 1) else { return };
         let Some(value) = args.last().and_then(|value| self.method.value(*value)) else { return };
         let arg = |position: usize| {
@@ -265,7 +265,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn check_kernel_access(
         &self,
-        known: &KnownOperator,
+        known: &ResolvedOperator,
         args: &[i32],
         access: &Access,
         states: &[State],
@@ -273,7 +273,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     ) {
         let value = access.value as usize;
         let state = self.state(value, states);
-        let Some(arg) = known.operator.signature.args.get(access.arg as usize) else {
+        let Some(arg) = known.signature.args.get(access.arg as usize) else {
             // The kernel of a view reads the tensor that the result replaces; other results are not read.
             if known.is_view && state.kinds().without(Kinds::TENSOR) != Kinds::NONE {
                 self.report_kind(known, access, state, Kinds::TENSOR, reporter);
@@ -290,7 +290,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             self.report_kind(known, access, state, accepted, reporter);
         } else if !known.reads_sizes {
             self.check_memory(access, states, reporter);
-            let writes = matches!(access.kind, AccessKind::Write | AccessKind::Modify);
+            let writes = access.kind.writes_bytes();
             if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {
                 reporter.add(X_7, self.method, access, || {
                     let found = format!("a write to values[{value}], a view of a constant");
@@ -302,7 +302,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn report_kind(
         &self,
-        known: &KnownOperator,
+        known: &ResolvedOperator,
         access: &Access,
         state: State,
         accepted: Kinds,
@@ -311,7 +311,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         reporter.add(X_23, self.method, access, || {
             let wrong = state.kinds().without(accepted);
             let found = format!("values[{}], which is of kind {} here", access.value, wrong.names());
-            (found, format!("{} for {}", accepted.names(), known.operator.name))
+            (found, format!("{} for {}", accepted.names(), known.name))
         });
     }
 

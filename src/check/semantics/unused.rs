@@ -1,8 +1,8 @@
 //! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
 
 use super::super::finding::{Findings, Locator};
-use super::access::AccessKind;
 use super::method::MethodAnalysis;
+use crate::analysis::operators::AccessKind;
 use crate::check::RuleId::*;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
@@ -13,7 +13,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     check_values(method, findings, locate);
     check_delegates(method, findings, locate);
     check_outputs(method, findings, locate);
-    if method.is_truncated {
+    if method.accesses.is_truncated {
         findings.add(X_18, || {
             let found = "lists that are used too often for the uses of their items to be checked".into();
             (locate(&method.element(Part::Whole)), found, "fewer uses of long lists".into())
@@ -37,8 +37,9 @@ pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'
 
 fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let count = method.values().len();
-    let mut used: Vec<bool> = (0..count).map(|value| method.is_input[value] || method.is_repeated_out(value)).collect();
-    method.accesses.iter().for_each(|access| used[access.value as usize] = true);
+    let mut used: Vec<bool> =
+        (0..count).map(|value| method.is_input[value] || method.accesses.repeated_outs[value]).collect();
+    method.accesses.list.iter().for_each(|access| used[access.value as usize] = true);
     let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
     for (value, _) in lists {
         for item in value.items().iter().filter_map(|item| method.value(item)) {

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use crate::analysis::inference;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MISSING_OUT, Method, ParsedTensor, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
 use crate::program::EValue;
 use crate::program::instruction::FieldRole;
-use crate::transform::inference;
 
 /// Returns the declarations of a method that are not under `values`, in the order of the instructions.
 pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {

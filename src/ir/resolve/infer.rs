@@ -1,11 +1,13 @@
 //! Completes the tensors whose properties are not all stated, by inference from the instructions, and reports calls whose arguments or
 //! stated results contradict it.
 //!
-//! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::transform::inference`].
+//! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::analysis::inference`].
 
 use std::collections::{HashMap, HashSet};
 
 use super::method::MethodResolver;
+use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::{clipped, counted};
 use crate::format::ScalarType;
@@ -19,7 +21,6 @@ use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument,
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
 use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order};
-use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions. An error of an instruction leaves what it writes unknown; nothing is
@@ -31,8 +32,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let numbers = self.declared.iter().enumerate();
         self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
-        let operators = inference::operators(plan);
-        let mut inference = Inference::new(plan, |index| inference::find(&operators, index));
+        let operators = MethodOperators::known(plan);
+        let mut inference = Inference::new(plan, &operators);
         for value in self.unfinished.keys() {
             inference.record(*value as usize, Knowledge::Nothing);
         }
@@ -47,7 +48,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.finish_views(&mut pass, &mut values, instruction.args());
             match instruction.callee() {
                 Some(Callee::Operator(index)) => {
-                    let operator = inference::find(&operators, index);
+                    let operator = operators.get(index);
                     self.infer_call(&mut pass, &mut values, operator, instruction.args(), action);
                 }
                 Some(Callee::Delegate(index)) => {
@@ -87,7 +88,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
         for action in actions {
             if let Action::Kernel { name, out: Some(outs), .. } = action
-                && self.signature(&name.value).is_none()
+                && self.resolve(&name.value).is_none()
             {
                 outs.iter().for_each(|out| _ = unknown.entry(&*out.value).or_insert(name));
             }
@@ -124,7 +125,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &mut [EValue],
-        operator: Option<&InferredOperator>,
+        operator: Option<&ResolvedOperator>,
         args: &[i32],
         action: &'d Action<'a>,
     ) {
@@ -156,7 +157,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         values: &mut [EValue],
         value: i32,
         meta: &TensorMeta,
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         action: &'d Action<'a>,
     ) {
@@ -193,7 +194,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &[EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         results: &[ResultMeta],
         action: &'d Action<'a>,
@@ -312,7 +313,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         values: &[EValue],
         declaration: usize,
         meta: &TensorMeta,
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
@@ -415,7 +416,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         declaration: usize,
         mismatch: Mismatch,
         meta: &TensorMeta,
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         action: &'d Action<'a>,
     ) {
@@ -457,7 +458,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &self,
         pass: &InferencePass,
         values: &[EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
     ) -> String {
         let ins = &args[..operator.results(args.len()).start.min(args.len())];
@@ -482,7 +483,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &mut [EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         action: &'d Action<'a>,
         error: &InferenceError,
@@ -536,7 +537,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &mut [EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
     ) {
         for position in operator.results(args.len()) {
@@ -559,7 +560,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Sets `requires_grad` of the results of a call.
-    fn propagate_gradients(&self, values: &mut [EValue], operator: &InferredOperator, args: &[i32]) {
+    fn propagate_gradients(&self, values: &mut [EValue], operator: &ResolvedOperator, args: &[i32]) {
         let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
         for (value, required) in inference::gradients(values, operator, args, requires) {
             self.set_requires_grad(values, value, required);

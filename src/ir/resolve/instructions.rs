@@ -157,19 +157,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Action::Kernel { name, args, out } => {
                 self.number_views(args);
                 let op_index = self.operator(&name.value);
-                let signature = self.signature(&name.value);
-                if signature.is_none() {
+                let operator = self.resolve(&name.value);
+                if operator.is_none() {
                     self.warn_unknown_operator(name);
                 }
-                if operators::overwrites_first_argument(&name.value)
+                if operator.as_ref().is_some_and(|operator| operator.needs_no_content(0))
                     && let Some(At { value: Literal::Word(first), .. }) = args.first()
                 {
                     self.mark_written(first);
                 }
-                let args = match (out, signature) {
-                    (Some(out), Some(signature)) => self.stack(name, args, out, &signature),
+                let args = match (out, operator.as_deref()) {
+                    (Some(out), Some(operator)) => self.stack(name, args, out, &operator.signature),
                     (Some(out), None) => self.stack_by_name(name, args, out),
-                    (None, signature) => self.given_stack(name, args, signature.as_deref()),
+                    (None, operator) => self.given_stack(name, args, operator.map(|operator| &operator.signature)),
                 };
                 Instruction::KernelCall { op_index, args: Some(args.into()) }
             }

@@ -9,13 +9,14 @@ use std::rc::Rc;
 use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
+use crate::analysis::operators::ResolvedOperator;
 use crate::delegate::xnnpack::arguments::GraphArgument;
 use crate::diagnostics::{clipped, first_names};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
-use crate::operators::{self, Base, Role, Signature};
+use crate::operators::{Base, OperatorSet};
 use crate::program::instruction::FieldRole;
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
 use crate::transform::prune::renumber_values;
@@ -50,7 +51,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) declarations: HashMap<i32, usize>,
     /// Declared tensors whose properties are not all stated, by value.
     pub(super) unfinished: BTreeMap<u32, usize>,
-    pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
+    pub(super) resolved: HashMap<&'d str, Option<Rc<ResolvedOperator>>>,
     pub(super) origins: MethodOrigins<'a>,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
@@ -115,7 +116,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
-            signatures: HashMap::new(),
+            resolved: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
             has_unknown: false,
@@ -150,7 +151,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.note_produced();
         for operator in &method.operators {
             self.operator(operator.value.as_ref());
-            if self.signature(&operator.value).is_none() {
+            if self.resolve(&operator.value).is_none() {
                 self.warn_unknown_operator(operator);
             }
         }
@@ -278,11 +279,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     produced.extend(written);
                 }
                 Some(Action::Kernel { name, args, out: Some(outs) }) => {
+                    let overwrites = self.resolve(&name.value).is_some_and(|operator| operator.needs_no_content(0));
                     let outs = outs.iter().filter_map(|out| self.names.get(&*out.value).copied());
                     // A declared tensor that an operator works on in place existed before: the state of a loop.
-                    let in_place = args.first().and_then(|first| self.declaration_of(first)).filter(|first| {
-                        *first < method.values.len() && operators::overwrites_first_argument(&name.value)
-                    });
+                    let in_place = args.first().and_then(|first| self.declaration_of(first));
+                    let in_place = in_place.filter(|first| *first < method.values.len() && overwrites);
                     produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
@@ -317,13 +318,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Declared values that a call without `out` writes: by the operator's schema, otherwise every unwritten tensor.
     pub(super) fn written_on_stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>]) -> Vec<usize> {
-        match self.signature(&name.value) {
-            Some(signature) => {
-                let roles: Vec<Role> = signature.args.iter().map(|arg| arg.role).collect();
-                let outs = args
-                    .iter()
-                    .enumerate()
-                    .filter(|(position, _)| roles.get(*position).is_none_or(|r| *r == Role::Out));
+        match self.resolve(&name.value) {
+            Some(operator) => {
+                let outs = args.iter().enumerate().filter(|(position, _)| operator.access(&[], *position).is_result());
                 outs.flat_map(|(_, arg)| self.with_items(arg)).collect()
             }
             None => self.unwritten_tensors(args),
@@ -351,8 +348,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
     }
 
-    pub(super) fn signature(&mut self, name: &'d str) -> Option<Rc<Signature>> {
-        self.signatures.entry(name).or_insert_with(|| operators::find(name).map(Rc::new)).clone()
+    /// Returns an operator, if its signature is known.
+    pub(super) fn resolve(&mut self, name: &'d str) -> Option<Rc<ResolvedOperator>> {
+        let find = || ResolvedOperator::find(name, &OperatorSet::new()).map(Rc::new);
+        self.resolved.entry(name).or_insert_with(find).clone()
     }
 
     /// Returns the next index that no declared value requests.

@@ -1,6 +1,6 @@
 //! One test for each row of docs/format.md, "Lifetimes", and for loops. Instruction `i` is at time `i + 1`.
 
-use super::{FarthestJump, Lifetimes, MethodOperators, lifetimes};
+use super::{Lifetimes, MethodOperators, lifetimes};
 use crate::ir::resolve::tests::{Sample, forward, resolved};
 use crate::program::{EValue, Memory};
 
@@ -11,7 +11,7 @@ fn of(parts: &str) -> (Sample, Lifetimes) {
         _ => Memory::None,
     };
     let memory: Vec<Memory> = sample.plan().values().iter().map(memory).collect();
-    let lifetimes = lifetimes(sample.plan(), &MethodOperators::new(sample.plan()), &memory);
+    let lifetimes = lifetimes(sample.plan(), &MethodOperators::known(sample.plan()), &memory);
     (sample, lifetimes)
 }
 
@@ -197,14 +197,6 @@ fn what_a_jump_inside_a_loop_may_skip_lives_for_the_whole_loop() {
     assert_eq!(spans(&straight, ["t"]), [(2, 3)]);
 }
 
-#[test]
-fn the_farthest_jump_is_found_among_the_heads_of_an_interval() {
-    let jumps = FarthestJump::new(&[(1, 9), (3, 4), (5, 8), (5, 12), (7, 7)]);
-    let found =
-        [(0, 0), (1, 1), (2, 4), (2, 5), (1, 9), (6, 9), (8, 9)].map(|(first, last)| jumps.between(first, last));
-    assert_eq!(found, [None, Some(9), Some(4), Some(12), Some(12), Some(7), None]);
-}
-
 // ----------------------------------------------------------------------------------------------------------- write-backs
 
 /// Two buffers and an input; the buffers are written back in the order of `targets`.
@@ -248,7 +240,7 @@ fn parts_deep_inside_each_other_belong_to_one_around_them() {
         instructions: [{instructions}]"
     );
     let (_, lifetimes) = of(&parts);
-    let regions = &lifetimes.regions;
+    let regions = lifetimes.regions();
     assert_eq!(regions.list.len(), 1 + 2 * 16);
     let innermost = regions.innermost(DEPTH as u32);
     assert_eq!(regions.time_in(0, DEPTH as u32), 1, "one moment of the method");

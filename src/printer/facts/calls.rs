@@ -2,14 +2,16 @@
 
 use std::slice;
 
-use crate::operators::{self, Signature};
+use crate::analysis::operators::MethodOperators;
+use crate::operators::Signature;
 use crate::program::{EValue, ExecutionPlan, Instruction};
 
 /// Operators and instructions of a method.
 pub struct Calls<'p> {
     /// Full names of the operators, empty for absent ones.
     pub operators: Vec<String>,
-    signatures: Vec<Option<Signature>>,
+    /// What is known of the operators.
+    pub resolved: MethodOperators,
     /// Forms of the instructions of all chains, in their order.
     pub forms: Vec<CallForm<'p>>,
 }
@@ -76,8 +78,7 @@ impl<'p> Calls<'p> {
     pub fn new(plan: &'p ExecutionPlan, everything: bool) -> Calls<'p> {
         let operators = plan.operators.iter().flatten();
         let operators: Vec<String> = operators.map(|operator| operator.full_name().unwrap_or_default()).collect();
-        let signatures = operators.iter().map(|name| operators::find(name)).collect();
-        let mut calls = Calls { operators, signatures, forms: Vec::new() };
+        let mut calls = Calls { operators, resolved: MethodOperators::known(plan), forms: Vec::new() };
         let form = |instruction| {
             let stack = CallForm::stack(instruction);
             let operator = stack.operator.filter(|_| !everything);
@@ -97,6 +98,6 @@ impl<'p> Calls<'p> {
 
     /// Returns the schema of the operator with an index, if it is known.
     pub fn signature(&self, index: i32) -> Option<&Signature> {
-        self.signatures.get(usize::try_from(index).ok()?)?.as_ref()
+        Some(&self.resolved.get(index)?.signature)
     }
 }

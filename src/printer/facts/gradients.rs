@@ -1,11 +1,11 @@
 //! Computes `requires_grad` as assembling does for a method that states it.
 
-use super::inferred::Operators;
 use super::order::Order;
 use super::uses::Uses;
 use super::views::View;
+use crate::analysis::inference;
+use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference;
 
 /// `requires_grad` of a method.
 pub struct Gradients {
@@ -22,7 +22,7 @@ impl Gradients {
     }
 
     /// Computes the gradients of a method.
-    pub fn of(plan: &ExecutionPlan, operators: &Operators, uses: &Uses, order: &Order) -> Gradients {
+    pub fn of(plan: &ExecutionPlan, operators: &MethodOperators, uses: &Uses, order: &Order) -> Gradients {
         let count = plan.values().len();
         let stated = plan.tensors().filter(|(_, tensor)| tensor.requires_grad).count();
         if stated == 0 {
@@ -77,14 +77,12 @@ struct GradientPass<'p> {
 
 impl GradientPass<'_> {
     /// Returns the values whose gradients an instruction determines.
-    fn results(&self, instruction: &Instruction, operators: &Operators) -> Vec<(usize, bool)> {
+    fn results(&self, instruction: &Instruction, operators: &MethodOperators) -> Vec<(usize, bool)> {
         match instruction {
-            Instruction::KernelCall { op_index, .. } => {
-                inference::find(operators, *op_index).map_or_else(Vec::new, |operator| {
-                    let requires = |value: usize| self.current[value];
-                    inference::gradients(self.plan.values(), operator, instruction.args(), requires)
-                })
-            }
+            Instruction::KernelCall { op_index, .. } => operators.get(*op_index).map_or_else(Vec::new, |operator| {
+                let requires = |value: usize| self.current[value];
+                inference::gradients(self.plan.values(), operator, instruction.args(), requires)
+            }),
             // A tensor that is moved from one branch or the other requires gradients if one of them does.
             Instruction::MoveCall { move_from, move_to } => {
                 let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());

@@ -1,34 +1,26 @@
 //! Infers the results of a method as assembling does, and finds the calls that contradict it.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use super::super::graph::PayloadGraphs;
 use super::calls::{CallForm, Calls};
+use crate::analysis::inference::{self, Inference};
 use crate::delegate::xnnpack::arguments;
 use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::program::{ExecutionPlan, Instruction};
-use crate::transform::inference::{self, Inference, InferredOperator};
-
-/// Operators of a method by index; `None` for unknown ones.
-pub type Operators = [Option<Rc<InferredOperator>>];
 
 /// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
 /// of calls that assembling would reject.
-pub fn infer<'p>(
-    plan: &'p ExecutionPlan,
-    payloads: &PayloadGraphs,
-    operators: &Operators,
-    calls: &mut Calls<'p>,
-) -> Vec<Option<TensorMeta>> {
+pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut Calls<'p>) -> Vec<Option<TensorMeta>> {
     let values = plan.values();
-    let mut inference = Inference::new(plan, |index| inference::find(operators, index));
+    let operators = &calls.resolved;
+    let mut inference = Inference::new(plan, operators);
     let mut inferred = vec![None; values.len()];
     for (instruction, form) in plan.instructions().zip(&mut calls.forms) {
         match instruction {
             Instruction::KernelCall { op_index, .. } => {
                 let args = instruction.args();
-                let Some(operator) = inference::find(operators, *op_index) else { continue };
+                let Some(operator) = operators.get(*op_index) else { continue };
                 match inference.call(values, operator, args) {
                     Ok(results) => {
                         let metas = inference::tensors(values, operator, args, &results);

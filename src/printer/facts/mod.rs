@@ -20,9 +20,9 @@ use views::View;
 use super::graph::PayloadGraphs;
 use super::hints::Hints;
 use super::stats::PrintStats;
+use crate::analysis::inference;
 use crate::operators::inference::TensorMeta;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, contiguous};
-use crate::transform::inference;
 
 /// Names and memory of the values of a method, as its YAML has them.
 #[derive(Debug, Clone, Default)]
@@ -68,11 +68,10 @@ impl<'p> MethodFacts<'p> {
         let (mut inferred, mut literals) = (vec![None; count], vec![false; count]);
         let (mut order, mut gradients) = (Order::stated(program, plan), Gradients::none(count));
         if !hints.everything {
-            let operators = inference::operators(plan);
-            inferred = inferred::infer(plan, payloads, &operators, &mut calls);
+            inferred = inferred::infer(plan, payloads, &mut calls);
             literals = literals::find(plan, &calls, &uses, &hints.numbers);
             order = Order::of(program, plan, &uses, &literals, &hints);
-            gradients = Gradients::of(plan, &operators, &uses, &order);
+            gradients = Gradients::of(plan, &calls.resolved, &uses, &order);
         }
         let namer = Namer { plan, calls: &calls, uses: &uses, views: &order.views, literals: &literals };
         let names = namer.names(shared);

@@ -1,7 +1,7 @@
 //! Finds what the instructions of a method do with its values first.
 
 use super::calls::Calls;
-use crate::operators::{self, Role};
+use crate::analysis::operators::{AccessKind, Usage};
 use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData};
 
 /// First uses of the values of a method, by index.
@@ -24,23 +24,19 @@ impl Uses {
         let mut uses = Uses { first, produced: flags.clone(), overwritten: flags, is_input: plan.is_input() };
         let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
         for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
-            let args = instruction.args();
-            let signature = form.operator.and_then(|operator| calls.signature(operator));
-            let name = form.operator.and_then(|operator| calls.operator(operator));
-            let overwrites = name.is_some_and(operators::overwrites_first_argument);
-            let outs_of_unknown = if form.operator.is_some() { outs_of_unknown(plan, args) } else { 0 };
-            for (position, arg) in args.iter().enumerate() {
-                let is_written = match signature {
-                    Some(known) => known.args.get(position).is_none_or(|arg| arg.role == Role::Out),
-                    None => {
-                        // It does not write constants, nor what is numbered before an input: state.
-                        let tensor = plan.value(*arg).and_then(EValue::as_tensor);
-                        let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
-                        is_free && *arg >= last_input && position >= outs_of_unknown
-                    }
+            let known = calls.resolved.called(instruction);
+            let outs_of_unknown = if form.operator.is_some() { outs_of_unknown(plan, instruction.args()) } else { 0 };
+            for Usage { position, value, kind } in calls.resolved.args(instruction) {
+                let is_written = if kind == AccessKind::Unknown {
+                    // It does not write constants, nor what is numbered before an input: state.
+                    let tensor = plan.value(value).and_then(EValue::as_tensor);
+                    let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
+                    is_free && value >= last_input && position >= outs_of_unknown
+                } else {
+                    kind.is_result()
                 };
-                uses.visit(*arg, number, is_written, overwrites && position == 0);
-                let items = plan.value(*arg).map_or(&[][..], EValue::as_tensors);
+                uses.visit(value, number, is_written, known.is_some_and(|known| known.needs_no_content(position)));
+                let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| uses.visit(*item, number, is_written, false));
             }
             for (_, value, access) in instruction.operands() {

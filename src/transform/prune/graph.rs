@@ -1,11 +1,11 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 
-use crate::operators::{Role, aliased, has_optional_outs};
+use crate::analysis::aliases::{Groups, aliases};
+use crate::analysis::blocks::{chain_starts, jumps};
+use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
-use crate::transform::inference::{self, InferredOperator};
 
 /// An instruction at its position, counted through all chains.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
 }
 
 impl<'p> MethodGraph<'p> {
-    pub fn new(plan: &'p ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> MethodGraph<'p> {
+    pub fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> MethodGraph<'p> {
         let count = plan.values().len();
         let mut graph = MethodGraph {
             plan,
@@ -60,57 +60,53 @@ impl<'p> MethodGraph<'p> {
             aliasing: HashMap::new(),
             lists: HashMap::new(),
             reads: HashMap::new(),
-            groups: (0..count).collect(),
+            groups: Vec::new(),
             members: HashMap::new(),
             is_single: vec![false; count],
-            blocks: blocks(plan),
+            blocks: block_numbers(plan),
             partial_writers: HashSet::new(),
             is_redirected: vec![false; count],
         };
-        for (value, tensor) in plan.tensors() {
-            if let Memory::View { base } = tensor.memory {
-                graph.join(value as i64, base.into());
-            }
-        }
-        let instructions = plan.instructions();
-        for (step, instruction) in instructions.enumerate() {
+        for (step, instruction) in plan.instructions().enumerate() {
             graph.add(step, instruction, operators);
         }
+        let mut groups = Groups::new(count);
+        for (value, tensor) in plan.tensors() {
+            if let Memory::View { base } = tensor.memory
+                && let Some(base) = index(plan.values(), base.into())
+            {
+                groups.join(value, base);
+            }
+        }
+        for alias in aliases(plan, operators) {
+            let step = alias.step as usize;
+            groups.join(alias.result, alias.base);
+            graph.is_redirected[alias.result] = true;
+            if !graph.steps[step].has_effect {
+                graph.aliasing.entry(alias.result).or_default().push(step);
+            }
+        }
+        graph.groups = (0..count).map(|value| groups.first(value)).collect();
         graph.finish_groups();
         graph.find_single();
         graph.find_effects();
         graph
     }
 
-    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &[Option<Rc<InferredOperator>>]) {
+    fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &MethodOperators) {
         let args = instruction.args();
-        let operator = instruction.operator().and_then(|operator| inference::find(operators, operator));
         let mut added = Step { instruction, reads: args.len(), has_effect: true };
-        if let Some(operator) = operator.filter(|operator| is_pure(operator, args.len())) {
-            added = Step { reads: operator.signature.ins().count(), has_effect: false, ..added };
-        }
-        if operator.is_some_and(|operator| has_optional_outs(&operator.name)) {
-            self.partial_writers.insert(step);
+        if let Some(operator) = operators.called(instruction) {
+            if operator.is_pure(args) {
+                added = Step { reads: operator.results(args.len()).start, has_effect: false, ..added };
+            }
+            if operator.has_optional_outs() {
+                self.partial_writers.insert(step);
+            }
         }
         let (read, written) = args.split_at(added.reads);
         for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
             self.reads.entry(value).or_insert((step, step)).1 = step;
-        }
-        if let Some(position) = operator.and_then(|operator| aliased(&operator.name)).filter(|_| !added.has_effect) {
-            let of = args.get(position).copied().unwrap_or(-1);
-            for value in written {
-                self.join((*value).into(), of.into());
-                if let Some(value) = index(self.plan.values(), (*value).into()) {
-                    self.aliasing.entry(value).or_default().push(step);
-                    self.is_redirected[value] = true;
-                }
-            }
-        }
-        if let Instruction::MoveCall { move_from, move_to } = instruction {
-            self.join((*move_from).into(), (*move_to).into());
-            if let Some(value) = index(self.plan.values(), (*move_to).into()) {
-                self.is_redirected[value] = true;
-            }
         }
         for value in written {
             match index(self.plan.values(), (*value).into()) {
@@ -126,27 +122,9 @@ impl<'p> MethodGraph<'p> {
         self.steps.push(added);
     }
 
-    /// Returns the first value of the group of a value.
-    fn first(&mut self, mut value: usize) -> usize {
-        while self.groups[value] != value {
-            self.groups[value] = self.groups[self.groups[value]];
-            value = self.groups[value];
-        }
-        value
-    }
-
-    fn join(&mut self, one: i64, other: i64) {
-        let values = self.plan.values();
-        let (Some(one), Some(other)) = (index(values, one), index(values, other)) else { return };
-        let (one, other) = (self.first(one), self.first(other));
-        self.groups[one.max(other)] = one.min(other);
-    }
-
     /// Completes the groups, and the lists of outs.
     fn finish_groups(&mut self) {
-        for value in 0..self.groups.len() {
-            let first = self.first(value);
-            self.groups[value] = first;
+        for (value, first) in self.groups.iter().copied().enumerate() {
             if first != value {
                 self.members.entry(first).or_insert_with(|| vec![first]).push(value);
             }
@@ -260,33 +238,11 @@ impl<'p> MethodGraph<'p> {
 }
 
 /// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
-fn blocks(plan: &ExecutionPlan) -> Vec<usize> {
-    let count = plan.instructions().count();
-    let mut begins = vec![false; count + 1];
-    let mut first = 0;
-    for chain in plan.chains.iter().flatten() {
-        begins[first] = true;
-        let instructions = chain.instructions.as_deref().unwrap_or_default();
-        for (position, instruction) in instructions.iter().enumerate() {
-            if let Instruction::JumpFalseCall { destination_instruction, .. } = instruction {
-                let destination = usize::try_from(*destination_instruction).ok();
-                let destination = destination.filter(|destination| *destination <= instructions.len());
-                [Some(position + 1), destination].into_iter().flatten().for_each(|step| begins[first + step] = true);
-            }
-        }
-        first += instructions.len();
-    }
-    let mut block = 0;
-    let number = |begins: bool| {
-        block += usize::from(begins);
-        block
-    };
-    begins.into_iter().map(number).collect()
-}
-
-/// Returns `true` if calls of an operator with `count` arguments only write their results.
-fn is_pure(operator: &InferredOperator, count: usize) -> bool {
-    let signature = &operator.signature;
-    let has_results = signature.result.is_some() || signature.outs().next().is_some();
-    has_results && signature.args.iter().all(|arg| arg.role != Role::InPlace) && count == signature.args.len() + 1
+fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
+    let mut starts = chain_starts(plan);
+    let end = starts[starts.len() - 1];
+    starts.pop();
+    starts.extend(jumps(plan).into_iter().flat_map(|jump| [jump.step + 1, jump.to]));
+    starts.sort_unstable();
+    (0..=end).map(|step| starts.partition_point(|start| *start <= step)).collect()
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::graph::{MethodGraph, index};
 use super::placed;
-use crate::program::Instruction;
+use crate::analysis::blocks::{self, Jump};
 use crate::program::pools::{PoolContent, PoolRange};
 
 /// More locations of the values of a group are not followed one by one.
@@ -162,22 +162,15 @@ impl Jumps {
         let mut jumps = Jumps { is_skipped: vec![false; count], again: (0..count).collect() };
         // By step: the last jump back to it.
         let mut back = vec![0; count];
-        let mut first = 0;
-        for chain in graph.plan.chains.iter().flatten() {
-            let instructions = chain.instructions.as_deref().unwrap_or_default();
-            let end = first + instructions.len();
-            let mut skipped = first;
-            for (step, instruction) in (first..).zip(instructions) {
-                jumps.is_skipped[step] = step < skipped;
-                if let Instruction::JumpFalseCall { destination_instruction, .. } = instruction {
-                    let to = usize::try_from(*destination_instruction).map_or(end, |to| first.saturating_add(to));
-                    skipped = skipped.max(to.min(end));
-                    if let Some(last) = back.get_mut(to).filter(|_| to <= step) {
-                        *last = step.max(*last);
-                    }
-                }
+        let mut skipped = 0;
+        for Jump { step, to } in blocks::jumps(graph.plan) {
+            let (step, to) = (step as usize, to as usize);
+            if to <= step {
+                back[to] = back[to].max(step);
+            } else if let Some(steps) = jumps.is_skipped.get_mut(skipped.max(step + 1)..to) {
+                steps.fill(true);
+                skipped = skipped.max(to);
             }
-            first = end;
         }
         // Loops with common steps count as one.
         let mut start = 0;

@@ -1,116 +1,82 @@
-//! What the instructions of a method read and write, and which values have content then.
-//!
-//! Follows the order of the file: jumps are ignored.
+//! What the instructions of a method read and write, and which values have content then, in the order of the file.
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
-use crate::program::instruction::Callee;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, OperandAccess, TensorData};
-use crate::transform::inference::{self, InferredOperator};
+use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds};
+use crate::analysis::operators::MethodOperators;
+use crate::program::{EValue, ExecutionPlan, Memory, TensorData};
 
-/// Values that an instruction reads and writes, and the items of lists among them.
-pub struct Flow {
-    /// Those that have content then: what is read before it is written stays without content.
-    pub reads: Vec<usize>,
-    /// Those that it writes.
-    pub writes: Vec<usize>,
-}
-
-/// Which values have content, before and after each instruction of a method, in the order of the file.
+/// Which values have content, before and after each instruction of a method.
 pub struct MethodFlow {
-    /// By instruction, counted through all chains.
-    pub steps: Vec<Flow>,
+    accesses: Accesses,
     /// By value: it has content before the first instruction.
     pub given: Vec<bool>,
-    /// By value: it has content after the last instruction.
-    pub defined: Vec<bool>,
     /// By value: the value whose memory it uses, if no instruction makes it a view.
-    pub bases: Vec<usize>,
+    pub bases: Vec<u32>,
 }
 
 impl MethodFlow {
     /// Follows the instructions of a method.
     pub fn new(plan: &ExecutionPlan) -> MethodFlow {
-        let values = plan.values();
-        let operators = inference::operators(plan);
-        let mut flow = MethodFlow {
-            steps: Vec::new(),
-            given: values.iter().map(has_content).collect(),
-            defined: Vec::new(),
-            bases: bases(plan, &operators),
-        };
-        let index = |value: &i32| usize::try_from(*value).ok().filter(|value| *value < values.len());
-        plan.inputs.iter().flatten().filter_map(index).for_each(|input| flow.given[input] = true);
-        flow.defined.clone_from(&flow.given);
-        for instruction in plan.instructions() {
-            let (read, written) = accesses(instruction, &operators, |value| {
-                index(&value).is_some_and(|value| flow.defined[flow.bases[value]])
-            });
-            let with_items = |list: Vec<i32>| {
-                let mut seen = HashSet::new();
-                let items = list.iter().flat_map(|value| plan.value(*value).map_or(&[][..], EValue::as_tensors));
-                let all = list.iter().chain(items).filter_map(index).filter(|value| seen.insert(*value));
-                all.collect::<Vec<usize>>()
-            };
-            let mut reads = with_items(read);
-            reads.retain(|value| flow.defined[flow.bases[*value]]);
-            let writes = with_items(written);
-            writes.iter().for_each(|value| flow.defined[*value] = true);
-            flow.steps.push(Flow { reads, writes });
-        }
-        flow
+        let operators = MethodOperators::known(plan);
+        let bases = bases(plan, &operators);
+        let mut given = plan.is_input();
+        given.iter_mut().zip(plan.values()).for_each(|(given, value)| *given |= has_content(value));
+        let kinds = &ValueKinds::of(plan.values());
+        let has_content = given.clone();
+        let accesses =
+            Accesses::collect(AccessContext { plan, operators: &operators, kinds, has_content, owners: &bases });
+        MethodFlow { accesses, given, bases }
     }
-}
 
-/// Returns the values that an instruction reads, and those that it writes. Unknown operators and delegates write what
-/// has no content yet.
-fn accesses(
-    instruction: &Instruction,
-    operators: &[Option<Rc<InferredOperator>>],
-    is_defined: impl Fn(i32) -> bool,
-) -> (Vec<i32>, Vec<i32>) {
-    match instruction.callee() {
-        Some(Callee::Operator(index)) => {
-            let args = instruction.args();
-            match inference::find(operators, index) {
-                Some(operator) => {
-                    let (read, written) = args.split_at(operator.results(args.len()).start.min(args.len()));
-                    (read.to_vec(), written.to_vec())
-                }
-                None => args.iter().partition(|value| is_defined(**value)),
-            }
-        }
-        Some(Callee::Delegate(_)) => instruction.args().iter().partition(|value| is_defined(**value)),
-        None => {
-            let values = |is_written: bool| {
-                let operands = instruction.operands();
-                let operands = operands.filter(move |(_, _, access)| (*access == OperandAccess::Write) == is_written);
-                operands.map(|(_, value, _)| value).collect()
-            };
-            (values(false), values(true))
-        }
+    /// Returns the number of instructions of all chains.
+    pub fn steps(&self) -> usize {
+        self.accesses.by_step.len() - 2
+    }
+
+    /// Returns the values that an instruction reads and that have content then: others stay without content.
+    pub fn reads(&self, step: usize) -> impl Iterator<Item = usize> {
+        let reads = self.accesses.of_step(step).iter().filter(|access| access.reads() && access.has_content);
+        reads.map(|access| access.value as usize)
+    }
+
+    /// Returns the values that an instruction writes.
+    pub fn writes(&self, step: usize) -> impl Iterator<Item = usize> {
+        let writes = self.accesses.of_step(step).iter().filter(|access| access.writes());
+        writes.map(|access| access.value as usize)
+    }
+
+    /// Returns the value whose memory a value uses.
+    pub fn base(&self, value: usize) -> usize {
+        self.bases[value] as usize
+    }
+
+    /// Returns the outputs, and the items of those that are lists, that have content after the last instruction.
+    pub fn defined_outputs(&self) -> impl Iterator<Item = usize> {
+        let defined = |access: &&Access| access.has_content;
+        self.accesses.of_step(self.steps()).iter().filter(defined).map(|access| access.value as usize)
     }
 }
 
 /// Returns, by value, the value whose memory it uses, if it is a view that no instruction makes.
-fn bases(plan: &ExecutionPlan, operators: &[Option<Rc<InferredOperator>>]) -> Vec<usize> {
-    let written: HashSet<i32> =
-        plan.instructions().flat_map(|instruction| accesses(instruction, operators, |_| true).1).collect();
-    let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
+fn bases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<u32> {
+    let uses = plan.instructions().flat_map(|instruction| operators.uses(instruction));
+    let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
+    let written: HashSet<i32> = written.map(|usage| usage.value).collect();
+    let base = |(index, value): (u32, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
         Some(Memory::View { base }) if !written.contains(&(index as i32)) && (base as usize) < plan.values().len() => {
-            base as usize
+            base
         }
         Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index,
     };
-    plan.values().iter().enumerate().map(base).collect()
+    (0..).zip(plan.values()).map(base).collect()
 }
 
 /// Returns the values that the instructions and the outputs of a method read, and the bases of views among them.
 pub fn reads(plan: &ExecutionPlan) -> HashSet<i32> {
     let flow = MethodFlow::new(plan);
-    let read = flow.steps.iter().flat_map(|step| &step.reads);
-    let read = read.flat_map(|value| [*value, flow.bases[*value]]).map(|value| value as i32);
+    let read = (0..flow.steps()).flat_map(|step| flow.reads(step));
+    let read = read.flat_map(|value| [value, flow.base(value)]).map(|value| value as i32);
     read.chain(plan.outputs.iter().flatten().copied()).collect()
 }
 

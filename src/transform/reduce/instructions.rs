@@ -2,6 +2,8 @@
 //! number keeps the value that the file states. Outputs without a writer are removed. A tensor that is read before it
 //! is written stays so: that may be the defect.
 
+use std::collections::HashSet;
+
 use super::candidate::{Candidate, Reduction, with_method};
 use super::flow::MethodFlow;
 use super::search::Stopped;
@@ -12,7 +14,7 @@ use crate::transform::prune;
 pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for method in 0..reduction.best.program.plans().len() {
         let flow = MethodFlow::new(&reduction.best.program.plans()[method]);
-        reduction.minimize(flow.steps.len(), |base, kept| with_instructions(base, method, &flow, kept))?;
+        reduction.minimize(flow.steps(), |base, kept| with_instructions(base, method, &flow, kept))?;
     }
     Ok(())
 }
@@ -22,13 +24,13 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
     with_method(base, method, |plan| {
         let mut defined = flow.given.clone();
         let mut inputs = Vec::new();
-        for step in flow.steps.iter().zip(kept).filter_map(|(step, kept)| kept.then_some(step)) {
-            for value in step.reads.iter().map(|value| flow.bases[*value]) {
+        for step in (0..flow.steps()).filter(|step| kept[*step]) {
+            for value in flow.reads(step).map(|value| flow.base(value)) {
                 if !std::mem::replace(&mut defined[value], true) {
                     inputs.push(value);
                 }
             }
-            step.writes.iter().for_each(|value| defined[*value] = true);
+            flow.writes(step).for_each(|value| defined[value] = true);
         }
         for value in &inputs {
             // The memory of a view is that of a value that may not be there any more, and other values may be written
@@ -40,9 +42,10 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
             }
         }
         plan.inputs.get_or_insert_default().extend(inputs.iter().map(|value| *value as i32));
+        let former: HashSet<usize> = flow.defined_outputs().collect();
         let is_defined = |value: &i32| {
             let index = usize::try_from(*value).ok().filter(|value| *value < defined.len());
-            index.is_none_or(|value| defined[flow.bases[value]] || !flow.defined[flow.bases[value]])
+            index.is_none_or(|value| defined[flow.base(value)] || !former.contains(&value))
         };
         plan.outputs.iter_mut().for_each(|outputs| outputs.retain(is_defined));
         prune::keep_instructions(plan, kept);

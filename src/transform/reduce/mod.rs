@@ -6,7 +6,7 @@
 
 pub mod bytes;
 mod candidate;
-mod flow;
+pub mod flow;
 mod graphs;
 mod instructions;
 mod parts;

@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::candidate::{Candidate, Reduction, fit_tests, zeros_of};
 use super::search::Stopped;
+use crate::analysis::inference::{self, Inference};
+use crate::analysis::operators::MethodOperators;
 use crate::data::{Blob, BlobId, BlobSource};
 use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, dim_order};
-use crate::transform::inference::{self, Inference};
 
 /// Numbers that a change of sizes replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,18 +89,12 @@ fn shrink(reduction: &mut Reduction<'_>, size: i32, smaller: i32) -> Result<bool
 
 /// Returns the sizes greater than 1 of tensors that no instruction writes, as value and dimension.
 fn source_dimensions(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
-    let operators = inference::operators(plan);
-    let mut written = HashSet::new();
-    for instruction in plan.instructions() {
-        let args = instruction.args();
-        let operator = instruction.operator().and_then(|operator| inference::find(&operators, operator));
-        if let Some(results) = operator.and_then(|operator| args.get(operator.results(args.len()))) {
-            for result in results {
-                written.insert(*result);
-                written.extend(plan.value(*result).map_or(&[][..], EValue::as_tensors));
-            }
-        }
-    }
+    let operators = MethodOperators::known(plan);
+    let calls = plan.instructions().flat_map(|instruction| operators.args(instruction));
+    let results = calls.filter(|usage| usage.kind.is_result()).map(|usage| usage.value);
+    let with_items =
+        |result: i32| plan.value(result).map_or(&[][..], EValue::as_tensors).iter().copied().chain([result]);
+    let written: HashSet<i32> = results.flat_map(with_items).collect();
     let sources = plan.tensors().filter(|(value, tensor)| !written.contains(&(*value as i32)) && is_shrinkable(tensor));
     let dimensions = |(value, tensor): (usize, &Tensor)| {
         let sizes = tensor.sizes.as_deref().unwrap_or_default().iter().enumerate();
@@ -163,12 +158,12 @@ fn with_sizes(base: &Candidate, replaced: Replaced, map: impl Fn(i64) -> i64) ->
 
 /// Replaces the sizes of results by those that follow from the arguments, as far as they do.
 pub fn infer(plan: &mut ExecutionPlan) {
-    let operators = inference::operators(plan);
-    let mut inference = Inference::new(plan, |operator| inference::find(&operators, operator));
+    let operators = MethodOperators::known(plan);
+    let mut inference = Inference::new(plan, &operators);
     let mut values = plan.values.take().unwrap_or_default();
     for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
         let Instruction::KernelCall { op_index, .. } = instruction else { continue };
-        let Some(operator) = inference::find(&operators, *op_index) else { continue };
+        let Some(operator) = operators.get(*op_index) else { continue };
         let args = instruction.args();
         let Ok(results) = inference.call(&values, operator, args) else { continue };
         let found: Vec<_> = inference::tensors(&values, operator, args, &results)

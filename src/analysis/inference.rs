@@ -4,17 +4,14 @@
 //! Changes no program: `ir` fills in undeclared results, `check` compares what a file declares, and the printer omits what follows.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::rc::Rc;
 
+use super::operators::{MethodOperators, ResolvedOperator};
 use crate::format::ScalarType;
-use crate::operators::inference::constraints::{self, Constraint};
 use crate::operators::inference::{
-    Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, out_type, rule,
+    Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints, out_type,
 };
-use crate::operators::{self, Base, Signature};
-use crate::program::instruction::Callee;
-use crate::program::{EValue, ExecutionPlan, Operator, Tensor, TensorShapeDynamism, contiguous};
+use crate::operators::{self, Base};
+use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,52 +26,6 @@ pub enum Knowledge {
     Nothing,
 }
 
-/// An operator of a method, with its rule.
-#[derive(Debug)]
-pub struct InferredOperator {
-    /// Name with overload.
-    pub name: String,
-    /// Arguments of the operator.
-    pub signature: Signature,
-    /// `None` if results of the operator are not inferred.
-    pub rule: Option<Rule>,
-    /// What its kernel needs of its arguments.
-    pub constraints: Vec<Constraint>,
-}
-
-impl InferredOperator {
-    /// Returns the operator, if its arguments are known.
-    pub fn find(name: &str) -> Option<InferredOperator> {
-        let signature = operators::find(name)?;
-        let constraints = constraints::constraints(name, &signature);
-        Some(InferredOperator { name: name.to_owned(), signature, rule: rule(name), constraints })
-    }
-
-    /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
-    pub fn results(&self, count: usize) -> std::ops::Range<usize> {
-        let ins = self.signature.ins().count();
-        match self.signature.outs().count() {
-            0 => ins..(ins + usize::from(self.signature.result.is_some())).min(count).max(ins),
-            outs => ins..(ins + outs).min(count).max(ins),
-        }
-    }
-}
-
-/// Returns the operators of a method by index; `None` for unknown ones.
-pub fn operators(plan: &ExecutionPlan) -> Vec<Option<Rc<InferredOperator>>> {
-    let mut found: HashMap<String, Option<Rc<InferredOperator>>> = HashMap::new();
-    let mut find = |operator: &Operator| {
-        let name = operator.full_name()?;
-        if let Some(known) = found.get(&name) {
-            return known.clone();
-        }
-        let known = InferredOperator::find(&name).map(Rc::new);
-        found.insert(name, known.clone());
-        known
-    };
-    plan.operators.iter().flatten().map(&mut find).collect()
-}
-
 /// The state of the inference: what is known of each value.
 #[derive(Debug)]
 pub struct Inference {
@@ -84,22 +35,13 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// Begins the inference of a method with what it states. `operator` returns the known operators by index. Numbers that instructions
-    /// write are unknown until then.
-    pub fn new<'o>(plan: &ExecutionPlan, operator: impl Fn(i32) -> Option<&'o InferredOperator>) -> Inference {
+    /// Begins the inference of a method with what it states. Numbers that instructions write are unknown until then.
+    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
         for instruction in plan.instructions() {
-            let args = instruction.args();
-            let called = instruction.operator().and_then(&operator);
-            let target = instruction.moved().map(|(_, to)| to);
-            let written = match (instruction.callee(), called) {
-                (Some(Callee::Operator(_)), Some(called)) => args.get(called.results(args.len())).unwrap_or_default(),
-                // Arguments of unknown operators and of delegates may be written.
-                (Some(Callee::Operator(_) | Callee::Delegate(_)), _) => args,
-                (None, _) => target.as_slice(),
-            };
-            for index in written.iter().filter_map(|value| usize::try_from(*value).ok()) {
+            let written = operators.uses(instruction).filter(|usage| usage.kind.may_write());
+            for index in written.filter_map(|usage| usize::try_from(usage.value).ok()) {
                 if let Some(writes) = inference.writes.get_mut(index) {
                     *writes = writes.saturating_add(1);
                 }
@@ -148,7 +90,7 @@ impl Inference {
     pub fn call(
         &self,
         values: &[EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
     ) -> Result<Vec<ResultMeta>, InferenceError> {
         let signature = &operator.signature;
@@ -163,7 +105,7 @@ impl Inference {
     pub fn out_type(
         &self,
         values: &[EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         position: usize,
     ) -> Option<ScalarType> {
@@ -172,7 +114,7 @@ impl Inference {
     }
 
     /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
-    fn arguments<'a>(&'a self, values: &'a [EValue], operator: &InferredOperator, args: &[i32]) -> Vec<Argument<'a>> {
+    fn arguments<'a>(&'a self, values: &'a [EValue], operator: &ResolvedOperator, args: &[i32]) -> Vec<Argument<'a>> {
         let signature = &operator.signature;
         let count = if operator.constraints.is_empty() { signature.ins().count() } else { signature.args.len() };
         args.iter().take(count).map(|arg| self.argument(values, *arg)).collect()
@@ -182,7 +124,7 @@ impl Inference {
     pub fn record_results(
         &mut self,
         values: &[EValue],
-        operator: &InferredOperator,
+        operator: &ResolvedOperator,
         args: &[i32],
         results: &[ResultMeta],
     ) {
@@ -261,11 +203,6 @@ impl Inference {
     }
 }
 
-/// Returns the operator with an index.
-pub fn find(operators: &[Option<Rc<InferredOperator>>], index: i32) -> Option<&InferredOperator> {
-    operators.get(usize::try_from(index).ok()?)?.as_deref()
-}
-
 /// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
 /// dimensions of a dynamic tensor are dynamic is not stated: all that may be, since those of size 0 and 1 never are.
 pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
@@ -283,7 +220,7 @@ pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
 /// leaves their sizes open.
 pub fn tensors<'r>(
     values: &[EValue],
-    operator: &InferredOperator,
+    operator: &ResolvedOperator,
     args: &[i32],
     results: &'r [ResultMeta],
 ) -> Vec<(usize, &'r TensorMeta)> {
@@ -351,7 +288,7 @@ const GRADIENT_OF_FIRST: &[&str] = &[
 /// numbers: an argument does, according to `requires`.
 pub fn gradients(
     values: &[EValue],
-    operator: &InferredOperator,
+    operator: &ResolvedOperator,
     args: &[i32],
     requires: impl Fn(usize) -> bool,
 ) -> Vec<(usize, bool)> {

@@ -1,0 +1,404 @@
+//! Lifetimes of values, from the first instruction that uses a value to the last one. [`Execution`] has those of a method as its
+//! instructions are executed. [`Spans`] extends lifetimes over lists, views and loops, also for a planner with rules of its own.
+//!
+//! Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one.
+
+use std::collections::BTreeSet;
+
+use super::aliases::aliases;
+use super::blocks::{Jump, jumps};
+use super::operators::{AccessKind, MethodOperators, Usage};
+use crate::program::{ExecutionPlan, Memory, Tensor, TensorData};
+
+/// Maps the time of a use of a value to that which counts for its lifetime.
+pub trait Clock {
+    /// Returns the time that counts.
+    fn time(&self, value: usize, time: u32) -> u32;
+}
+
+impl Clock for () {
+    fn time(&self, _: usize, time: u32) -> u32 {
+        time
+    }
+}
+
+/// Lifetimes by value.
+#[derive(Debug)]
+pub struct Spans<C> {
+    pub clock: C,
+    /// First and last time of each value; `None` for an unused one.
+    pub list: Vec<Option<(u32, u32)>>,
+}
+
+impl<C: Clock> Spans<C> {
+    /// Returns lifetimes of `values` values without uses.
+    pub fn new(clock: C, values: usize) -> Spans<C> {
+        Spans { clock, list: vec![None; values] }
+    }
+
+    /// Returns first and last time; an unused value has (0, 0).
+    pub fn of(&self, value: usize) -> (u32, u32) {
+        self.list[value].unwrap_or((0, 0))
+    }
+
+    /// Extends the lifetime of a value to a time.
+    pub fn touch(&mut self, value: i32, time: u32) {
+        self.touch_all(value, [time]);
+    }
+
+    fn touch_all(&mut self, value: i32, times: impl IntoIterator<Item = u32>) {
+        let Some(index) = usize::try_from(value).ok().filter(|index| *index < self.list.len()) else { return };
+        for time in times {
+            let time = self.clock.time(index, time);
+            let (start, end) = self.list[index].unwrap_or((time, time));
+            self.list[index] = Some((start.min(time), end.max(time)));
+        }
+    }
+
+    /// Extends the lifetime of a value to that of another one, which has its memory.
+    pub fn touch_base(&mut self, view: usize, base: usize) {
+        if let Some((start, end)) = self.list[view] {
+            self.touch_all(base as i32, [start, end]);
+        }
+    }
+
+    /// Extends the lifetime of each base to those of its views.
+    pub fn touch_bases(&mut self, requested: &[Memory]) {
+        for (view, memory) in requested.iter().enumerate() {
+            if let Memory::View { base } = *memory {
+                self.touch_base(view, base as usize);
+            }
+        }
+    }
+
+    /// Extends the lifetimes of the items of each list to that of the list.
+    pub fn touch_items(&mut self, plan: &ExecutionPlan) {
+        for (list, value) in plan.values().iter().enumerate() {
+            let Some((start, end)) = self.list[list] else { continue };
+            value.as_tensors().iter().for_each(|item| self.touch_all(*item, [start, end]));
+        }
+    }
+
+    /// Returns values that may keep their content from the previous iteration of a loop: a jump inside the loop skips their first write, and
+    /// they may be read at or after its destination.
+    fn skipped_writes(&self, skips: &[(u32, u32)], region_of: &impl Fn(u32) -> Option<(u32, u32)>) -> BTreeSet<usize> {
+        let mut by_start: Vec<(u32, u32, usize)> =
+            self.list.iter().enumerate().filter_map(|(value, span)| span.map(|(s, e)| (s, e, value))).collect();
+        by_start.sort_unstable();
+        let mut skips = skips.iter().copied().peekable();
+        let mut open: BTreeSet<(u32, u32)> = BTreeSet::new();
+        let mut carried = BTreeSet::new();
+        for (start, end, value) in by_start {
+            while let Some((jump, destination)) = skips.next_if(|(jump, _)| *jump < start) {
+                open.insert((destination, jump));
+            }
+            while open.first().is_some_and(|(destination, _)| *destination <= start) {
+                open.pop_first();
+            }
+            let Some((head, _)) = region_of(start) else { continue };
+            // Jumps to before the last use. If there are more than 64, one of them is assumed to be in the loop.
+            let mut before_last_use = open.iter().take_while(|(destination, _)| *destination <= end);
+            if before_last_use.by_ref().take(64).any(|(_, jump)| *jump >= head) || before_last_use.next().is_some() {
+                carried.insert(value);
+            }
+        }
+        carried
+    }
+
+    /// Extends lifetimes over loops: a value written before a loop and used in it is live until the last backward jump; a value that a loop
+    /// reads before it writes it is live in all of the loop. The exporter has no such rule, since it emits no loops; without backward
+    /// jumps nothing changes.
+    /// `first` has the first use of each value.
+    pub fn carry_around_loops(&mut self, jumps: &[Jump], first: &[FirstUse]) {
+        let times = |jump: &Jump| (jump.step + 1, jump.to + 1);
+        let mut loops: Vec<(u32, u32)> =
+            jumps.iter().filter(|jump| jump.is_back()).map(times).map(|(jump, head)| (head, jump)).collect();
+        if loops.is_empty() {
+            return;
+        }
+        loops.sort_unstable();
+        // Unions of overlapping loops: the first head and the farthest backward jump.
+        let mut regions: Vec<(u32, u32)> = Vec::new();
+        for &(head, jump) in &loops {
+            match regions.last_mut() {
+                Some(region) if head <= region.1 => region.1 = region.1.max(jump),
+                Some(_) | None => regions.push((head, jump)),
+            }
+        }
+        let region_of = |time: u32| {
+            let candidate = regions[..regions.partition_point(|(head, _)| *head <= time)].last();
+            candidate.filter(|(_, jump)| time <= *jump).copied()
+        };
+        let skips: Vec<(u32, u32)> = jumps.iter().filter(|jump| !jump.is_back()).map(times).collect();
+        let carried = self.skipped_writes(&skips, &region_of);
+        let farthest = FarthestJump::new(&loops);
+        for (value, span) in self.list.iter_mut().enumerate() {
+            let Some((start, end)) = span else { continue };
+            if (first[value] == FirstUse::Read || carried.contains(&value))
+                && *start > 0
+                && let Some((head, jump)) = region_of(*start)
+            {
+                (*start, *end) = ((*start).min(head), (*end).max(jump));
+            }
+            for iteration in 0.. {
+                let Some(jump) = farthest.between(*start + 1, *end).filter(|jump| *jump > *end) else { break };
+                *end = jump;
+                if iteration == 64 {
+                    // Long chains of overlapping loops: the end of all of them is an upper bound.
+                    *end = region_of(*end).map_or(*end, |region| region.1);
+                }
+            }
+        }
+    }
+}
+
+/// First use of a value by an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstUse {
+    /// Unused.
+    None,
+    /// Written.
+    Written,
+    /// Read.
+    Read,
+}
+
+impl FirstUse {
+    /// Records a use.
+    pub fn record(&mut self, is_written: bool) {
+        if *self == FirstUse::None {
+            *self = if is_written { FirstUse::Written } else { FirstUse::Read };
+        }
+    }
+}
+
+/// Range query: the farthest backward jump to a head in an interval.
+struct FarthestJump {
+    heads: Vec<u32>,
+    /// `levels[k][i]`: farthest jump to heads `i .. i + 2^k`.
+    levels: Vec<Vec<u32>>,
+}
+
+impl FarthestJump {
+    fn new(loops: &[(u32, u32)]) -> FarthestJump {
+        let mut levels = vec![loops.iter().map(|(_, jump)| *jump).collect::<Vec<_>>()];
+        let mut width = 1;
+        while 2 * width <= loops.len() {
+            let below = &levels[levels.len() - 1];
+            levels.push((0..=loops.len() - 2 * width).map(|i| below[i].max(below[i + width])).collect());
+            width *= 2;
+        }
+        FarthestJump { heads: loops.iter().map(|(head, _)| *head).collect(), levels }
+    }
+
+    fn between(&self, first: u32, last: u32) -> Option<u32> {
+        let low = self.heads.partition_point(|head| *head < first);
+        let high = self.heads.partition_point(|head| *head <= last);
+        let count = high.checked_sub(low).filter(|count| *count > 0)?;
+        let level = count.ilog2() as usize;
+        Some(self.levels[level][low].max(self.levels[level][high - (1 << level)]))
+    }
+}
+
+/// The memory of the values of a method while it is executed.
+#[derive(Debug)]
+pub struct Execution {
+    /// First and last time at which each value is alive; `None` for a value that nothing uses.
+    pub times: Vec<Option<(u32, u32)>>,
+    /// True for values that have the memory of others: views, and what only moves set.
+    pub is_alias: Vec<bool>,
+    /// True for tensors in planned memory that have content from the file, or from the previous execution.
+    pub is_state: Vec<bool>,
+}
+
+impl Execution {
+    /// Follows the instructions of a method. `requested` has the memory request of each value: its views, and the state that a delegate
+    /// takes, of which the instructions do not say whether it has content before.
+    pub fn new(plan: &ExecutionPlan, requested: &[Memory]) -> Execution {
+        let count = plan.values().len();
+        let operators = MethodOperators::known(plan);
+        let uses = Uses::new(plan, &operators);
+        let jumps = jumps(plan);
+        let end = plan.instructions().count() as u32 + 1;
+        let mut spans = Spans::new((), count);
+        let is_input = plan.is_input();
+        plan.inputs.iter().flatten().for_each(|input| spans.touch(*input, 0));
+        for (time, instruction) in (1..).zip(plan.instructions()) {
+            operators.uses(instruction).for_each(|usage| spans.touch(usage.value, time));
+        }
+        plan.outputs.iter().flatten().for_each(|output| spans.touch(*output, end));
+        spans.touch_items(plan);
+        let is_loop = jumps.iter().any(Jump::is_back);
+        // The last one first: a view may be of a view.
+        for alias in aliases(plan, &operators).into_iter().rev() {
+            if let Some((start, last)) = spans.list[alias.result] {
+                // In a loop, uses before the instruction may follow it.
+                let time = alias.step + 1;
+                spans.touch(alias.base as i32, if is_loop { start } else { time });
+                spans.touch(alias.base as i32, if is_loop { last } else { last.max(time) });
+            }
+        }
+        // What a kernel writes first has content of its own, where the exporter planned it over another tensor.
+        let own = |(value, memory): (usize, &Memory)| match uses.first[value] == FirstUse::Written {
+            true if !uses.is_unknown[value] && !uses.is_set[value] => Memory::None,
+            true | false => *memory,
+        };
+        let requested: Vec<Memory> = requested.iter().take(count).enumerate().map(own).collect();
+        let requested = requested.as_slice();
+        spans.touch_bases(requested);
+        let is_view = |value: usize| matches!(requested.get(value), Some(Memory::View { .. }));
+        let is_kept = |value: usize, tensor: &Tensor| match uses.first[value] {
+            FirstUse::Read => uses.is_written[value] || is_stated(requested, value, tensor),
+            FirstUse::None => is_stated(requested, value, tensor),
+            FirstUse::Written => uses.is_unknown[value] && is_stated(requested, value, tensor),
+        };
+        let mut is_state = vec![false; count];
+        let mut is_alias = vec![false; count];
+        for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.memory != Memory::None) {
+            let has_content = is_input[value] || tensor.data != TensorData::None;
+            is_alias[value] = is_view(value) || !has_content && uses.is_set[value] && !uses.is_written[value];
+            is_state[value] = !is_input[value] && !is_alias[value] && is_kept(value, tensor);
+        }
+        for value in (0..count).filter(|value| is_state[*value]) {
+            spans.list[value] = Some((0, end));
+        }
+        spans.carry_around_loops(&jumps, &uses.first);
+        Execution { times: spans.list, is_alias, is_state }
+    }
+}
+
+/// Returns true for what the memory requests, or the file, call state.
+fn is_stated(requested: &[Memory], value: usize, tensor: &Tensor) -> bool {
+    tensor.data != TensorData::None || matches!(requested.get(value), Some(Memory::Auto { persistent: true, .. }))
+}
+
+/// What instructions do with the values of a method.
+struct Uses {
+    /// By value.
+    first: Vec<FirstUse>,
+    /// By value: an instruction gives it the memory of another one.
+    is_set: Vec<bool>,
+    /// By value: an instruction may write its content.
+    is_written: Vec<bool>,
+    /// By value: its first use is an argument of a delegate or of an unknown operator.
+    is_unknown: Vec<bool>,
+}
+
+impl Uses {
+    fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Uses {
+        let count = plan.values().len();
+        let flags = vec![false; count];
+        let mut uses = Uses {
+            first: vec![FirstUse::None; count],
+            is_set: flags.clone(),
+            is_written: flags.clone(),
+            is_unknown: flags,
+        };
+        for instruction in plan.instructions() {
+            let known = operators.called(instruction);
+            for Usage { position, value, kind } in operators.uses(instruction) {
+                let Some(index) = usize::try_from(value).ok().filter(|index| *index < count) else { continue };
+                let is_read = kind.reads() && !known.is_some_and(|known| known.needs_no_content(position));
+                // Only the first use counts, also of the items of a list.
+                if uses.first[index] == FirstUse::None || kind != AccessKind::Read {
+                    let items = plan.values()[index].as_tensors().iter();
+                    items.for_each(|item| uses.record(*item, kind, is_read));
+                }
+                uses.record(value, kind, is_read);
+            }
+        }
+        plan.outputs.iter().flatten().for_each(|output| uses.record(*output, AccessKind::Read, true));
+        uses
+    }
+
+    fn record(&mut self, value: i32, kind: AccessKind, is_read: bool) {
+        let Some(index) = usize::try_from(value).ok().filter(|index| *index < self.first.len()) else { return };
+        let is_first = self.first[index] == FirstUse::None;
+        match kind {
+            AccessKind::RepeatedOut | AccessKind::Release => return,
+            AccessKind::Read => {}
+            AccessKind::Alias => self.is_set[index] = true,
+            AccessKind::Write | AccessKind::Modify | AccessKind::Overwrite => {
+                self.is_written[index] |= !self.is_set[index];
+            }
+            // A delegate that takes a view reads it: what it writes has memory of its own.
+            AccessKind::Unknown => {
+                self.is_unknown[index] |= is_first;
+                self.is_written[index] |= is_first;
+            }
+        }
+        self.first[index].record(!is_read);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::resolve::tests::{forward, resolved};
+    use crate::layout::memory::value_requests;
+
+    /// Lifetimes of some values: `-` of an unused one; `=` in front of an alias, `*` in front of state.
+    fn lifetimes(parts: &str, names: &str) -> String {
+        let sample = resolved(&forward(parts));
+        let execution = Execution::new(sample.plan(), &value_requests(sample.plan()));
+        let shown = names.split(' ').map(|name| {
+            let value = sample.index(name);
+            let sign = match (execution.is_alias[value], execution.is_state[value]) {
+                (true, _) => "=",
+                (false, true) => "*",
+                (false, false) => "",
+            };
+            let times = execution.times[value].map_or("-".to_owned(), |(first, last)| format!("{first}..{last}"));
+            format!("{sign}{name} {times}")
+        });
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn instructions_of_branches_count() {
+        let branches =
+            "values: {c: {tensor: bool, sizes: []}, x: f32[2]}, inputs: [c, x], outputs: [y], instructions: [
+            {jump_false: {cond: c, to: other}}, {kernel: aten::sin.out, args: [x], out: s}, {move: {from: s, to: y}},
+            {jump_false: {cond: false, to: end}}, {label: other, kernel: aten::cos.out, args: [x], out: t},
+            {move: {from: t, to: y}}, {label: end}]";
+        assert_eq!(lifetimes(branches, "c x s t y"), "c 0..1, x 0..5, s 2..7, t 5..7, =y 3..7");
+    }
+
+    #[test]
+    fn content_that_flows_back_lives_in_the_whole_loop() {
+        let repeated =
+            "values: {c: {tensor: bool, sizes: []}, x: f32[2], k: f32[2], s: f32[2]}, inputs: [c, x], outputs: [y],
+            instructions: [{kernel: aten::sin.out, args: [x], out: k}, {kernel: aten::copy_, args: [s, x], out: s},
+            {label: again, kernel: aten::add.out, args: [k, s], out: t}, {kernel: aten::cos.out, args: [t], out: u},
+            {kernel: aten::copy_, args: [s, u], out: s}, {jump_false: {cond: c, to: again}},
+            {kernel: aten::exp.out, args: [s], out: y}]";
+        assert_eq!(lifetimes(repeated, "k s t u"), "k 1..6, s 2..7, t 3..4, u 4..5");
+    }
+
+    #[test]
+    fn only_content_from_before_is_state() {
+        let state = "values: {x: f32[2], s: {tensor: float32, sizes: [2], mutable: true},
+            o: {tensor: float32, sizes: [2], mutable: true}, i: {tensor: float32, sizes: [2], data: [1, 2], mutable: true},
+            n: f32[2]}, inputs: [x], outputs: [y], instructions: [{kernel: aten::copy_, args: [o, x], out: o},
+            {kernel: aten::add.out, args: [s, i], out: t}, {kernel: aten::copy_, args: [s, t], out: s},
+            {kernel: aten::add.out, args: [t, o], out: y}]";
+        assert_eq!(lifetimes(state, "s o i n"), "*s 0..5, o 1..4, *i 0..5, n -");
+    }
+
+    #[test]
+    fn views_live_in_their_base() {
+        let views = "values: {x: f32[2], w: {tensor: float32, sizes: [2], view_of: a}}, inputs: [x], outputs: [y],
+            instructions: [{kernel: aten::sin.out, args: [x], out: a},
+            {kernel: executorch_prim::et_view.default, args: [a, [1, 2]], out: v}, {kernel: aten::cos.out, args: [x], out: b},
+            {kernel: aten::exp.out, args: [v], out: c}, {kernel: aten::add.out, args: [b, w], out: y}]";
+        assert_eq!(lifetimes(views, "a v w b"), "a 1..5, =v 2..4, =w 5..5, b 3..5");
+    }
+
+    #[test]
+    fn the_farthest_jump_is_found_among_the_heads_of_an_interval() {
+        let jumps = FarthestJump::new(&[(1, 9), (3, 4), (5, 8), (5, 12), (7, 7)]);
+        let found =
+            [(0, 0), (1, 1), (2, 4), (2, 5), (1, 9), (6, 9), (8, 9)].map(|(first, last)| jumps.between(first, last));
+        assert_eq!(found, [None, Some(9), Some(4), Some(12), Some(12), Some(7), None]);
+    }
+}

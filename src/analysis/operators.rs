@@ -1,0 +1,271 @@
+//! The operators that a method calls, and what calls of them do with their arguments: everything that is asked of an operator by its name,
+//! looked up once for each name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::operators::inference::constraints::{self, Constraint};
+use crate::operators::inference::{Rule, rule};
+use crate::operators::kernels::KernelConstraints;
+use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
+use crate::operators::{self, Base, OperatorSet, Role, Signature};
+use crate::program::{ExecutionPlan, Instruction, OperandAccess};
+
+/// Effect of an instruction on a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// Reads it.
+    Read,
+    /// Writes all of it.
+    Write,
+    /// Reads it, and writes some of it in place.
+    Modify,
+    /// Writes it in place and does not read it: `copy_` writes all of it, `et_copy_index` one index after the other.
+    Overwrite,
+    /// Replaces it by an alias: a move, a view, or the result of an operator in place.
+    Alias,
+    /// None: the result argument of an out variant, which repeats its out.
+    RepeatedOut,
+    /// Frees its memory.
+    Release,
+    /// Unknown: an argument of a delegate or of an unknown operator.
+    Unknown,
+}
+
+impl AccessKind {
+    /// Returns the effect of an instruction on an operand.
+    pub fn of_operand(access: OperandAccess) -> AccessKind {
+        match access {
+            OperandAccess::Read => AccessKind::Read,
+            OperandAccess::Write => AccessKind::Alias,
+            OperandAccess::Release => AccessKind::Release,
+        }
+    }
+
+    /// Returns `true` if the access may change the content.
+    pub fn may_write(self) -> bool {
+        !matches!(self, AccessKind::Read | AccessKind::RepeatedOut)
+    }
+
+    /// Returns `true` if the access certainly reads the content.
+    pub fn reads(self) -> bool {
+        matches!(self, AccessKind::Read | AccessKind::Modify)
+    }
+
+    /// Returns `true` if the access reads the content, or writes in place: the content before may stay in part.
+    pub fn keeps(self) -> bool {
+        self.reads() || self == AccessKind::Overwrite
+    }
+
+    /// Returns `true` for an argument that is written in place.
+    pub fn is_in_place(self) -> bool {
+        matches!(self, AccessKind::Modify | AccessKind::Overwrite)
+    }
+
+    /// Returns `true` if the access certainly writes the bytes of the value.
+    pub fn writes_bytes(self) -> bool {
+        self == AccessKind::Write || self.is_in_place()
+    }
+
+    /// Returns `true` for a result of a call: an out, a returned value, or the argument that repeats it.
+    pub fn is_result(self) -> bool {
+        matches!(self, AccessKind::Write | AccessKind::Alias | AccessKind::RepeatedOut)
+    }
+}
+
+/// An argument or operand of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Position among the arguments, or among the operands.
+    pub position: usize,
+    /// Index of the value, as the instruction states it.
+    pub value: i32,
+    /// Effect of the instruction.
+    pub kind: AccessKind,
+}
+
+/// An operator with a known signature.
+#[derive(Debug)]
+pub struct ResolvedOperator {
+    /// Name with the overload: `aten::add.out`.
+    pub name: String,
+    /// Arguments and result.
+    pub signature: Signature,
+    /// `None` if results of the operator are not inferred: always so for custom operators.
+    pub rule: Option<Rule>,
+    /// Requirements of its kernel on the properties of arguments.
+    pub constraints: Vec<Constraint>,
+    /// Library that registers it; `None` for the default runtime and for custom operators.
+    pub library: Option<&'static str>,
+    /// Positions of the outs.
+    pub outs: Vec<usize>,
+    /// Kinds that it accepts, if they are fewer than those of the signature.
+    pub narrower: Option<&'static [Kinds]>,
+    /// Further constraints of its kernel.
+    pub kernel: KernelConstraints,
+    /// Its result is a view of its first argument, which it does not write.
+    pub is_view: bool,
+    /// It reads the sizes of its tensors and not their content.
+    pub reads_sizes: bool,
+    /// Kinds of its result, if the signature does not state one.
+    pub result_kinds: Option<ResultKinds>,
+    /// Position of the argument whose memory its result is: of a view, or of an argument that is written in place and returned. A custom
+    /// operator that returns a tensor is assumed to return its first argument.
+    pub aliased: Option<usize>,
+    /// By position in the signature.
+    accesses: Vec<AccessKind>,
+}
+
+impl ResolvedOperator {
+    /// Returns the operator, if its signature is known.
+    pub fn find(name: &str, set: &OperatorSet) -> Option<ResolvedOperator> {
+        let signature = set.find(name)?;
+        let (rule, library, constraints) = match set.is_added(name) {
+            true => (None, None, Vec::new()),
+            false => (rule(name), set.library(name), constraints::constraints(name, &signature)),
+        };
+        let overwrites = operators::overwrites_first_argument(name);
+        let access = |(position, role)| match role {
+            Role::In => AccessKind::Read,
+            Role::Out => AccessKind::Write,
+            Role::InPlace if position == 0 && overwrites => AccessKind::Overwrite,
+            Role::InPlace => AccessKind::Modify,
+        };
+        let roles = || signature.args.iter().map(|arg| arg.role).enumerate();
+        let viewed = operators::aliased(name);
+        let returns_tensor = signature.result == Some(Base::Tensor);
+        Some(ResolvedOperator {
+            accesses: roles().map(access).collect(),
+            outs: roles().filter(|(_, role)| *role == Role::Out).map(|(position, _)| position).collect(),
+            aliased: viewed.or_else(|| signature.returned_argument()).or(returns_tensor.then_some(0)),
+            is_view: viewed.is_some(),
+            narrower: narrower(name),
+            kernel: KernelConstraints::new(name),
+            reads_sizes: operators::reads_sizes(name),
+            result_kinds: kinds::results(name),
+            name: name.to_owned(),
+            signature,
+            rule,
+            constraints,
+            library,
+        })
+    }
+
+    /// Returns the number of arguments of a call, with the result.
+    pub fn arguments(&self) -> usize {
+        self.signature.args.len() + usize::from(!self.outs.is_empty() || self.signature.result.is_some())
+    }
+
+    /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
+    pub fn results(&self, count: usize) -> std::ops::Range<usize> {
+        let ins = self.signature.args.len() - self.outs.len();
+        let results = if self.outs.is_empty() { usize::from(self.signature.result.is_some()) } else { self.outs.len() };
+        ins..(ins + results).min(count).max(ins)
+    }
+
+    /// Returns the kinds that it accepts for an argument of the signature; the runtime aborts at others.
+    pub fn accepted(&self, position: usize) -> Kinds {
+        match self.narrower {
+            Some(kinds) => kinds[position.min(kinds.len() - 1)],
+            None => self.signature.args[position].kind.kinds(),
+        }
+    }
+
+    /// Returns `true` if the kernel replaces the content of an argument without reading it, or reads its sizes alone.
+    pub fn needs_no_content(&self, position: usize) -> bool {
+        position == 0 && self.kernel.overwrites_self
+    }
+
+    /// Returns `true` if a call may leave out some of its outs.
+    pub fn has_optional_outs(&self) -> bool {
+        self.kernel.out_mask.is_some()
+    }
+
+    /// Returns `true` if a call with these arguments has its results as its only effect.
+    pub fn is_pure(&self, args: &[i32]) -> bool {
+        let has_results = self.signature.result.is_some() || !self.outs.is_empty();
+        has_results && args.len() == self.arguments() && !self.accesses.iter().any(|access| access.is_in_place())
+    }
+
+    /// Returns the effect of a call on the argument at a position.
+    pub fn access(&self, args: &[i32], position: usize) -> AccessKind {
+        if let Some(access) = self.accesses.get(position) {
+            return *access;
+        }
+        let repeats = |(value, access): (&i32, &AccessKind)| access.is_in_place() && args.last() == Some(value);
+        match self.signature.result {
+            _ if !self.outs.is_empty() => AccessKind::RepeatedOut,
+            // The result repeats an argument that is written in place.
+            _ if args.len() > self.accesses.len() && args.iter().zip(&self.accesses).any(repeats) => {
+                AccessKind::RepeatedOut
+            }
+            Some(Base::Tensor) => AccessKind::Alias,
+            Some(_) | None => AccessKind::Write,
+        }
+    }
+}
+
+/// The operators of a method, by their indices.
+#[derive(Debug, Clone, Default)]
+pub struct MethodOperators {
+    list: Vec<Option<Arc<ResolvedOperator>>>,
+}
+
+impl MethodOperators {
+    /// Resolves the operators of a method among those of the runtime, of its libraries, and the custom ones of `set`.
+    pub fn new(plan: &ExecutionPlan, set: &OperatorSet) -> MethodOperators {
+        let mut found: HashMap<String, Option<Arc<ResolvedOperator>>> = HashMap::new();
+        let list = plan.operators.iter().flatten().map(|operator| {
+            let name = operator.full_name()?;
+            if let Some(known) = found.get(&name) {
+                return known.clone();
+            }
+            let known = ResolvedOperator::find(&name, set).map(Arc::new);
+            found.insert(name, known.clone());
+            known
+        });
+        MethodOperators { list: list.collect() }
+    }
+
+    /// Resolves the operators of a method among those of the runtime and its libraries.
+    pub fn known(plan: &ExecutionPlan) -> MethodOperators {
+        MethodOperators::new(plan, &OperatorSet::new())
+    }
+
+    /// Returns the operator with an index, if it is known.
+    pub fn get(&self, index: i32) -> Option<&ResolvedOperator> {
+        self.list.get(usize::try_from(index).ok()?)?.as_deref()
+    }
+
+    /// Returns the operator that an instruction calls, if it is a kernel call of a known one.
+    pub fn called(&self, instruction: &Instruction) -> Option<&ResolvedOperator> {
+        self.get(instruction.operator()?)
+    }
+
+    /// Returns what an instruction does with its arguments and operands, in this order, without the items of lists.
+    #[inline]
+    pub fn uses<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
+        let operands = instruction.operands().enumerate().map(|(position, (_, value, access))| Usage {
+            position,
+            value,
+            kind: AccessKind::of_operand(access),
+        });
+        self.args(instruction).chain(operands)
+    }
+
+    /// Returns what an instruction does with its arguments, without the items of lists.
+    #[inline]
+    pub fn args<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
+        let args = instruction.args();
+        let known = self.called(instruction);
+        args.iter().enumerate().map(move |(position, value)| {
+            let kind = known.map_or(AccessKind::Unknown, |known| known.access(args, position));
+            Usage { position, value: *value, kind }
+        })
+    }
+
+    /// Returns what an instruction does with the argument at a position.
+    pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
+        self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
+    }
+}
