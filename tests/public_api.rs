@@ -80,6 +80,7 @@ fn public_names() -> Vec<(String, String, String)> {
                 let (module, list) = import.split_once("::{").expect("a path");
                 (module, list.trim_end_matches('}'))
             });
+            let (folder, module) = module.strip_prefix("crate::").map_or((folder, module), |module| ("src", module));
             let file = format!("{folder}/{}", module.split("::").next().unwrap());
             for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 let (declared, public) = name.split_once(" as ").unwrap_or((name, name));
@@ -119,7 +120,9 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         let module: String = text.lines().map_while(|line| line.strip_prefix("//!")).map(line_of_docs).collect();
         modules.push(Docs::new(&module));
         // Types that a macro declares are indented.
-        let in_macros = declarations(text, "        ", &["pub struct ", "pub enum "]);
+        let in_macros = ["    ", "        "]
+            .into_iter()
+            .flat_map(|indent| declarations(text, indent, &["pub struct ", "pub enum "]));
         for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros) {
             if let Some(public) = public(file, &name) {
                 types.insert(name, public.clone());

@@ -178,7 +178,7 @@ macro_rules! rules {
         /// use pte_emit::RuleId;
         ///
         /// assert_eq!("X-25".parse(), Ok(RuleId::X_25));
-        /// assert_eq!(RuleId::X_25.to_string(), "X-25");
+        /// assert_eq!(RuleId::X_25.as_str(), "X-25");
         /// assert!("X".parse::<RuleId>().is_err());
         /// assert_eq!(RuleId::X_25.rule().title, "A call writes no bytes that it reads, unless its kernel works in place.");
         /// ```

@@ -12,7 +12,7 @@ pub const IDENTIFIER: &str = "ET12";
 
 numbers! {
     /// Kind of change that a tensor's shape allows.
-    TensorShapeDynamism {
+    pub struct TensorShapeDynamism {
         /// None: the sizes are those of the file.
         STATIC = 0 "static",
         /// The sizes of the file are upper bounds.
@@ -21,28 +21,37 @@ numbers! {
         DYNAMIC_UNBOUND = 2 "dynamic_unbound",
     }
     /// Layout of a tensor in torch (E-15).
-    StorageLayout {
+    ///
+    /// ```
+    /// use pte_emit::program::{StorageLayout, Tensor, TensorShapeDynamism};
+    ///
+    /// let tensor = Tensor::default();
+    /// assert_eq!((tensor.layout, tensor.shape_dynamism), (StorageLayout::STRIDED, TensorShapeDynamism::STATIC));
+    /// assert_eq!(TensorShapeDynamism::DYNAMIC_BOUND.to_string(), "dynamic_bound");
+    /// assert_eq!(StorageLayout(9).to_string(), "9"); // a file may contain any number
+    /// ```
+    pub struct StorageLayout {
         /// Each element has a place, by strides.
         STRIDED = 0 "strided",
         /// Coordinates and elements.
         SPARSE = 1 "sparse",
     }
     /// Location of a tensor's data.
-    TensorDataLocation {
+    pub struct TensorDataLocation {
         /// A segment of the `.pte`.
         SEGMENT = 0 "segment",
         /// A `.ptd`.
         EXTERNAL = 1 "external",
     }
     /// Location of a delegate's data.
-    DataLocation {
+    pub struct DataLocation {
         /// The FlatBuffer.
         INLINE = 0 "inline",
         /// A segment.
         SEGMENT = 1 "segment",
     }
     /// Type of a device.
-    DeviceType {
+    pub struct DeviceType {
         /// The processor.
         CPU = 0 "cpu",
         /// A graphics processor of NVIDIA.

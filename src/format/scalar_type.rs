@@ -14,6 +14,7 @@ use super::table::Enum;
 /// assert_eq!((half, half.to_string()), (ScalarType::HALF, "float16".to_owned()));
 /// assert_eq!(half.info().unwrap().size, 2);
 /// assert_eq!(ScalarType::names().next(), Some("uint8"));
+/// assert_eq!(ScalarType::all().next(), Some(ScalarType::BYTE));
 /// assert_eq!([ScalarType::BYTE, ScalarType::LONG].map(|t| t.0), [0, 4]);
 /// assert!(ScalarType(100).info().is_none()); // a file may contain it, the runtime rejects it
 /// ```

@@ -118,7 +118,7 @@ pub(crate) use tables;
 /// Declares the types of `i8` fields whose numbers have names: for each a struct that holds any number of a file, with a constant for each
 /// name. A constant is followed by its word in the YAML. Numbers begin with 0.
 macro_rules! numbers {
-    ($( $(#[$doc:meta])* $type:ident {
+    ($( $(#[$doc:meta])* pub struct $type:ident {
         $( $(#[$constant_doc:meta])* $constant:ident = $number:literal $word:literal ),* $(,)?
     } )*) => {$(
         $(#[$doc])*
