@@ -167,7 +167,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             Instruction::MoveCall { move_from, move_to } => (*move_from, *move_to),
             Instruction::KernelCall { .. } => {
                 let (known, args) = self.method.call(step)?;
-                if known.operator.signature.result != Some(Base::Tensor) || known.is_view {
+                if known.operator.signature.result != Some(Base::Tensor) || known.facts.aliased.is_some() {
                     return None;
                 }
                 (*args.first()?, *args.get(known.operator.signature.args.len())?)
@@ -208,7 +208,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         match self.inference.assuming(call.assumed, |inference| inference.call(values, operator, call.args)) {
             Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
             Err(InferenceError::Invalid(invalid))
-                if is_compared && !call.known.kernel.ignored.contains(&invalid.argument) =>
+                if is_compared && !call.known.facts.ignored.contains(&invalid.argument) =>
             {
                 report_argument(call, &invalid, findings, locate);
             }
@@ -237,11 +237,12 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return self.forget(call.args);
         }
         let operator = &call.known.operator;
-        let is_compared = call.known.library.is_none() && (call.known.kernel.is_thorough || !self.is_empty(call));
+        let is_compared = call.known.library.is_none()
+            && (call.known.facts.is_thorough || call.known.facts.aborts || !self.is_empty(call));
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
             Err(InferenceError::Invalid(invalid)) => {
-                if !is_compared || call.known.kernel.ignored.contains(&invalid.argument) {
+                if !is_compared || call.known.facts.ignored.contains(&invalid.argument) {
                     return self.forget(call.args);
                 }
                 return report_argument(call, &invalid, findings, locate);
@@ -256,7 +257,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if !self.spend(parts.sum()) {
             return self.forget(call.args);
         }
-        if is_compared && (operator.signature.result.is_none() || call.known.is_view) {
+        if is_compared && (operator.signature.result.is_none() || call.known.facts.aliased.is_some()) {
             self.check_results(call, &results, findings, locate);
         }
         if !self.jumps {
@@ -312,7 +313,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Returns `false` if the call does not write an out.
     fn is_written(&self, call: &KernelCall<'_, '_>, number: usize) -> bool {
-        let Some(position) = call.known.kernel.out_mask else { return true };
+        let Some(position) = call.known.facts.out_mask else { return true };
         let mask = call.args.get(position).and_then(|mask| self.method.value(*mask));
         match mask.map(|mask| &self.method.values()[mask]) {
             Some(EValue::BoolList(Some(mask))) => mask.get(number).is_some_and(|is_written| *is_written),
@@ -331,11 +332,11 @@ impl<'m, 'p> CallInference<'m, 'p> {
         locate: &Locator<'_>,
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
-        let is_small = || call.known.kernel.aborts && elements(tensor) < most_elements(meta);
+        let is_small = || call.known.facts.aborts && elements(tensor) < most_elements(meta);
         let mismatch = inference::mismatch(tensor, meta, &call.known.operator.name);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
-        if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
+        if is_replaced || mismatch == Mismatch::Sizes && call.known.facts.is_unsized && has_room(tensor, meta) {
             return;
         }
         findings.add("O-15", || {

@@ -173,7 +173,7 @@ impl<'v, 's> Follower<'v, 's> {
         for (position, value) in args.iter().enumerate() {
             let (reads, writes) = match view.access(instruction, position) {
                 Some(Role::In) => (true, false),
-                Some(Role::InPlace) => (position > 0 || !operators::overwrites_first_argument(&operator), true),
+                Some(Role::InPlace) => (position > 0 || !operators::facts(&operator).overwrites_self, true),
                 // A result in addition to the arguments is one of them.
                 Some(Role::Out) => (false, written.is_empty() || !view.is_result(instruction, position)),
                 // What has no content before is a result.
@@ -200,7 +200,7 @@ impl<'v, 's> Follower<'v, 's> {
         }
         let mut seen = HashSet::new();
         written.retain(|value| seen.insert(*value));
-        if let Some(base) = operators::aliased(&operator) {
+        if let Some(base) = operators::facts(&operator).aliased {
             // Its results are at the place of an argument from now on, and nothing is written.
             let range = args.get(base).and_then(|base| *self.ranges.get(usize::try_from(*base).ok()?)?);
             for value in written.into_iter().filter_map(|value| usize::try_from(value).ok()) {

@@ -65,7 +65,7 @@ pub struct MethodView<'s> {
     pub roles: Vec<ValueRole>,
     /// By value: an input, an output, an instruction or a used list refers to it.
     pub is_used: Vec<bool>,
-    signatures: Vec<Option<Signature>>,
+    signatures: Vec<Option<&'static Signature>>,
 }
 
 /// Strength of keys; weaker ones leave out what an edit changes.
@@ -92,7 +92,7 @@ impl<'s> MethodView<'s> {
             let instructions = content.instructions.iter().flatten().enumerate();
             instructions.map(move |(index, instruction)| Step { chain, index, instruction })
         });
-        let signature = |operator: &Operator| operators::find(&operator.full_name()?);
+        let signature = |operator: &Operator| Some(&operators::find(&operator.full_name()?)?.signature);
         let mut view = MethodView {
             side,
             number,
@@ -190,7 +190,7 @@ impl<'s> MethodView<'s> {
 
     /// Returns the signature of the operator that a kernel call names, if it is known.
     fn signature(&self, instruction: &Instruction) -> Option<&Signature> {
-        self.signatures.get(usize::try_from(instruction.operator()?).ok()?)?.as_ref()
+        *self.signatures.get(usize::try_from(instruction.operator()?).ok()?)?
     }
 
     /// Returns true if a value is passed to a call of a known operator behind its arguments, as its result.

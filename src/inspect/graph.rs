@@ -489,7 +489,7 @@ struct Flow {
 impl Flow {
     fn new(plan: &ExecutionPlan, values: &[GraphValue]) -> Flow {
         let roles = |operator: &Operator| {
-            let signature = operators::find(&operator.full_name()?)?;
+            let signature = &operators::find(&operator.full_name()?)?.signature;
             Some(signature.args.iter().map(|arg| arg.role).collect())
         };
         Flow {

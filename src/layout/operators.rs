@@ -25,11 +25,11 @@ impl MethodOperators {
     pub fn new(plan: &ExecutionPlan) -> MethodOperators {
         let planned = |operator: &Operator| {
             let name = operator.full_name().unwrap_or_default();
-            let signature = operators::find(&name).map(|signature| PlannedSignature {
-                roles: signature.args.iter().map(|arg| arg.role).collect(),
-                returns: signature.result.is_some(),
-                aliased: operators::aliased(&name).or_else(|| signature.returned_argument()),
-                overwrites_self: operators::kernels::overwrites_self(&name),
+            let signature = operators::find(&name).map(|known| PlannedSignature {
+                roles: known.signature.args.iter().map(|arg| arg.role).collect(),
+                returns: known.signature.result.is_some(),
+                aliased: known.facts.aliased.or_else(|| known.signature.returned_argument()),
+                overwrites_self: known.facts.overwrites_self,
             });
             PlannedOperator { name, signature }
         };

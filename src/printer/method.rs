@@ -172,7 +172,7 @@ pub struct MethodPrinter<'p> {
     with_gradients: bool,
     /// Constants that have their data as a whole, if others have the first bytes only.
     bases: HashMap<BlobId, usize>,
-    signatures: Vec<Option<Signature>>,
+    signatures: Vec<Option<&'static Signature>>,
     operators: Vec<String>,
 }
 
@@ -189,7 +189,7 @@ impl<'p> MethodPrinter<'p> {
         let count = plan.values().len();
         let operators: Vec<String> =
             plan.operators.iter().flatten().map(|operator| operator.full_name().unwrap_or_default()).collect();
-        let signatures = operators.iter().map(|name| operators::find(name)).collect();
+        let signatures = operators.iter().map(|name| Some(&operators::find(name)?.signature)).collect();
         let mut printer = MethodPrinter {
             plan,
             sequence: plan.instructions().collect(),
@@ -269,8 +269,8 @@ impl<'p> MethodPrinter<'p> {
     }
 
     /// Returns the schema of the operator with this index, if it is known.
-    pub(super) fn signature(&self, op_index: i32) -> Option<&Signature> {
-        self.signatures.get(usize::try_from(op_index).ok()?)?.as_ref()
+    pub(super) fn signature(&self, op_index: i32) -> Option<&'static Signature> {
+        *self.signatures.get(usize::try_from(op_index).ok()?)?
     }
 
     /// Name of the operator with this index.
@@ -346,7 +346,7 @@ impl<'p> MethodPrinter<'p> {
             let operator = instruction.operator().and_then(|operator| self.signature(operator));
             let known = operator.map(|signature| &signature.args);
             let name = instruction.operator().and_then(|operator| self.operator(operator));
-            let overwrites = name.is_some_and(operators::overwrites_first_argument);
+            let overwrites = name.is_some_and(|name| operators::facts(name).overwrites_self);
             // Position of the first argument that a call without a schema may write.
             let outs = match instruction {
                 Instruction::KernelCall { args, .. } => self.outs_of_unknown(args.as_deref().unwrap_or_default()),
@@ -696,7 +696,7 @@ impl<'p> MethodPrinter<'p> {
                 used.for_each(|index| count_use((*index).into()));
                 call.ins.iter().for_each(&mut mark);
                 call.lists.iter().for_each(|list| implied[*list as usize] = true);
-                let may_lack = self.operator(*op_index).is_some_and(operators::has_optional_outs);
+                let may_lack = self.operator(*op_index).is_some_and(|name| operators::facts(name).out_mask.is_some());
                 for out in call.outs.iter().filter(|_| may_lack && call.lists.len() == 1) {
                     let tensor = self.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {

@@ -143,7 +143,7 @@ pub fn check(
 /// Returns true for an argument whose content the kernel replaces without reading it.
 fn is_overwritten(method: &MethodAnalysis<'_>, access: &Access) -> bool {
     let call = method.steps.get(access.step as usize).and_then(|step| method.call(step));
-    access.arg == 0 && call.is_some_and(|(known, _)| known.kernel.overwrites_self)
+    access.arg == 0 && call.is_some_and(|(known, _)| known.facts.overwrites_self)
 }
 
 /// Reports the first of several accesses of a method.

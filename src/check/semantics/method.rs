@@ -290,6 +290,6 @@ impl<'p> MethodAnalysis<'p> {
     /// Returns the value of which the result of a step is a view.
     pub fn viewed(&self, step: u32) -> Option<usize> {
         let (known, args) = self.call(self.steps.get(step as usize)?)?;
-        known.is_view.then(|| self.value(*args.first()?)).flatten()
+        known.facts.aliased.is_some().then(|| self.value(*args.first()?)).flatten()
     }
 }

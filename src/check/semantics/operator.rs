@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::operators::inference::{constraints, rule};
-use crate::operators::kernels::KernelConstraints;
-use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
-use crate::operators::{OperatorSet, Role};
+use crate::operators::facts::Facts;
+use crate::operators::kinds::Kinds;
+use crate::operators::{self, OperatorSet, Role};
 use crate::program::ExecutionPlan;
 use crate::transform::inference::InferredOperator;
 
@@ -19,37 +18,22 @@ pub struct KnownOperator {
     pub library: Option<&'static str>,
     /// Positions of the outs.
     pub outs: Vec<usize>,
-    /// Kinds that it accepts, if they are fewer than those of the signature.
-    pub narrower: Option<&'static [Kinds]>,
-    /// Further constraints of its kernel.
-    pub kernel: KernelConstraints,
-    /// Its result is a view of its first argument.
-    pub is_view: bool,
-    /// It reads the sizes of its tensors and not their content.
-    pub reads_sizes: bool,
-    /// Kinds of its result, if the signature does not state one.
-    pub result_kinds: Option<ResultKinds>,
+    /// What is known of the operator with its name, also if its signature is that of a custom operator.
+    pub facts: &'static Facts,
 }
 
 impl KnownOperator {
     fn find(name: &str, set: &OperatorSet) -> Option<KnownOperator> {
-        let signature = set.find(name)?;
-        let (rule, library, constraints) = match set.is_added(name) {
-            true => (None, None, Vec::new()),
-            false => (rule(name), set.library(name), constraints::constraints(name, &signature)),
+        let (operator, library) = match set.is_added(name) {
+            true => {
+                let (name, signature) = (name.to_owned(), set.find(name)?);
+                (InferredOperator { name, signature, rule: None, constraints: Vec::new() }, None)
+            }
+            false => (InferredOperator::find(name)?, set.library(name)),
         };
-        let outs = signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
+        let outs = operator.signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::Out);
         let outs = outs.map(|(position, _)| position).collect();
-        Some(KnownOperator {
-            outs,
-            narrower: narrower(name),
-            kernel: KernelConstraints::new(name),
-            is_view: crate::operators::aliased(name).is_some(),
-            reads_sizes: crate::operators::reads_sizes(name),
-            result_kinds: kinds::results(name),
-            operator: InferredOperator { name: name.to_owned(), signature, rule, constraints },
-            library,
-        })
+        Some(KnownOperator { outs, facts: operators::facts(name), operator, library })
     }
 
     /// Returns the number of arguments of a call, with the result.
@@ -60,7 +44,7 @@ impl KnownOperator {
 
     /// Returns the kinds that it accepts for an argument of the signature; the runtime aborts at others.
     pub fn accepted(&self, position: usize) -> Kinds {
-        match self.narrower {
+        match self.facts.narrower {
             Some(kinds) => kinds[position.min(kinds.len() - 1)],
             None => self.operator.signature.args[position].kind.kinds(),
         }

@@ -9,7 +9,7 @@ use super::super::finding::{Findings, Locator};
 use super::access::{Access, AccessKind};
 use super::method::MethodAnalysis;
 use super::operator::KnownOperator;
-use crate::operators::sharing;
+use crate::operators;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
 
@@ -77,7 +77,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         let Some((out, read)) = shared else { continue };
         findings.add("X-25", || {
             let name = known.operator.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
-            let in_place = sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize));
+            let in_place = works_in_place(known, &read);
             let expected = match in_place {
                 true => format!("the bytes of `{name}` with its type and sizes, or other memory"),
                 false => format!("other memory than that of `{name}`"),
@@ -91,7 +91,10 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
 
 /// Returns `true` if it is known which arguments of an operator may share bytes: one of the default runtime.
 pub fn is_covered(known: &KnownOperator) -> bool {
-    known.operator.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
+    known.operator.rule.is_some()
+        && known.library.is_none()
+        && !known.facts.reads_sizes
+        && !known.facts.aliased.is_some()
 }
 
 /// The bytes that tensors have at some time.
@@ -177,7 +180,12 @@ fn is_in_place(method: &MethodAnalysis<'_>, known: &KnownOperator, out: &Argumen
         && one.scalar_type == other.scalar_type
         && one.sizes == other.sizes
         && one.dim_order == other.dim_order
-        && sharing::in_place(&known.operator.name).contains(&(read.access.arg as usize))
+        && works_in_place(known, read)
+}
+
+/// Returns `true` if the out may be exactly the bytes of an argument.
+fn works_in_place(known: &KnownOperator, read: &Argument<'_>) -> bool {
+    operators::find(&known.operator.name).is_some_and(|known| known.in_place.contains(&(read.access.arg as usize)))
 }
 
 /// Returns a written and a read argument that overlap.

@@ -15,7 +15,8 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
+use crate::operators;
+use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Tensor, TensorData, contiguous, dim_order};
 use crate::transform::inference::{self, Inference, InferredOperator, Knowledge, Mismatch};
@@ -101,7 +102,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
         for action in actions {
             if let Action::Kernel { name, out: Some(outs), .. } = action
-                && self.signature(&name.value).is_none()
+                && operators::find(&name.value).is_none()
             {
                 outs.iter().for_each(|out| _ = unknown.entry(&*out.value).or_insert(name));
             }
@@ -760,7 +761,8 @@ impl InferencePass {
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
 fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str) -> Option<Mismatch> {
-    let other_type = |stated: &At<ScalarType>| !out_type::accepts(operator, meta.scalar_type, stated.value);
+    let other_type =
+        |stated: &At<ScalarType>| !operators::facts(operator).conversion.accepts(meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
         !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
             && meta.sizes.iter().all(|dim| !dim.dynamic)

@@ -163,19 +163,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Action::Kernel { name, args, out } => {
                 self.number_views(args);
                 let op_index = self.operator(&name.value);
-                let signature = self.signature(&name.value);
-                if signature.is_none() {
+                let known = operators::find(&name.value);
+                if known.is_none() {
                     self.warn_unknown_operator(name);
                 }
-                if operators::overwrites_first_argument(&name.value)
+                if known.is_some_and(|known| known.facts.overwrites_self)
                     && let Some(At { value: Literal::Word(first), .. }) = args.first()
                 {
                     self.mark_written(first);
                 }
-                let args = match (out, signature) {
-                    (Some(out), Some(signature)) => self.stack(name, args, out, &signature),
+                let args = match (out, known.map(|known| &known.signature)) {
+                    (Some(out), Some(signature)) => self.stack(name, args, out, signature),
                     (Some(out), None) => self.stack_by_name(name, args, out),
-                    (None, signature) => self.given_stack(name, args, signature.as_deref()),
+                    (None, signature) => self.given_stack(name, args, signature),
                 };
                 Instruction::KernelCall { op_index, args: Some(args.into()) }
             }

@@ -4,7 +4,6 @@
 //! the sibling modules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::rc::Rc;
 
 use indexmap::IndexMap;
 
@@ -15,7 +14,7 @@ use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
-use crate::operators::{self, Base, Role, Signature};
+use crate::operators::{self, Base, Role};
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
 use crate::transform::prune::renumber_values;
 
@@ -49,7 +48,6 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) declarations: HashMap<i32, usize>,
     /// Declared tensors whose properties are not all stated, by value.
     pub(super) unfinished: BTreeMap<u32, usize>,
-    pub(super) signatures: HashMap<&'d str, Option<Rc<Signature>>>,
     pub(super) origins: MethodOrigins<'a>,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
@@ -114,7 +112,6 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
-            signatures: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
             has_unknown: false,
@@ -149,7 +146,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.note_produced();
         for operator in &method.operators {
             self.operator(operator.value.as_ref());
-            if self.signature(&operator.value).is_none() {
+            if operators::find(&operator.value).is_none() {
                 self.warn_unknown_operator(operator);
             }
         }
@@ -279,9 +276,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Some(Action::Kernel { name, args, out: Some(outs) }) => {
                     let outs = outs.iter().filter_map(|out| self.names.get(&*out.value).copied());
                     // A declared tensor that an operator works on in place existed before: the state of a loop.
-                    let in_place = args.first().and_then(|first| self.declaration_of(first)).filter(|first| {
-                        *first < method.values.len() && operators::overwrites_first_argument(&name.value)
-                    });
+                    let in_place = args
+                        .first()
+                        .and_then(|first| self.declaration_of(first))
+                        .filter(|first| *first < method.values.len() && operators::facts(&name.value).overwrites_self);
                     produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
                 Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
@@ -314,9 +312,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     /// Declared values that a call without `out` writes: by the operator's schema, otherwise every unwritten tensor.
     pub(super) fn written_on_stack(&mut self, name: &'d Word<'a>, args: &'d [At<Literal<'a>>]) -> Vec<usize> {
-        match self.signature(&name.value) {
-            Some(signature) => {
-                let roles: Vec<Role> = signature.args.iter().map(|arg| arg.role).collect();
+        match operators::find(&name.value) {
+            Some(known) => {
+                let roles: Vec<Role> = known.signature.args.iter().map(|arg| arg.role).collect();
                 let outs = args
                     .iter()
                     .enumerate()
@@ -346,10 +344,6 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let tensor = |declaration: &usize| matches!(self.values[*declaration].value, Declared::Tensor(_));
         let found = args.iter().flat_map(|arg| self.with_items(arg));
         found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
-    }
-
-    pub(super) fn signature(&mut self, name: &'d str) -> Option<Rc<Signature>> {
-        self.signatures.entry(name).or_insert_with(|| operators::find(name).map(Rc::new)).clone()
     }
 
     /// Returns the next index that no declared value requests.

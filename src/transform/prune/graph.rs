@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::operators::{Role, aliased, has_optional_outs};
+use crate::operators::{Role, facts};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 use crate::transform::inference::{self, InferredOperator};
 
@@ -89,14 +89,16 @@ impl<'p> MethodGraph<'p> {
         if let Some(operator) = operator.filter(|operator| is_pure(operator, args.len())) {
             added = Step { reads: operator.signature.ins().count(), has_effect: false, ..added };
         }
-        if operator.is_some_and(|operator| has_optional_outs(&operator.name)) {
+        if operator.is_some_and(|operator| facts(&operator.name).out_mask.is_some()) {
             self.partial_writers.insert(step);
         }
         let (read, written) = args.split_at(added.reads);
         for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
             self.reads.entry(value).or_insert((step, step)).1 = step;
         }
-        if let Some(position) = operator.and_then(|operator| aliased(&operator.name)).filter(|_| !added.has_effect) {
+        if let Some(position) =
+            operator.and_then(|operator| facts(&operator.name).aliased).filter(|_| !added.has_effect)
+        {
             let of = args.get(position).copied().unwrap_or(-1);
             for value in written {
                 self.join((*value).into(), of.into());
