@@ -94,7 +94,7 @@ pub fn is_covered(known: &KnownOperator) -> bool {
     known.operator.rule.is_some()
         && known.library.is_none()
         && !known.facts.reads_sizes
-        && !known.facts.aliased.is_some()
+        && known.facts.aliased.is_none()
 }
 
 /// The bytes that tensors have at some time.
