@@ -202,7 +202,9 @@ pub fn cases(file: &str) -> BTreeMap<&str, (Signature, Vec<Case<'_>>)> {
             cases.push(case);
         } else {
             operator = line;
-            found.insert(operator, (operators::find(operator).unwrap().signature.clone(), Vec::new()));
+            let known =
+                operators::find(operator).unwrap_or_else(|| panic!("cases of the unknown operator `{operator}`"));
+            found.insert(operator, (known.signature.clone(), Vec::new()));
         }
     }
     found
