@@ -45,7 +45,7 @@ impl InferredOperator {
     pub fn find(name: &str) -> Option<InferredOperator> {
         let known = operators::find(name)?;
         let (signature, constraints) = (known.signature.clone(), known.constraints.clone());
-        Some(InferredOperator { name: name.to_owned(), signature, rule: known.facts.rule, constraints })
+        Some(InferredOperator { name: known.name.to_owned(), signature, rule: known.facts.rule, constraints })
     }
 
     /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
