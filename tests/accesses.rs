@@ -13,7 +13,7 @@ use pte_emit::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Pr
 use pte_emit::transform::{prune, reduce};
 use pte_emit::{
     Blob, BlobId, CheckOptions, DiffArea, DiffOptions, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
-    ScalarType, Source, check, diff, print, printer,
+    RuleId, ScalarType, Source, check, diff, print, printer,
 };
 
 /// Arguments in place whose content the kernel replaces without reading it.
@@ -71,7 +71,7 @@ fn insert(plan: &mut ExecutionPlan, at: usize, name: &str, args: &[i32]) {
 
 impl Call {
     fn new(name: &'static str) -> Call {
-        let signature = operators::find(name).unwrap();
+        let signature = &operators::find(name).unwrap().signature;
         let mut call = Call {
             plan: ExecutionPlan::default(),
             tensors: Values::new(),
@@ -164,7 +164,7 @@ fn bytes(program: &Program) -> Vec<u8> {
 }
 
 /// Values in messages of a rule of `check`: `values[3]`.
-fn found(bytes: &[u8], rules: &[&str], what: &str) -> Values {
+fn found(bytes: &[u8], rules: &[RuleId], what: &str) -> Values {
     let findings = check(&Source::binary("file", bytes), &CheckOptions::default()).unwrap();
     let of_rule =
         findings.iter().flat_map(|findings| findings.list()).filter(|finding| rules.contains(&finding.rule.id));
@@ -182,12 +182,12 @@ fn written_for_check(call: &Call) -> Values {
         }
     });
     program.blobs = vec![Blob::bytes([1; 8])];
-    found(&bytes(&program), &["X-7"], "a write to the constant values[")
+    found(&bytes(&program), &[RuleId::X_7], "a write to the constant values[")
 }
 
 /// Returns what `check` takes to be read: tensors without content.
 fn read_for_check(call: &Call) -> Values {
-    found(&bytes(&call.program(|_| {})), &["X-1", "X-19", "X-21"], "values[")
+    found(&bytes(&call.program(|_| {})), &[RuleId::X_1, RuleId::X_19, RuleId::X_21], "values[")
 }
 
 /// Returns what the graph of a report reads and writes.

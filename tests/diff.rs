@@ -479,7 +479,7 @@ impl<'p> Oracle<'p> {
                 }
             }
             let operator = instruction.operator().and_then(|index| self.plan.operators.as_ref()?.get(index as usize));
-            let signature = operator.and_then(|operator| operators::find(&full_name(operator)?));
+            let signature = operator.and_then(|operator| Some(&operators::find(&full_name(operator)?)?.signature));
             for (position, value) in instruction.args().iter().enumerate() {
                 let role =
                     signature.as_ref().map(|signature| signature.args.get(position).map_or(Role::Out, |arg| arg.role));
@@ -547,7 +547,7 @@ impl<'p> Oracle<'p> {
                 }
                 follows_jump = instruction.destination().is_some();
                 let operator = instruction.operator().and_then(|index| plan.operators.as_ref()?.get(index as usize));
-                let signature = operator.and_then(|operator| operators::find(&full_name(operator)?));
+                let signature = operator.and_then(|operator| Some(&operators::find(&full_name(operator)?)?.signature));
                 let mut outs: Vec<i32> = Vec::new();
                 for (_, value, access) in instruction.operands() {
                     if access == OperandAccess::Read {

@@ -14,7 +14,7 @@ use pte_emit::analysis::inference;
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::operators::inference::constraints;
-use pte_emit::operators::inference::{self as rules, Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta, out_type};
+use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
 use pte_emit::{Options, Resolved, Source};
@@ -346,7 +346,7 @@ fn each_operator(sample: bool, mut visit: impl FnMut(&str, &[Run<'_, '_>], usize
         if operators::library(name).is_some() || !name.contains(&selected) {
             continue;
         }
-        let rule = rules::rule(name).unwrap();
+        let rule = operators::facts(name).rule.unwrap();
         let mut shapes = BTreeSet::new();
         let mut is_sampled =
             |case: &Case<'_>| !case.text.contains('{') && shapes.insert(without_sizes(arguments_text(case)));
@@ -573,8 +573,7 @@ fn calls_are_executed_with_the_inferred_outs() {
     let mut wrong = String::new();
     let mut unsupported: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
     each_operator(false, |name, runs, not_inferred| {
-        let signature = operators::find(name).unwrap();
-        let kernel = constraints::constraints(name, &signature);
+        let operators::Operator { signature, constraints: kernel, .. } = operators::find(name).unwrap();
         *counts.entry("operators".to_owned()).or_default() += 1;
         *counts.entry("cases".to_owned()).or_default() += runs.len() + not_inferred;
         *counts.entry("not inferred: the sizes depend on data".to_owned()).or_default() += not_inferred;
@@ -584,8 +583,7 @@ fn calls_are_executed_with_the_inferred_outs() {
             match &run.execution {
                 Execution::Executed(outputs) => {
                     *counts.entry("executed".to_owned()).or_default() += 1;
-                    if let Err(refused) =
-                        constraints::check(&kernel, &Call::new(&signature, &run.with_outs(&signature)))
+                    if let Err(refused) = constraints::check(kernel, &Call::new(signature, &run.with_outs(signature)))
                         && !REJECTED.iter().any(|(operator, part, _)| *operator == name && run.args().contains(part))
                     {
                         writeln!(wrong, "{name} {}: executed, but {refused:?}", run.case.text).unwrap();
@@ -763,7 +761,7 @@ fn accepted_types_of_outs_are_those_of_the_kernels() {
         let executions = execute_all(variants);
         let mut accepted: BTreeMap<(&str, &str), bool> = BTreeMap::new();
         for ((run, range, from, to), execution) in labels.into_iter().zip(executions) {
-            let accepts = out_type::accepts(name, from, to);
+            let accepts = operators::facts(name).conversion.accepts(from, to);
             let outputs = run.outputs().unwrap();
             let ok = match &execution {
                 Execution::Executed(found) => {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tests/inference/cases.txt: what torch infers for calls of the operators in src/operators/operators.table.
+"""Writes tests/inference/cases.txt: what torch infers for calls of the operators in src/operators/releases/v1_5_1/operators.table.
 
 Usage: tools/inference.py [OPERATOR...]     with operators, prints their cases to stdout and writes no file.
        tools/inference.py --errors          also prints the reason of each rejection to stderr.
@@ -1546,7 +1546,7 @@ def judge(path):
 def main():
     if "--judge" in sys.argv:
         return judge(sys.argv[-1])
-    names = [line.split()[0] for line in (ROOT / "src/operators/operators.table").read_text().splitlines()]
+    names = [line.split()[0] for line in (ROOT / "src/operators/releases/v1_5_1/operators.table").read_text().splitlines()]
     selected = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     for name in sorted(set(CASES) ^ set(names)):
         print(f"{name}: {'has no cases' if name in names else 'is not in the table'}", file=sys.stderr)

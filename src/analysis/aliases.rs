@@ -34,7 +34,7 @@ pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> 
         let (result, base, kind) = match instruction {
             Instruction::KernelCall { .. } => {
                 let (args, operator) = (instruction.args(), operators.called(instruction)?);
-                let kind = if operator.is_view { AliasKind::View } else { AliasKind::Returned };
+                let kind = if operator.is_view() { AliasKind::View } else { AliasKind::Returned };
                 (*args.last()?, *args.get(operator.aliased?)?, kind)
             }
             Instruction::MoveCall { move_from, move_to } => (*move_to, *move_from, AliasKind::Move),

@@ -7,9 +7,8 @@ use std::borrow::Cow;
 
 use super::operators::{MethodOperators, ResolvedOperator};
 use crate::format::ScalarType;
-use crate::operators::inference::{
-    Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints, out_type,
-};
+use crate::operators::facts::Gradients;
+use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
 use crate::operators::{self, Base};
 use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
 
@@ -272,18 +271,6 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
     }
 }
 
-/// Operators whose results do not require gradients although an argument does.
-const WITHOUT_GRADIENT: &[&str] =
-    &["aten::empty_like.out", "aten::full_like.out", "aten::ones_like.out", "aten::zeros_like.out"];
-
-/// Operators of whose results only the first requires gradients: the others are statistics.
-const GRADIENT_OF_FIRST: &[&str] = &[
-    "aten::_native_batch_norm_legit.no_stats_out",
-    "aten::_native_batch_norm_legit.out",
-    "aten::_native_batch_norm_legit_no_training.out",
-    "aten::native_layer_norm.out",
-];
-
 /// Returns the values that a call writes, and whether each requires gradients in torch, provided that it is a tensor of floating point
 /// numbers: an argument does, according to `requires`.
 pub fn gradients(
@@ -296,11 +283,11 @@ pub fn gradients(
     let items = |value: &i32| index(value).map_or(&[][..], |list| values[list].as_tensors());
     let any = |value: &i32| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
     let results = operator.results(args.len());
-    let name = &*operator.name;
-    let required = !WITHOUT_GRADIENT.contains(&name) && args[..results.start.min(args.len())].iter().any(any);
+    let kind = operators::facts(&operator.name).gradients;
+    let required = kind != Gradients::None && args[..results.start.min(args.len())].iter().any(any);
     let mut gradients = Vec::new();
     for (number, out) in args.get(results).unwrap_or_default().iter().enumerate() {
-        let required = required && (number == 0 || !GRADIENT_OF_FIRST.contains(&name));
+        let required = required && (number == 0 || kind == Gradients::All);
         gradients.extend(items(out).iter().chain([out]).filter_map(index).map(|value| (value, required)));
     }
     gradients
@@ -319,10 +306,11 @@ pub enum Mismatch {
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
-    if operators::has_optional_outs(operator) && *tensor == Tensor::missing() {
+    let facts = operators::facts(operator);
+    if facts.out_mask.is_some() && *tensor == Tensor::missing() {
         return None;
     }
-    if !out_type::accepts(operator, inferred.scalar_type, tensor.scalar_type) {
+    if !facts.conversion.accepts(inferred.scalar_type, tensor.scalar_type) {
         return Some(Mismatch::ScalarType);
     }
     let agrees = |(size, dim): (&i32, &Dim)| match dim.dynamic {

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::operators::inference::constraints::{self, Constraint};
-use crate::operators::inference::{Rule, rule};
-use crate::operators::kernels::KernelConstraints;
-use crate::operators::kinds::{self, Kinds, ResultKinds, narrower};
+use crate::operators::facts::Facts;
+use crate::operators::inference::Rule;
+use crate::operators::inference::constraints::Constraint;
+use crate::operators::kinds::Kinds;
 use crate::operators::{self, Base, OperatorSet, Role, Signature};
 use crate::program::{ExecutionPlan, Instruction, OperandAccess};
 
@@ -94,21 +94,13 @@ pub struct ResolvedOperator {
     /// `None` if results of the operator are not inferred: always so for custom operators.
     pub rule: Option<Rule>,
     /// Requirements of its kernel on the properties of arguments.
-    pub constraints: Vec<Constraint>,
+    pub constraints: &'static [Constraint],
     /// Library that registers it; `None` for the default runtime and for custom operators.
     pub library: Option<&'static str>,
     /// Positions of the outs.
     pub outs: Vec<usize>,
-    /// Kinds that it accepts, if they are fewer than those of the signature.
-    pub narrower: Option<&'static [Kinds]>,
-    /// Further constraints of its kernel.
-    pub kernel: KernelConstraints,
-    /// Its result is a view of its first argument, which it does not write.
-    pub is_view: bool,
-    /// It reads the sizes of its tensors and not their content.
-    pub reads_sizes: bool,
-    /// Kinds of its result, if the signature does not state one.
-    pub result_kinds: Option<ResultKinds>,
+    /// What is known of the operator with its name, also if its signature is that of a custom operator.
+    pub facts: &'static Facts,
     /// Position of the argument whose memory its result is: of a view, or of an argument that is written in place and returned. A custom
     /// operator that returns a tensor is assumed to return its first argument.
     pub aliased: Option<usize>,
@@ -120,34 +112,26 @@ impl ResolvedOperator {
     /// Returns the operator, if its signature is known.
     pub fn find(name: &str, set: &OperatorSet) -> Option<ResolvedOperator> {
         let signature = set.find(name)?;
-        let (rule, library, constraints) = match set.is_added(name) {
-            true => (None, None, Vec::new()),
-            false => (rule(name), set.library(name), constraints::constraints(name, &signature)),
-        };
-        let overwrites = operators::overwrites_first_argument(name);
+        let facts = operators::facts(name);
+        let registered = operators::find(name).filter(|_| !set.is_added(name));
         let access = |(position, role)| match role {
             Role::In => AccessKind::Read,
             Role::Out => AccessKind::Write,
-            Role::InPlace if position == 0 && overwrites => AccessKind::Overwrite,
+            Role::InPlace if position == 0 && facts.overwrites_self => AccessKind::Overwrite,
             Role::InPlace => AccessKind::Modify,
         };
         let roles = || signature.args.iter().map(|arg| arg.role).enumerate();
-        let viewed = operators::aliased(name);
         let returns_tensor = signature.result == Some(Base::Tensor);
         Some(ResolvedOperator {
             accesses: roles().map(access).collect(),
             outs: roles().filter(|(_, role)| *role == Role::Out).map(|(position, _)| position).collect(),
-            aliased: viewed.or_else(|| signature.returned_argument()).or(returns_tensor.then_some(0)),
-            is_view: viewed.is_some(),
-            narrower: narrower(name),
-            kernel: KernelConstraints::new(name),
-            reads_sizes: operators::reads_sizes(name),
-            result_kinds: kinds::results(name),
+            aliased: facts.aliased.or_else(|| signature.returned_argument()).or(returns_tensor.then_some(0)),
             name: name.to_owned(),
             signature,
-            rule,
-            constraints,
-            library,
+            rule: registered.and(facts.rule),
+            constraints: registered.map_or(&[], |operator| &operator.constraints),
+            library: registered.and_then(|operator| operator.library),
+            facts,
         })
     }
 
@@ -165,7 +149,7 @@ impl ResolvedOperator {
 
     /// Returns the kinds that it accepts for an argument of the signature; the runtime aborts at others.
     pub fn accepted(&self, position: usize) -> Kinds {
-        match self.narrower {
+        match self.facts.narrower {
             Some(kinds) => kinds[position.min(kinds.len() - 1)],
             None => self.signature.args[position].kind.kinds(),
         }
@@ -173,12 +157,17 @@ impl ResolvedOperator {
 
     /// Returns `true` if the kernel replaces the content of an argument without reading it, or reads its sizes alone.
     pub fn needs_no_content(&self, position: usize) -> bool {
-        position == 0 && self.kernel.overwrites_self
+        position == 0 && self.facts.overwrites_self
+    }
+
+    /// Returns `true` if the result is a view of an argument, which the operator does not write.
+    pub fn is_view(&self) -> bool {
+        self.facts.aliased.is_some()
     }
 
     /// Returns `true` if a call may leave out some of its outs.
     pub fn has_optional_outs(&self) -> bool {
-        self.kernel.out_mask.is_some()
+        self.facts.out_mask.is_some()
     }
 
     /// Returns `true` if a call with these arguments has its results as its only effect.

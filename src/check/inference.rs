@@ -184,7 +184,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         match self.inference.assuming(call.assumed, |inference| inference.call(values, operator, call.args)) {
             Err(InferenceError::Unsupported(invalid)) => report_argument(call, &invalid, findings, locate),
             Err(InferenceError::Invalid(invalid))
-                if is_compared && !call.known.kernel.ignored.contains(&invalid.argument) =>
+                if is_compared && !call.known.facts.ignored.contains(&invalid.argument) =>
             {
                 report_argument(call, &invalid, findings, locate);
             }
@@ -213,11 +213,12 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return self.forget(call.args);
         }
         let operator = call.known;
-        let is_compared = call.known.library.is_none() && (call.known.kernel.is_thorough || !self.is_empty(call));
+        let facts = call.known.facts;
+        let is_compared = call.known.library.is_none() && (facts.is_thorough || facts.aborts || !self.is_empty(call));
         let results = match self.inference.call(values, operator, call.args) {
             Ok(results) => results,
             Err(InferenceError::Invalid(invalid)) => {
-                if !is_compared || call.known.kernel.ignored.contains(&invalid.argument) {
+                if !is_compared || call.known.facts.ignored.contains(&invalid.argument) {
                     return self.forget(call.args);
                 }
                 return report_argument(call, &invalid, findings, locate);
@@ -232,7 +233,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if !self.spend(parts.sum()) {
             return self.forget(call.args);
         }
-        if is_compared && (operator.signature.result.is_none() || call.known.is_view) {
+        if is_compared && (operator.signature.result.is_none() || call.known.facts.aliased.is_some()) {
             self.check_results(call, &results, findings, locate);
         }
         if !self.jumps {
@@ -288,7 +289,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Returns `false` if the call does not write an out.
     fn is_written(&self, call: &KernelCall<'_, '_>, number: usize) -> bool {
-        let Some(position) = call.known.kernel.out_mask else { return true };
+        let Some(position) = call.known.facts.out_mask else { return true };
         let mask = call.args.get(position).and_then(|mask| self.method.value(*mask));
         match mask.map(|mask| &self.method.values()[mask]) {
             Some(EValue::BoolList(Some(mask))) => mask.get(number).is_some_and(|is_written| *is_written),
@@ -307,11 +308,11 @@ impl<'m, 'p> CallInference<'m, 'p> {
         locate: &Locator<'_>,
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
-        let is_small = || call.known.kernel.aborts && elements(tensor) < most_elements(meta);
+        let is_small = || call.known.facts.aborts && elements(tensor) < most_elements(meta);
         let mismatch = inference::mismatch(tensor, meta, &call.known.name);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
-        if is_replaced || mismatch == Mismatch::Sizes && call.known.kernel.is_unsized && has_room(tensor, meta) {
+        if is_replaced || mismatch == Mismatch::Sizes && call.known.facts.is_unsized && has_room(tensor, meta) {
             return;
         }
         findings.add(O_15, || {

@@ -10,8 +10,8 @@ use crate::check::RuleId::*;
 use crate::data::workers;
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
+use crate::operators::facts::{Channels, Quantization, Selected};
 use crate::operators::inference::IntMeta;
-use crate::operators::kernels::{Channels, Quantization, Selected};
 use crate::program::{EValue, Tensor, TensorShapeDynamism};
 
 /// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
@@ -32,20 +32,20 @@ pub(super) struct KernelCall<'m, 'p> {
 
 /// Checks a call with the right number of arguments.
 pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
-    if let Some(range) = call.known.kernel.range {
+    if let Some(range) = call.known.facts.range {
         check_range(call, range, findings, locate);
     }
-    if let Some(([indices, table], selected)) = call.known.kernel.selection {
+    if let Some(([indices, table], selected)) = call.known.facts.selection {
         check_indices(call, indices, (table, selected), findings, locate);
     }
-    if let Some(position) = call.known.kernel.numbers {
+    if let Some(position) = call.known.facts.numbers {
         check_numbers(call, position, findings, locate);
     }
-    if call.known.kernel.copies_dim_order {
+    if call.known.facts.copies_dim_order {
         check_dim_order(call, findings, locate);
     }
-    if let Some(quantization) = call.known.kernel.quantization {
-        check_quantization(quantization, call, findings, locate);
+    if let Some(quantization) = call.known.facts.quantization {
+        check_quantization(&quantization, call, findings, locate);
     }
 }
 
@@ -217,7 +217,7 @@ fn check_quantization(
     let mut report = |position: usize, found: String, expected: String| {
         findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
-    let dtype = quantization.range + 2;
+    let dtype = quantization.range() + 2;
     let lenient = quantization.channels != Channels::One && !quantization.quantizes;
     let out = if quantization.quantizes { dtype + 1 } else { dtype + 2 };
     let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
@@ -247,18 +247,18 @@ fn check_quantization(
     {
         report(out, format!("a tensor of {}", real.scalar_type), "float32, without an out_dtype".into());
     }
-    let (least, most) = (call.int(quantization.range), call.int(quantization.range + 1));
+    let (least, most) = (call.int(quantization.range()), call.int(quantization.range() + 1));
     if let (true, Some((low, high))) = (quantization.quantizes, bounds) {
         if let Some(least) = least.filter(|least| *least < low) {
             report(
-                quantization.range,
+                quantization.range(),
                 format!("quant_min {least}"),
                 format!("at least {low}, the minimum of {}", small.scalar_type),
             );
         }
         if let Some(most) = most.filter(|most| *most > high) {
             report(
-                quantization.range + 1,
+                quantization.range() + 1,
                 format!("quant_max {most}"),
                 format!("at most {high}, the maximum of {}", small.scalar_type),
             );
@@ -267,7 +267,7 @@ fn check_quantization(
     if let (false, Some(least), Some(most)) = (quantization.quantizes, least, most)
         && least > most
     {
-        report(quantization.range, format!("quant_min {least}"), format!("at most {most}, the quant_max"));
+        report(quantization.range(), format!("quant_min {least}"), format!("at most {most}, the quant_max"));
     }
     let (input_sizes, out_sizes) = (sizes(input), sizes(result));
     let fits = match result.shape_dynamism {
@@ -311,7 +311,7 @@ fn check_quantization(
         // Torch rejects such a range, too; no zero point of the type, wherever it is read, is in it.
         if let Some((low, high)) = bounds.filter(|(low, high)| least > *high || most < *low) {
             let found = format!("a range of quantized values from {least} to {most}");
-            report(quantization.range, found, format!("values of {}, {low} to {high}", small.scalar_type));
+            report(quantization.range(), found, format!("values of {}, {low} to {high}", small.scalar_type));
         }
     }
     for position in [1, 2] {

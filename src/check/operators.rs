@@ -116,7 +116,7 @@ impl KernelCall<'_, '_> {
             }
             kinds_fit = false;
             findings.add(O_2, || {
-                let is_narrower = self.known.narrower.is_some();
+                let is_narrower = self.known.facts.narrower.is_some();
                 let expected = if is_narrower { accepted.names() } else { arg.kind.to_string() };
                 (locate(&self.method.arg(self.step, position)), self.found(value), self.expected(position, &expected))
             });
@@ -166,7 +166,7 @@ impl KernelCall<'_, '_> {
         let stated = self.method.stated[value];
         match signature.result {
             // The kernel of a view reads the tensor there; other results replace the value without reading it.
-            Some(Base::Tensor) if self.known.is_view && !stated.meets(Kinds::TENSOR) => {
+            Some(Base::Tensor) if self.known.is_view() && !stated.meets(Kinds::TENSOR) => {
                 report(findings, O_2, "a Tensor");
             }
             Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, O_6, "a Tensor"),

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 use super::exit::{Exit, Failure};
 use super::stdout;
 use crate::diagnostics::clipped;
-use crate::operators::inference::{data_dependent, out_type, rule};
-use crate::operators::{self, Arg, Base, Role, Signature};
+use crate::operators::{self, Arg, Base, Operator, Role};
 
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
@@ -23,13 +22,6 @@ pub struct OpsArguments {
 /// Name of a returned value in an example.
 const RESULT: &str = "result";
 
-/// An operator of the tables.
-struct Operator {
-    name: &'static str,
-    library: Option<&'static str>,
-    signature: Signature,
-}
-
 /// Prints the operators to standard output.
 ///
 /// # Errors
@@ -38,32 +30,28 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().filter(|name| !name.is_empty());
     let operators = match name {
         Some(name) => named(name)?,
-        None => operators::names().filter_map(operator).collect(),
+        None => operators::all().collect(),
     };
     let text = if arguments.json {
-        let operators: Vec<Value> = operators.iter().map(Operator::json).collect();
+        let operators: Vec<Value> = operators.iter().map(|operator| json(operator)).collect();
         format!("{:#}\n", Value::from(operators))
     } else if name.is_some() {
-        let operators: Vec<String> = operators.iter().map(Operator::text).collect();
+        let operators: Vec<String> = operators.iter().map(|operator| text(operator)).collect();
         operators.join("\n")
     } else {
-        operators.iter().map(Operator::row).collect()
+        operators.iter().map(|operator| row(operator)).collect()
     };
     stdout::write("", |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }
 
-fn operator(name: &'static str) -> Option<Operator> {
-    Some(Operator { name, library: operators::library(name), signature: operators::find(name)? })
-}
-
 /// Returns the operator with this name, or else all whose names contain it.
-fn named(name: &str) -> Result<Vec<Operator>, Failure> {
-    let exact = operators::names().find(|known| known.eq_ignore_ascii_case(name));
+fn named(name: &str) -> Result<Vec<&'static Operator>, Failure> {
+    let exact = operators::names().find(|known| known.eq_ignore_ascii_case(name)).and_then(operators::find);
     let part = name.to_ascii_lowercase();
-    let contains = |known: &&str| known.to_ascii_lowercase().contains(&part);
-    let found: Vec<Operator> = match exact {
-        Some(exact) => operator(exact).into_iter().collect(),
-        None => operators::names().filter(contains).filter_map(operator).collect(),
+    let contains = |known: &&Operator| known.name.to_ascii_lowercase().contains(&part);
+    let found: Vec<&Operator> = match exact {
+        Some(exact) => vec![exact],
+        None => operators::all().filter(contains).collect(),
     };
     if found.is_empty() {
         let near = operators::similar_names(name);
@@ -73,83 +61,81 @@ fn named(name: &str) -> Result<Vec<Operator>, Failure> {
     Ok(found)
 }
 
-impl Operator {
-    /// Line of the list: the name, and the library if it is not the default runtime.
-    fn row(&self) -> String {
-        match self.library {
-            Some(library) => format!("{} {library}\n", self.name),
-            None => format!("{}\n", self.name),
-        }
+/// Line of the list: the name, and the library if it is not the default runtime.
+fn row(operator: &Operator) -> String {
+    match operator.library {
+        Some(library) => format!("{} {library}\n", operator.name),
+        None => format!("{}\n", operator.name),
     }
+}
 
-    fn text(&self) -> String {
-        let mut text = format!("{}\n", self.name);
-        if let Some(library) = self.library {
-            text += &format!("  library: {library}, which the build has to link\n");
-        }
-        let lines = |title: &str, args: &mut dyn Iterator<Item = &Arg>| {
-            let lines: String = args.map(|arg| format!("    {}\n", parameter(arg))).collect();
-            if lines.is_empty() { lines } else { format!("  {title}:\n{lines}") }
-        };
-        text += &lines("arguments", &mut self.signature.ins());
-        text += &lines("outs", &mut self.signature.outs());
-        if let Some(result) = self.signature.result {
-            text += &format!("  returns: {result}\n");
-        }
-        if let Some(results) = self.results() {
-            text += &format!("  results: {results}\n");
-        }
-        text + &format!("  example:\n    {}\n", self.example())
+fn text(operator: &Operator) -> String {
+    let mut text = format!("{}\n", operator.name);
+    if let Some(library) = operator.library {
+        text += &format!("  library: {library}, which the build has to link\n");
     }
+    let lines = |title: &str, args: &mut dyn Iterator<Item = &Arg>| {
+        let lines: String = args.map(|arg| format!("    {}\n", parameter(arg))).collect();
+        if lines.is_empty() { lines } else { format!("  {title}:\n{lines}") }
+    };
+    text += &lines("arguments", &mut operator.signature.ins());
+    text += &lines("outs", &mut operator.signature.outs());
+    if let Some(result) = operator.signature.result {
+        text += &format!("  returns: {result}\n");
+    }
+    if let Some(results) = results(operator) {
+        text += &format!("  results: {results}\n");
+    }
+    text + &format!("  example:\n    {}\n", example(operator))
+}
 
-    fn json(&self) -> Value {
-        let arguments: Vec<Value> = self.signature.args.iter().map(argument).collect();
-        let mut operator = Map::new();
-        operator.insert("name".into(), self.name.into());
-        operator.insert("library".into(), self.library.into());
-        operator.insert("arguments".into(), arguments.into());
-        operator.insert("returns".into(), self.signature.result.map(|result| result.to_string()).into());
-        if let Some(results) = self.results() {
-            operator.insert("results".into(), results.into());
-        }
-        operator.insert("example".into(), self.example().into());
-        operator.into()
+fn json(operator: &Operator) -> Value {
+    let arguments: Vec<Value> = operator.signature.args.iter().map(argument).collect();
+    let mut object = Map::new();
+    object.insert("name".into(), operator.name.into());
+    object.insert("library".into(), operator.library.into());
+    object.insert("arguments".into(), arguments.into());
+    object.insert("returns".into(), operator.signature.result.map(|result| result.to_string()).into());
+    if let Some(results) = results(operator) {
+        object.insert("results".into(), results.into());
     }
+    object.insert("example".into(), example(operator).into());
+    object.into()
+}
 
-    /// Returns whether assembling infers the element types and sizes of the results; `None` if there are none.
-    fn results(&self) -> Option<String> {
-        if self.signature.result.is_none() && self.signature.outs().next().is_none() {
-            return None;
+/// Returns whether assembling infers the element types and sizes of the results; `None` if there are none.
+fn results(operator: &Operator) -> Option<String> {
+    if operator.signature.result.is_none() && operator.signature.outs().next().is_none() {
+        return None;
+    }
+    Some(match (operator.facts.data_dependent, operator.facts.rule) {
+        (Some((reason, _)), _) => format!("depends on data, declare it: {reason}"),
+        (None, Some(_)) if operator.facts.conversion.changes_kind() => {
+            "inferred from the arguments; another element type is declared under `values`".to_owned()
         }
-        Some(match (data_dependent(self.name), rule(self.name)) {
-            (Some(reason), _) => format!("depends on data, declare it: {reason}"),
-            (None, Some(_)) if out_type::converts(self.name) => {
-                "inferred from the arguments; another element type is declared under `values`".to_owned()
-            }
-            (None, Some(_)) => "inferred from the arguments".to_owned(),
-            (None, None) => "declare it".to_owned(),
-        })
-    }
+        (None, Some(_)) => "inferred from the arguments".to_owned(),
+        (None, None) => "declare it".to_owned(),
+    })
+}
 
-    /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are
-    /// left out.
-    fn example(&self) -> String {
-        let ins: Vec<&Arg> = self.signature.ins().collect();
-        let given = ins.iter().rposition(|arg| arg.default.is_none()).map_or(0, |last| last + 1);
-        let args: Vec<&str> = ins[..given].iter().map(|arg| &*arg.name).collect();
-        let outs: Vec<&str> = self.signature.outs().map(|arg| &*arg.name).collect();
-        let is_list = self.signature.outs().any(|arg| arg.kind.list);
-        // An operator that works in place returns that argument.
-        let in_place = ins.iter().find(|arg| arg.role == Role::InPlace).map(|arg| &*arg.name);
-        let out = match (outs.as_slice(), self.signature.result) {
-            ([out], _) if !is_list => format!(", out: {out}"),
-            ([], Some(Base::Tensor)) => format!(", out: {}", in_place.unwrap_or(RESULT)),
-            ([], Some(_)) => format!(", out: {RESULT}"),
-            ([], None) => String::new(),
-            (outs, _) => format!(", out: [{}]", outs.join(", ")),
-        };
-        format!("- {{kernel: {}, args: [{}]{out}}}", self.name, args.join(", "))
-    }
+/// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are
+/// left out.
+fn example(operator: &Operator) -> String {
+    let ins: Vec<&Arg> = operator.signature.ins().collect();
+    let given = ins.iter().rposition(|arg| arg.default.is_none()).map_or(0, |last| last + 1);
+    let args: Vec<&str> = ins[..given].iter().map(|arg| &*arg.name).collect();
+    let outs: Vec<&str> = operator.signature.outs().map(|arg| &*arg.name).collect();
+    let is_list = operator.signature.outs().any(|arg| arg.kind.list);
+    // An operator that works in place returns that argument.
+    let in_place = ins.iter().find(|arg| arg.role == Role::InPlace).map(|arg| &*arg.name);
+    let out = match (outs.as_slice(), operator.signature.result) {
+        ([out], _) if !is_list => format!(", out: {out}"),
+        ([], Some(Base::Tensor)) => format!(", out: {}", in_place.unwrap_or(RESULT)),
+        ([], Some(_)) => format!(", out: {RESULT}"),
+        ([], None) => String::new(),
+        (outs, _) => format!(", out: [{}]", outs.join(", ")),
+    };
+    format!("- {{kernel: {}, args: [{}]{out}}}", operator.name, args.join(", "))
 }
 
 /// Formats an argument: name, type, default.

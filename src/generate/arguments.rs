@@ -1,16 +1,23 @@
 //! Random arguments of a call, of which the rule of the operator accepts most: sizes that fit each other, dimensions within the rank,
 //! positions within sizes. Does not ask the rule.
 //!
-//! An operator of [`FAMILIES`] has a function that chooses the arguments that depend on each other; the others follow from their name
+//! An operator of a [`Family`] has a function that chooses the arguments that depend on each other; the others follow from their name
 //! and type in the schema.
 
 use super::operand::{Content, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
 use crate::format::ScalarType;
-use crate::operators::kinds::{Kinds, narrower};
-use crate::operators::{Arg, Base, Role, Signature};
+use crate::operators::facts::{Family, Samples};
+use crate::operators::kinds::Kinds;
+use crate::operators::{self, Arg, Base, Role, Signature};
 use crate::program::TensorShapeDynamism;
+
+const BYTE: ScalarType = ScalarType(0);
+const CHAR: ScalarType = ScalarType(1);
+const INT: ScalarType = ScalarType(3);
+const DOUBLE: ScalarType = ScalarType(7);
+const COMPLEX: ScalarType = ScalarType(9);
 
 /// Sizes of dimensions.
 const SIZES: &[i32] = &[1, 2, 2, 3, 3, 4, 5, 8];
@@ -61,171 +68,83 @@ const NUMBERS: &[(usize, ScalarType)] = &[
     (2, ScalarType::SHORT),
 ];
 
-/// Element types of operators whose kernels know two floating point types only.
-const FLOAT_OR_DOUBLE: &[(usize, ScalarType)] = &[(4, ScalarType::FLOAT), (1, ScalarType::DOUBLE)];
-
-/// Parts of the names of operators, and the element types of their tensors that kernels support; the first that fits counts.
-const ELEMENT_TYPES: &[(&str, &[(usize, ScalarType)])] = &[
-    ("mixed_", &[(1, ScalarType::FLOAT)]),
-    ("_log_softmax", &[(1, ScalarType::FLOAT)]),
-    ("logit", FLOAT_OR_DOUBLE),
-    ("_local_scalar_dense", NUMBERS),
-    ("::abs.", NUMBERS),
-    ("aten::add.", NUMBERS),
-    ("::argmax.", NUMBERS),
-    ("::argmin.", NUMBERS),
-    ("::floor_divide.", NUMBERS),
-    ("::fmod.", NUMBERS),
-    ("::hardtanh.", NUMBERS),
-    ("::remainder.", NUMBERS),
-    ("::rsub.", NUMBERS),
-    ("::sub.", NUMBERS),
-    ("::addmm.", NUMBERS),
-    ("::bmm.", NUMBERS),
-    ("::mm.", NUMBERS),
-    ("::pow.", NUMBERS),
-    ("::topk.", NUMBERS),
-    ("::ceil.", NUMBERS),
-    ("::floor.", NUMBERS),
-    ("::neg.", NUMBERS),
-    ("::round.", NUMBERS),
-    ("::trunc.", NUMBERS),
-    ("quantized_decomposed::add", &[(1, ScalarType::BYTE)]),
-    ("::bitwise_", INTEGRAL),
-    ("softmax", FLOATING),
-    ("_norm", FLOATING),
-    ("convolution", FLOATING),
-    ("pool2d", FLOATING),
-    ("upsample", FLOATING),
-    ("grid_sampler", FLOATING),
-    ("cdist", FLOATING),
-    ("pdist", FLOATING),
-    ("_fft_r2c", &[(4, ScalarType::FLOAT), (1, ScalarType::DOUBLE)]),
-    ("_fft_c2r", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
-    ("view_as_real", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
-    ("_conj_physical", &[(4, ScalarType::COMPLEXFLOAT), (1, ScalarType::COMPLEXDOUBLE)]),
-    ("gelu", FLOATING),
-    ("glu", FLOATING),
-    ("elu", FLOATING),
-    ("dropout", FLOATING),
-    ("var", FLOATING),
-    ("mean", FLOATING),
-    ("linear", FLOATING),
-    ("quantize_per_t", &[(1, ScalarType::FLOAT)]),
-    ("quantize_per_channel", &[(1, ScalarType::FLOAT)]),
-    ("choose_qparams", &[(1, ScalarType::FLOAT)]),
-    ("embedding_", &[(1, ScalarType::FLOAT)]),
-    ("repeat_interleave", &[(3, ScalarType::LONG), (1, ScalarType::INT)]),
-];
-
-/// Returns true if arguments of an operator depend on each other.
-pub fn has_family(name: &str) -> bool {
-    FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)).is_ok()
+/// Returns the element types of the tensors of an operator, with weights.
+fn element_types(samples: Samples) -> &'static [(usize, ScalarType)] {
+    match samples {
+        Samples::Real => REAL,
+        Samples::Numbers => NUMBERS,
+        Samples::Floating => FLOATING,
+        Samples::FloatOrDouble => &[(4, ScalarType::FLOAT), (1, DOUBLE)],
+        Samples::Float => &[(1, ScalarType::FLOAT)],
+        Samples::Integral => INTEGRAL,
+        Samples::Positions => &[(3, ScalarType::LONG), (1, INT)],
+        Samples::Byte => &[(1, BYTE)],
+        Samples::Complex => &[(4, COMPLEX), (1, ScalarType(10))],
+    }
 }
 
 /// Chooses the arguments that depend on each other.
-type Family = fn(&mut Draft<'_>);
-
-/// Operators whose arguments depend on each other, sorted by name.
-const FAMILIES: &[(&str, Family)] = &[
-    ("aten::_adaptive_avg_pool2d.out", adaptive_pool),
-    ("aten::_cdist_forward.out", cdist),
-    ("aten::_fft_c2r.out", fft),
-    ("aten::_fft_r2c.out", fft),
-    ("aten::_native_batch_norm_legit.no_stats_out", batch_norm),
-    ("aten::_native_batch_norm_legit.out", batch_norm),
-    ("aten::_native_batch_norm_legit_no_training.out", batch_norm),
-    ("aten::_pdist_forward.out", rank_two),
-    ("aten::_upsample_bilinear2d_aa.out", upsample),
-    ("aten::addmm.out", addmm),
-    ("aten::arange.start_out", range),
-    ("aten::as_strided_copy.out", as_strided),
-    ("aten::avg_pool2d.out", pool),
-    ("aten::bmm.out", bmm),
-    ("aten::cat.out", cat),
-    ("aten::constant_pad_nd.out", pad_any),
-    ("aten::convolution.out", convolution),
-    ("aten::convolution_backward.out", convolution_backward),
-    ("aten::copy.out", copy),
-    ("aten::copy_", copy),
-    ("aten::cumsum.out", with_dimensions),
-    ("aten::diagonal_copy.out", matrix),
-    ("aten::embedding.out", embedding),
-    ("aten::expand_copy.out", expand),
-    ("aten::fill.Tensor_out", fill),
-    ("aten::gather.out", gather),
-    ("aten::glu.out", glu),
-    ("aten::grid_sampler_2d.out", grid_sampler),
-    ("aten::index.Tensor_out", index),
-    ("aten::index_put.out", index),
-    ("aten::index_put_", index),
-    ("aten::index_select.out", index_select),
-    ("aten::linear.out", linear),
-    ("aten::masked_fill.Scalar_out", masked),
-    ("aten::masked_scatter.out", masked),
-    ("aten::masked_select.out", masked),
-    ("aten::max_pool2d_with_indices.out", pool),
-    ("aten::max_pool2d_with_indices_backward.grad_input", pool_backward),
-    ("aten::mm.out", mm),
-    ("aten::narrow_copy.out", narrow),
-    ("aten::native_group_norm.out", group_norm),
-    ("aten::native_layer_norm.out", layer_norm),
-    ("aten::permute_copy.out", permute),
-    ("aten::pixel_shuffle.out", pixel_shuffle),
-    ("aten::pixel_unshuffle.out", pixel_shuffle),
-    ("aten::reflection_pad1d.out", pad::<1>),
-    ("aten::reflection_pad2d.out", pad::<2>),
-    ("aten::reflection_pad3d.out", pad::<3>),
-    ("aten::repeat.out", repeat),
-    ("aten::repeat_interleave.Tensor_out", repeat_interleave),
-    ("aten::replication_pad1d.out", pad::<1>),
-    ("aten::replication_pad2d.out", pad::<2>),
-    ("aten::replication_pad3d.out", pad::<3>),
-    ("aten::roll.out", roll),
-    ("aten::scatter.src_out", gather),
-    ("aten::scatter.value_out", gather),
-    ("aten::scatter_add.out", gather),
-    ("aten::select_copy.int_out", select),
-    ("aten::select_scatter.out", select),
-    ("aten::slice_copy.Tensor_out", slice),
-    ("aten::slice_scatter.out", slice),
-    ("aten::split_with_sizes_copy.out", split_with_sizes),
-    ("aten::stack.out", cat),
-    ("aten::sym_size.int", sym_size),
-    ("aten::t_copy.out", at_most_rank_two),
-    ("aten::topk.values", topk),
-    ("aten::tril.out", matrix),
-    ("aten::unfold_copy.out", unfold),
-    ("aten::unsqueeze_copy.out", unsqueeze),
-    ("aten::upsample_bilinear2d.vec_out", upsample),
-    ("aten::upsample_nearest2d.vec_out", upsample),
-    ("aten::view_copy.out", view),
-    ("aten::where.self_out", masked),
-    ("dim_order_ops::_clone_dim_order.out", dim_order_copy),
-    ("dim_order_ops::_empty_dim_order.out", empty_in_order),
-    ("dim_order_ops::_to_dim_order_copy.out", dim_order_copy),
-    ("executorch_prim::et_copy_index.tensor", copy_index),
-    ("executorch_prim::et_view.default", view),
-    ("quantized_decomposed::add.out", quantized_add),
-    ("quantized_decomposed::choose_qparams.Tensor_out", quantized),
-    ("quantized_decomposed::choose_qparams_per_token_asymmetric.out", quantized),
-    ("quantized_decomposed::dequantize_per_channel.out", quantized),
-    ("quantized_decomposed::dequantize_per_tensor.Tensor_out", quantized),
-    ("quantized_decomposed::dequantize_per_tensor.out", quantized),
-    ("quantized_decomposed::dequantize_per_token.out", quantized),
-    ("quantized_decomposed::embedding_2bit.dtype_out", quantized_embedding::<4>),
-    ("quantized_decomposed::embedding_2bit.out", quantized_embedding::<4>),
-    ("quantized_decomposed::embedding_4bit.dtype_out", quantized_embedding::<2>),
-    ("quantized_decomposed::embedding_4bit.out", quantized_embedding::<2>),
-    ("quantized_decomposed::embedding_byte.dtype_out", quantized_embedding::<1>),
-    ("quantized_decomposed::embedding_byte.out", quantized_embedding::<1>),
-    ("quantized_decomposed::mixed_linear.out", mixed_linear),
-    ("quantized_decomposed::mixed_mm.out", mixed_mm),
-    ("quantized_decomposed::quantize_per_channel.out", quantized),
-    ("quantized_decomposed::quantize_per_tensor.Tensor_out", quantized),
-    ("quantized_decomposed::quantize_per_tensor.out", quantized),
-    ("quantized_decomposed::quantize_per_token.out", quantized),
-];
+fn choose(draft: &mut Draft<'_>, family: Family) {
+    match family {
+        Family::Independent => {}
+        Family::AdaptivePool => adaptive_pool(draft),
+        Family::Addmm => addmm(draft),
+        Family::AsStrided => as_strided(draft),
+        Family::AtMostRankTwo => at_most_rank_two(draft),
+        Family::BatchNorm => batch_norm(draft),
+        Family::Bmm => bmm(draft),
+        Family::Cat => cat(draft),
+        Family::Cdist => cdist(draft),
+        Family::Convolution => convolution(draft),
+        Family::ConvolutionBackward => convolution_backward(draft),
+        Family::Copy => copy(draft),
+        Family::CopyIndex => copy_index(draft),
+        Family::DimOrderCopy => dim_order_copy(draft),
+        Family::Embedding => embedding(draft),
+        Family::EmptyInOrder => empty_in_order(draft),
+        Family::Expand => expand(draft),
+        Family::Fft => fft(draft),
+        Family::Fill => fill(draft),
+        Family::Gather => gather(draft),
+        Family::Glu => glu(draft),
+        Family::GridSampler => grid_sampler(draft),
+        Family::GroupNorm => group_norm(draft),
+        Family::Index => index(draft),
+        Family::IndexSelect => index_select(draft),
+        Family::LayerNorm => layer_norm(draft),
+        Family::Linear => linear(draft),
+        Family::Masked => masked(draft),
+        Family::Matrix => matrix(draft),
+        Family::MixedLinear => mixed_linear(draft),
+        Family::MixedMm => mixed_mm(draft),
+        Family::Mm => mm(draft),
+        Family::Narrow => narrow(draft),
+        Family::Pad(count) => pad(draft, count),
+        Family::PadAny => pad_any(draft),
+        Family::Permute => permute(draft),
+        Family::PixelShuffle => pixel_shuffle(draft),
+        Family::Pool => pool(draft),
+        Family::PoolBackward => pool_backward(draft),
+        Family::Quantized => quantized(draft),
+        Family::QuantizedAdd => quantized_add(draft),
+        Family::QuantizedEmbedding(packed) => quantized_embedding(draft, packed),
+        Family::Range => range(draft),
+        Family::RankTwo => rank_two(draft),
+        Family::Repeat => repeat(draft),
+        Family::RepeatInterleave => repeat_interleave(draft),
+        Family::Roll => roll(draft),
+        Family::Select => select(draft),
+        Family::Slice => slice(draft),
+        Family::SplitWithSizes => split_with_sizes(draft),
+        Family::SymSize => sym_size(draft),
+        Family::Topk => topk(draft),
+        Family::Unfold => unfold(draft),
+        Family::Unsqueeze => unsqueeze(draft),
+        Family::Upsample => upsample(draft),
+        Family::View => view(draft),
+        Family::WithDimensions => with_dimensions(draft),
+    }
+}
 
 /// Strings of arguments, by name; the first is the most frequent.
 const STRINGS: &[(&str, &[&str])] =
@@ -250,14 +169,12 @@ pub struct Draft<'a> {
 
 /// Returns random arguments of an operator, without its outs. `shapes` are sizes of tensors that exist already, which are preferred.
 pub fn arguments(random: &mut Random, name: &str, signature: &Signature, shapes: &[Vec<i32>]) -> Vec<Operand> {
-    let types = ELEMENT_TYPES.iter().find(|(part, _)| name.contains(part)).map_or(REAL, |(_, types)| *types);
-    let main = random.weighted(types);
+    let facts = operators::facts(name);
+    let main = random.weighted(element_types(facts.samples));
     let (channels_last, kind) = (random.chance(6), random.pick(&[Kinds::INT, Kinds::DOUBLE]));
     let mut draft =
         Draft { random, name, signature, main, channels_last, kind, shapes, args: vec![None; signature.ins().count()] };
-    if let Ok(at) = FAMILIES.binary_search_by(|(other, _)| (*other).cmp(name)) {
-        FAMILIES[at].1(&mut draft);
-    }
+    choose(&mut draft, facts.family);
     for (at, arg) in signature.args.iter().filter(|arg| arg.role != Role::Out).enumerate() {
         if draft.args[at].is_none() {
             draft.args[at] = Some(draft.by_name(at, arg));
@@ -478,7 +395,7 @@ impl Draft<'_> {
 
     /// Returns a number of a kind that the operator takes at a position.
     fn scalar(&mut self, at: usize) -> Operand {
-        let kinds = narrower(self.name).and_then(|kinds| kinds.get(at).or(kinds.last())).copied();
+        let kinds = operators::facts(self.name).narrower.and_then(|kinds| kinds.get(at).or(kinds.last())).copied();
         let name = self.signature.args.get(at).map_or("", |arg| &arg.name);
         let divides =
             ["::div.", "::floor_divide.", "::fmod.", "::remainder."].iter().any(|part| self.name.contains(part));
@@ -893,13 +810,12 @@ fn embedding(draft: &mut Draft<'_>) {
     draft.set("padding_idx", Operand::Int(-1));
 }
 
-fn quantized_embedding<const PER_BYTE: i64>(draft: &mut Draft<'_>) {
+fn quantized_embedding(draft: &mut Draft<'_>, packed: i64) {
     let [rows, groups] = [draft.size(), draft.random.pick(&[1, 1, 2])];
     let width = draft.size() * groups;
-    let packed = PER_BYTE > 1;
-    let of_weight = if packed || draft.random.chance(50) { ScalarType::BYTE } else { ScalarType::CHAR };
+    let of_weight = if packed > 1 || draft.random.chance(50) { BYTE } else { CHAR };
     let weight = draft.typed(of_weight, &[rows, width]);
-    let (least, most) = match PER_BYTE {
+    let (least, most) = match packed {
         4 => (-2, 1),
         2 => (-8, 7),
         _ if weight.scalar_type == ScalarType::BYTE => (0, 255),
@@ -1159,11 +1075,11 @@ fn pad_any(draft: &mut Draft<'_>) {
     draft.set("pad", Operand::Ints(paddings));
 }
 
-fn pad<const N: usize>(draft: &mut Draft<'_>) {
-    let rank = N + 1 + draft.random.below(2);
+fn pad(draft: &mut Draft<'_>, count: usize) {
+    let rank = count + 1 + draft.random.below(2);
     let mut sizes = draft.sizes(rank, rank);
     let mut paddings = Vec::new();
-    for size in sizes.iter_mut().rev().take(N) {
+    for size in sizes.iter_mut().rev().take(count) {
         *size += 1;
         for _ in 0..2 {
             paddings.push(draft.random.between(0, i64::from(*size) - 1));
@@ -1332,16 +1248,5 @@ fn quantized_add(draft: &mut Draft<'_>) {
         draft.set(&format!("{part}_zero_point"), Operand::Int(1));
         draft.set(&format!("{part}_quant_min"), Operand::Int(least));
         draft.set(&format!("{part}_quant_max"), Operand::Int(most));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn families_are_sorted_and_known() {
-        assert!(FAMILIES.is_sorted_by_key(|(name, _)| name));
-        assert!(FAMILIES.iter().all(|(name, _)| crate::operators::find(name).is_some()));
     }
 }

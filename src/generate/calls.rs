@@ -4,7 +4,8 @@ use super::arguments::arguments;
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::format::ScalarType;
-use crate::operators::inference::{Argument, Call, Dim, InferenceError, ResultMeta, TensorMeta, constraints, rule};
+use crate::operators::facts::Family;
+use crate::operators::inference::{Argument, Call, InferenceError, ResultMeta, TensorMeta, constraints};
 use crate::operators::{self, Base, Role, Signature};
 use crate::program::TensorShapeDynamism;
 
@@ -16,8 +17,8 @@ const MAX_ELEMENTS: i64 = 1 << 16;
 
 /// Returns the operators of the runtime with their signatures.
 pub fn operators() -> Vec<(&'static str, Signature)> {
-    let registered = operators::names().filter(|name| operators::library(name).is_none());
-    registered.filter_map(|name| Some((name, operators::find(name)?))).collect()
+    let registered = operators::all().filter(|operator| operator.library.is_none());
+    registered.map(|operator| (operator.name, operator.signature.clone())).collect()
 }
 
 /// Returns a call that the rule of the operator accepts. `None` if no arguments were found.
@@ -38,7 +39,7 @@ pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>)
     let call = complete(name, signature, args, &results)?;
     let arguments: Vec<Argument<'_>> =
         call.args.iter().take(signature.args.len()).map(|arg| arg.argument(&call.args)).collect();
-    constraints::check(&constraints::constraints(name, signature), &Call::new(signature, &arguments)).ok()?;
+    constraints::check(&operators::find(name)?.constraints, &Call::new(signature, &arguments)).ok()?;
     Some(call)
 }
 
@@ -64,10 +65,11 @@ pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<V
     let arguments: Vec<Argument<'_>> =
         args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
     let call = Call::new(signature, &arguments);
-    constraints::check(&constraints::constraints(name, signature), &call).ok()?;
-    let results = match rule(name)?(&call) {
+    constraints::check(&operators::find(name)?.constraints, &call).ok()?;
+    let facts = operators::facts(name);
+    let results = match facts.rule?(&call) {
         Ok(results) => results,
-        Err(InferenceError::Undetermined(_)) => bounded(name, args)?,
+        Err(InferenceError::Undetermined(_)) => facts.data_dependent?.1(&call).ok()?,
         Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_) | InferenceError::UnknownOperator) => {
             return None;
         }
@@ -83,23 +85,9 @@ pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<V
     small.then_some(results)
 }
 
-/// Operators that copy between devices: a runtime without any rejects them.
-const BETWEEN_DEVICES: &[&str] = &["et_copy::_d2h_copy.out", "et_copy::_h2d_copy.out"];
-
-/// Operators whose kernels take contiguous tensors only.
-const CONTIGUOUS: &[&str] = &[
-    "aten::_adaptive_avg_pool2d.out",
-    "aten::_to_copy.out",
-    "aten::avg_pool2d.out",
-    "aten::grid_sampler_2d.out",
-    "aten::pixel_shuffle.out",
-    "aten::pixel_unshuffle.out",
-    "aten::reflection_pad2d.out",
-];
-
 /// Returns true for an operator that a runtime executes on the CPU.
 pub fn runs_on_cpu(name: &str) -> bool {
-    !BETWEEN_DEVICES.contains(&name)
+    !operators::facts(name).copies_between_devices
 }
 
 /// Returns false if the tensors of a call are neither all contiguous nor all channels-last: most kernels reject that. A copy to another order
@@ -131,38 +119,21 @@ fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
             ResultMeta::Int(_) | ResultMeta::Scalar => Vec::new(),
         })
         .collect();
-    if name.starts_with("dim_order_ops::") {
+    let facts = operators::facts(name);
+    if facts.family == Family::EmptyInOrder {
+        return true;
+    }
+    if facts.copies_dim_order {
         let requested = args.iter().find_map(|arg| match arg {
-            Operand::Ints(items) if !name.contains("empty") => Some(items.iter().map(|dim| *dim as u8).collect()),
+            Operand::Ints(items) => Some(items.iter().map(|dim| *dim as u8).collect()),
             _ => None,
         });
         let expected: Option<Vec<u8>> = requested.or_else(|| orders.first().cloned());
         return expected.is_none_or(|expected| own.iter().all(|order| *order == expected));
     }
     orders.extend(own);
-    let takes_channels_last = !CONTIGUOUS.contains(&name);
     orders.iter().all(|order| order.is_sorted())
-        || takes_channels_last && orders.iter().all(|order| *order == [0, 2, 3, 1])
-}
-
-/// Returns the largest results of an operator whose sizes depend on data.
-fn bounded(name: &str, args: &[Operand]) -> Option<Vec<ResultMeta>> {
-    let first = args.first()?.as_tensor()?.meta();
-    let count = |meta: &TensorMeta| meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size));
-    let dynamic = |size: i64| Dim { size, dynamic: true };
-    let meta = match name {
-        "aten::nonzero.out" => {
-            let sizes = vec![dynamic(count(&first)?), Dim::fixed(first.sizes.len() as i64)];
-            TensorMeta { scalar_type: ScalarType::LONG, sizes, dim_order: vec![0, 1] }
-        }
-        "aten::masked_select.out" => {
-            let mask = args.get(1)?.as_tensor()?.meta();
-            let sizes = vec![dynamic(count(&first)?.max(count(&mask)?))];
-            TensorMeta { scalar_type: first.scalar_type, sizes, dim_order: vec![0] }
-        }
-        _ => return None,
-    };
-    Some(vec![ResultMeta::Tensor(meta)])
+        || !facts.contiguous_only && orders.iter().all(|order| *order == [0, 2, 3, 1])
 }
 
 /// Returns results like the first tensor, for a call that the rule does not accept.

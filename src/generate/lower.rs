@@ -125,8 +125,8 @@ impl MethodWriter {
     /// Appends a call. Returns the values that are its arguments.
     pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<i32> {
         let mut args: Vec<i32> = Vec::with_capacity(call.args.len() + 1);
-        let signature = operators::find(call.operator);
-        let ins = signature.as_ref().filter(|s| s.outs().next().is_some()).map(|signature| signature.ins().count());
+        let signature = operators::find(call.operator).map(|operator| &operator.signature);
+        let ins = signature.filter(|s| s.outs().next().is_some()).map(|signature| signature.ins().count());
         let first = self.values.len();
         let mut first_out = None;
         for (at, operand) in call.args.iter().enumerate() {
@@ -229,7 +229,7 @@ impl MethodWriter {
     /// Makes what a call writes outputs of the method: the outs or the returned value, else arguments that are written in place. `args`
     /// are its values.
     pub fn output_results(&mut self, call: &GeneratedCall, args: &[i32]) {
-        let Some(signature) = operators::find(call.operator) else { return };
+        let Some(operators::Operator { signature, .. }) = operators::find(call.operator) else { return };
         let is_result = |at: usize| match signature.args.get(at) {
             Some(arg) => arg.role == Role::Out || arg.role == Role::InPlace && signature.result.is_none(),
             None => signature.result.is_some(),

@@ -1,12 +1,13 @@
 //! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and several methods at times.
 
-use super::arguments::{arguments, has_family};
+use super::arguments::arguments;
 use super::calls::{executable, results};
 use super::lower::{BoundaryMemory, MethodWriter};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::format::ScalarType;
-use crate::operators::{Role, Signature};
+use crate::operators::facts::Family;
+use crate::operators::{self, Role, Signature};
 use crate::program::{EValue, Instruction, Program, TensorShapeDynamism};
 
 /// Attempts for each instruction.
@@ -25,14 +26,6 @@ const UNARY: &[&str] = &[
 
 /// Instructions of a branch or a loop.
 const CONTROL: usize = 6;
-
-/// Parts of the names of operators whose kernels abort for infinite or constant contents: they read inputs, whose contents are the
-/// caller's.
-const DATA_DEPENDENT: &[&str] = &["choose_qparams"];
-
-fn depends_on_data(name: &str) -> bool {
-    DATA_DEPENDENT.iter().any(|part| name.contains(part))
-}
 
 /// An operator and its signature.
 pub type KnownOperator = (&'static str, Signature);
@@ -113,7 +106,9 @@ impl<'a> Generator<'a> {
         let mut args = arguments(self.random, name, signature, &shapes);
         for at in 0..args.len() {
             let role = signature.args.get(at).map_or(Role::In, |arg| arg.role);
-            if role == Role::InPlace || role == Role::In && !depends_on_data(name) && self.random.chance(75) {
+            // Kernels that abort for infinite or constant contents read inputs, whose contents are the caller's.
+            let is_safe = operators::facts(name).numbers.is_none();
+            if role == Role::InPlace || role == Role::In && is_safe && self.random.chance(75) {
                 self.reuse(name, signature, &mut args, at);
             }
         }
@@ -135,7 +130,7 @@ impl<'a> Generator<'a> {
         let others = args.iter().enumerate().filter(|(other, _)| *other != at && (is_written || is_in_place(*other)));
         let taken: Vec<Content> = others.flat_map(|(_, operand)| operand.contents()).collect();
         let meta = tensor.meta();
-        let depends = has_family(name);
+        let depends = operators::facts(name).family != Family::Independent;
         let fits = |item: &&Existing| {
             (item.is_result || !is_written)
                 && !taken.contains(&item.tensor.content)

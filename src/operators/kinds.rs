@@ -1,6 +1,6 @@
-//! Sets of kinds of values, the operators that accept fewer kinds than their signatures, and the kinds of their results.
+//! Sets of kinds of values, and kinds of results.
 
-use super::{ArgKind, Base};
+use super::signature::{ArgKind, Base};
 use crate::format::program::KERNEL_TYPES;
 
 /// A set of kinds of values; bit `n` is the kind with tag `n` in the union `KernelTypes`.
@@ -19,6 +19,8 @@ impl Kinds {
     pub const BOOL_LIST: Kinds = Kinds(1 << 9);
     pub const TENSOR_LIST: Kinds = Kinds(1 << 10);
     pub const OPTIONAL_TENSOR_LIST: Kinds = Kinds(1 << 11);
+    /// Kinds of numbers.
+    pub const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
     /// Kinds of a `Scalar`.
     pub const SCALAR: Kinds = Kinds::INT.or(Kinds::BOOL).or(Kinds::DOUBLE);
     /// Kinds of lists of values.
@@ -34,8 +36,8 @@ impl Kinds {
     /// Returns the kinds of a sum of numbers of these kinds.
     pub fn promoted(self, other: Kinds) -> Kinds {
         let int = if self.meets(Kinds::INT) && other.meets(Kinds::INT) { Kinds::INT } else { Kinds::NONE };
-        let is_double =
-            self.meets(Kinds::DOUBLE) && other.meets(NUMBER) || self.meets(NUMBER) && other.meets(Kinds::DOUBLE);
+        let is_double = self.meets(Kinds::DOUBLE) && other.meets(Kinds::NUMBER)
+            || self.meets(Kinds::NUMBER) && other.meets(Kinds::DOUBLE);
         int.or(if is_double { Kinds::DOUBLE } else { Kinds::NONE })
     }
 
@@ -96,30 +98,6 @@ impl ArgKind {
     }
 }
 
-/// Operators that accept fewer kinds than their signatures, by argument; the last entry applies to all further arguments.
-const NARROWER: &[(&str, &[Kinds])] = &[
-    ("executorch_prim::add.Scalar", &[NUMBER]),
-    ("executorch_prim::sub.Scalar", &[NUMBER]),
-    ("executorch_prim::mul.Scalar", &[NUMBER]),
-    ("executorch_prim::floordiv.Scalar", &[NUMBER]),
-    ("executorch_prim::truediv.Scalar", &[NUMBER]),
-    ("executorch_prim::neg.Scalar", &[NUMBER]),
-    ("executorch_prim::ceil.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::round.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::trunc.Scalar", &[Kinds::DOUBLE]),
-    ("executorch_prim::sym_max.Scalar", &[Kinds::INT]),
-    ("executorch_prim::sym_min.Scalar", &[Kinds::INT]),
-    ("executorch_prim::sym_not.Scalar", &[Kinds::BOOL]),
-    ("executorch_prim::sym_ite.Scalar", &[Kinds::BOOL, Kinds::SCALAR]),
-];
-
-/// Returns the kinds that an operator accepts by argument, if they are fewer than those of its signature.
-pub fn narrower(name: &str) -> Option<&'static [Kinds]> {
-    NARROWER.iter().find(|(other, _)| *other == name).map(|(_, kinds)| *kinds)
-}
-
-const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
-
 /// Kinds of a result of type `Scalar`, as far as those of the arguments determine them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultKinds {
@@ -131,28 +109,4 @@ pub enum ResultKinds {
     OneOf(&'static [usize]),
     /// That of an element of the tensor.
     Element,
-}
-
-/// Operators with a result of type `Scalar`; measured with ExecuTorch 1.5.1.
-const RESULTS: &[(&str, ResultKinds)] = &[
-    ("aten::_local_scalar_dense", ResultKinds::Element),
-    ("executorch_prim::add.Scalar", ResultKinds::Promoted),
-    ("executorch_prim::ceil.Scalar", ResultKinds::Always(Kinds::INT)),
-    ("executorch_prim::floordiv.Scalar", ResultKinds::Promoted),
-    ("executorch_prim::mul.Scalar", ResultKinds::Promoted),
-    ("executorch_prim::neg.Scalar", ResultKinds::OneOf(&[0])),
-    ("executorch_prim::round.Scalar", ResultKinds::Always(Kinds::INT)),
-    ("executorch_prim::sub.Scalar", ResultKinds::Promoted),
-    ("executorch_prim::sym_float.Scalar", ResultKinds::Always(Kinds::DOUBLE)),
-    ("executorch_prim::sym_int.Scalar", ResultKinds::Always(Kinds::INT)),
-    ("executorch_prim::sym_ite.Scalar", ResultKinds::OneOf(&[1, 2])),
-    ("executorch_prim::sym_max.Scalar", ResultKinds::Always(Kinds::INT)),
-    ("executorch_prim::sym_min.Scalar", ResultKinds::Always(Kinds::INT)),
-    ("executorch_prim::truediv.Scalar", ResultKinds::Always(Kinds::DOUBLE)),
-    ("executorch_prim::trunc.Scalar", ResultKinds::Always(Kinds::INT)),
-];
-
-/// Returns the kinds of the result of an operator of the default runtime, if its signature does not state one.
-pub fn results(name: &str) -> Option<ResultKinds> {
-    RESULTS.iter().find(|(other, _)| *other == name).map(|(_, kinds)| *kinds)
 }

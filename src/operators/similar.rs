@@ -1,6 +1,6 @@
 //! The operators that an unknown name was probably meant to be, for messages.
 
-use super::{library, names};
+use super::{all, library, names};
 use crate::diagnostics::nearest;
 
 /// Functions of torch whose exported operators have other names, without the namespace.
@@ -81,8 +81,9 @@ pub fn similar_names(unknown: &str) -> Vec<&'static str> {
     let namespace = namespace.as_deref().map(|namespace| near_namespace(namespace).unwrap_or(namespace));
     // Some names begin with `_`, and those that torch has for work in place end with it.
     let base = base.trim_matches('_').to_ascii_lowercase();
-    let known = || names().filter(|name| namespace.is_none_or(|namespace| parts(name).0 == Some(namespace)));
-    let bases = |linked: bool| known().filter(move |name| library(name).is_some() == linked).map(|name| parts(name).1);
+    let known = || all().filter(|known| namespace.is_none_or(|namespace| parts(known.name).0 == Some(namespace)));
+    let bases =
+        |linked: bool| known().filter(move |known| known.library.is_some() == linked).map(|known| parts(known.name).1);
     let renamed = RENAMED.iter().find(|(other, _)| *other == base).map(|(_, name)| *name);
     let copy = format!("{base}_copy");
     let same = |linked| {
@@ -100,7 +101,7 @@ pub fn similar_names(unknown: &str) -> Vec<&'static str> {
         let nearest = nearest(unknown, names());
         return of_library.into_iter().flatten().chain(nearest).take(MAX_SIMILAR).collect();
     };
-    let mut found: Vec<&str> = known().filter(|name| parts(name).1 == base).collect();
+    let mut found: Vec<&str> = known().map(|known| known.name).filter(|name| parts(name).1 == base).collect();
     found.sort_by_key(|name| {
         let (of, _, other) = parts(name);
         let distance = strsim::damerau_levenshtein(other, overload);

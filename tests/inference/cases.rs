@@ -73,8 +73,26 @@ fn dtype(text: &str) -> ScalarType {
     ScalarType::parse(&name).unwrap_or_else(|| panic!("element type `{text}`"))
 }
 
-fn numbers(text: &str) -> Vec<i64> {
-    text.split(',').filter(|item| !item.is_empty()).map(|item| item.parse().unwrap()).collect()
+/// Returns the items of a list; empty for an empty text.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|item| !item.is_empty())
+}
+
+/// Returns the Int of `3`, `<=3` or `?`; `None` for another value.
+fn int(text: &str) -> Option<IntMeta> {
+    match text.strip_prefix("<=") {
+        Some(most) => most.parse().ok().map(IntMeta::AtMost),
+        None if text == "?" => Some(IntMeta::Unknown),
+        None => text.parse().ok().map(IntMeta::Exact),
+    }
+}
+
+fn dim(text: &str) -> Dim {
+    match int(text) {
+        Some(IntMeta::Exact(size)) => Dim::fixed(size),
+        Some(IntMeta::AtMost(size)) => Dim { size, dynamic: true },
+        Some(IntMeta::Unknown) | None => panic!("size `{text}`"),
+    }
 }
 
 /// Returns the tensor of `f32[2,3]{1,0}`; `None` for another value.
@@ -84,9 +102,9 @@ fn tensor(text: &str) -> Option<TensorMeta> {
     if !name.chars().all(char::is_alphanumeric) || name.is_empty() {
         return None;
     }
-    let sizes: Vec<Dim> = numbers(sizes).into_iter().map(Dim::fixed).collect();
+    let sizes: Vec<Dim> = listed(sizes).map(dim).collect();
     let dim_order = match order.strip_prefix('{').and_then(|order| order.strip_suffix('}')) {
-        Some(order) => numbers(order).into_iter().map(|dim| u8::try_from(dim).unwrap()).collect(),
+        Some(order) => listed(order).map(|dim| dim.parse().unwrap()).collect(),
         None => (0..u8::try_from(sizes.len()).unwrap()).collect(),
     };
     Some(TensorMeta { scalar_type: dtype(name), sizes, dim_order })
@@ -102,6 +120,7 @@ fn value<'t>(text: &'t str, kind: ArgKind) -> Value<'t> {
     let known = |int| Argument::Int(IntMeta::Exact(int));
     let argument = match text {
         "none" => Argument::Null,
+        "unknown" => Argument::Unknown,
         "true" | "false" => Argument::Bool(text == "true"),
         "contiguous" => known(0),
         "preserve" => known(1),
@@ -115,18 +134,18 @@ fn value<'t>(text: &'t str, kind: ArgKind) -> Value<'t> {
             } else if let Some(string) = text.strip_prefix('"') {
                 Argument::Str(string.trim_end_matches('"'))
             } else if let Some(list) = text.strip_prefix('[').and_then(|list| list.strip_suffix(']')) {
-                let items = list.split(',').filter(|item| !item.is_empty());
+                let items = listed(list);
                 if kind.base == Base::Float {
                     return Value::Doubles(items.map(|item| item.parse().unwrap()).collect());
                 }
                 if kind.base == Base::Bool {
                     return Value::Bools(items.map(|item| item == "true").collect());
                 }
-                Argument::Ints(numbers(list).into_iter().map(IntMeta::Exact).collect())
+                Argument::Ints(items.map(|item| int(item).unwrap()).collect())
             } else if let Some(tensor) = tensor(text) {
                 Argument::Tensor(Cow::Owned(tensor))
-            } else if let Ok(int) = text.parse() {
-                known(int)
+            } else if let Some(int) = int(text) {
+                Argument::Int(int)
             } else {
                 Argument::Double(text.parse().unwrap_or_else(|_| panic!("argument `{text}`")))
             }
@@ -139,23 +158,33 @@ fn expected(text: &str) -> Expected {
     Expected::Result(match text {
         "none" => return Expected::Omitted,
         "scalar" => ResultMeta::Scalar,
+        "int" => ResultMeta::Int(IntMeta::Unknown),
         _ => match (items(text), tensor(text)) {
             (Some(items), _) => ResultMeta::Tensors(items.map(|item| tensor(item).unwrap()).collect()),
             (None, Some(tensor)) => ResultMeta::Tensor(tensor),
-            (None, None) => ResultMeta::Int(IntMeta::Exact(text.parse().unwrap())),
+            (None, None) => ResultMeta::Int(int(text).unwrap()),
         },
     })
 }
 
 fn case<'t>(text: &'t str, signature: &Signature) -> Case<'t> {
-    let (args, results) = text.split_once("->").unwrap();
-    let outcome = match results.trim() {
+    let (args, outcome) = text.split_once("->").unwrap();
+    let outcome = match outcome.trim() {
         "error" => Outcome::Error,
         "data-dependent" => Outcome::DataDependent,
-        results => Outcome::Results(results.split_whitespace().map(expected).collect()),
+        text => Outcome::Results(results(text)),
     };
-    let args = args.split_whitespace().zip(&signature.args).map(|(text, arg)| value(text, arg.kind)).collect();
-    Case { text: text.trim(), args, outcome }
+    Case { text: text.trim(), args: arguments(args, signature), outcome }
+}
+
+/// Returns arguments in the order of the schema.
+pub fn arguments<'t>(text: &'t str, signature: &Signature) -> Vec<Value<'t>> {
+    text.split_whitespace().zip(&signature.args).map(|(text, arg)| value(text, arg.kind)).collect()
+}
+
+/// Returns results.
+pub fn results(text: &str) -> Vec<Expected> {
+    text.split_whitespace().map(expected).collect()
 }
 
 pub fn file() -> String {
@@ -173,7 +202,9 @@ pub fn cases(file: &str) -> BTreeMap<&str, (Signature, Vec<Case<'_>>)> {
             cases.push(case);
         } else {
             operator = line;
-            found.insert(operator, (operators::find(operator).unwrap(), Vec::new()));
+            let known =
+                operators::find(operator).unwrap_or_else(|| panic!("cases of the unknown operator `{operator}`"));
+            found.insert(operator, (known.signature.clone(), Vec::new()));
         }
     }
     found

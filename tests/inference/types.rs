@@ -1,5 +1,5 @@
-//! Element types that kernels take, measured: calls are executed with all element types in all places, and the table of
-//! `src/operators/inference/types.table` must be what is executed.
+//! Element types that kernels take, measured: calls are executed with all element types in all places, and
+//! `types.table` of the release must be what is executed.
 //!
 //! A sample of the operators by default; `PTE_EMIT_TYPES=all` measures all, `PTE_EMIT_OPERATOR` those whose name contains it, and
 //! `BLESS=1` writes what was measured into the table.
@@ -17,10 +17,8 @@ use pte_emit::{Options, Resolved, Source};
 use super::cases::{self, Case, Outcome};
 use super::{
     Argument, Base, Call, IntMeta, Method, RUNNER, ResultMeta, Role, ScalarType, Signature, arguments_text, metas,
-    operators, out_type, rules, without_sizes,
+    operators, without_sizes,
 };
-
-const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/operators/inference/types.table");
 
 /// Number of element types of the runtime.
 const COUNT: i8 = 30;
@@ -224,8 +222,9 @@ impl<'c> TypedCall<'c> {
         }
         let call = Call::new(self.signature, &arguments);
         let Some(results) = infer(name, &call) else {
-            let is_open =
-                rules::rule(name).is_some_and(|rule| matches!(rule(&call), Err(InferenceError::Undetermined(_))));
+            let is_open = operators::facts(name)
+                .rule
+                .is_some_and(|rule| matches!(rule(&call), Err(InferenceError::Undetermined(_))));
             return if is_open { Err(()) } else { Ok(None) };
         };
         let of = |meta: Option<super::TensorMeta>| meta.map_or(PLAIN.0, |meta| meta.scalar_type.0);
@@ -273,7 +272,7 @@ impl<'c> TypedCall<'c> {
 
 /// Infers the results of a call; those whose sizes depend on data are as large as they can be.
 fn infer(name: &str, call: &Call<'_>) -> Option<Vec<ResultMeta>> {
-    let found = rules::rule(name)?(call).ok();
+    let found = operators::facts(name).rule?(call).ok();
     let open = |scalar_type, sizes: &[i64]| {
         let sizes: Vec<super::Dim> = sizes.iter().map(|size| super::Dim { size: *size, dynamic: true }).collect();
         let dim_order = (0..sizes.len() as u8).collect();
@@ -437,8 +436,9 @@ impl Measured {
                 }
                 // The out may be of another type than the result.
                 let Some(inferred) = variant.1.first().map(|inferred| ScalarType(*inferred)) else { continue };
-                let accepted =
-                    (0..COUNT).filter(|to| *to != inferred.0 && out_type::accepts(name, inferred, ScalarType(*to)));
+                let accepted = (0..COUNT).filter(|to| {
+                    *to != inferred.0 && operators::facts(name).conversion.accepts(inferred, ScalarType(*to))
+                });
                 others.extend(accepted.map(|to| (variant.0.clone(), vec![to; variant.1.len()])));
             }
             self.calls += fresh.len() + others.len();
@@ -500,7 +500,7 @@ impl Measured {
         };
         let inferred = self.inferred.iter().filter(|(argument, _, places)| *argument == out && accepted(places));
         let mut possible = inferred.flat_map(|(_, from, _)| {
-            (0..COUNT).filter(move |to| out_type::accepts(name, ScalarType(*from), ScalarType(*to)))
+            (0..COUNT).filter(move |to| operators::facts(name).conversion.accepts(ScalarType(*from), ScalarType(*to)))
         });
         !has_slot || possible.any(|to| !types.contains(&to))
     }
@@ -646,7 +646,12 @@ fn measure(driver: &Path, name: &str, signature: &Signature, cases: &[Case<'_>])
 fn element_types_are_those_of_the_kernels() {
     let driver = RUNNER.with_file_name("mutants");
     let text = cases::file();
-    let old = std::fs::read_to_string(TABLE).unwrap();
+    let path = format!(
+        "{}/src/operators/releases/v{}/types.table",
+        env!("CARGO_MANIFEST_DIR"),
+        operators::CURRENT.version.replace('.', "_")
+    );
+    let old = std::fs::read_to_string(&path).unwrap();
     let old: BTreeMap<&str, &str> = old
         .lines()
         .filter(|line| !line.starts_with(['#', '=']))
@@ -677,7 +682,7 @@ fn element_types_are_those_of_the_kernels() {
             format!("={name} {}\n", types.iter().map(|one| ScalarType(*one).to_string()).collect::<Vec<_>>().join(" "))
         });
         let rows = lines.values().filter(|line| !line.is_empty()).map(|line| format!("{line}\n"));
-        std::fs::write(TABLE, HEAD.to_owned() + &sets.collect::<String>() + &rows.collect::<String>()).unwrap();
+        std::fs::write(path, HEAD.to_owned() + &sets.collect::<String>() + &rows.collect::<String>()).unwrap();
         return;
     }
     assert!(different.is_empty(), "{different}");

@@ -108,18 +108,6 @@ impl ControlFlow {
     }
 }
 
-/// Comparison of two numbers.
-type Comparison = fn(f64, f64) -> bool;
-
-/// Operators that compare two numbers.
-const COMPARISONS: &[(&str, Comparison)] = &[
-    ("executorch_prim::eq.Scalar", |a, b| a == b),
-    ("executorch_prim::ge.Scalar", |a, b| a >= b),
-    ("executorch_prim::gt.Scalar", |a, b| a > b),
-    ("executorch_prim::le.Scalar", |a, b| a <= b),
-    ("executorch_prim::lt.Scalar", |a, b| a < b),
-];
-
 /// Finds the outcomes of conditions.
 struct Conditions<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
@@ -187,7 +175,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
     /// Returns the result of a comparison of numbers that no instruction writes.
     fn compared(&self, step: u32) -> Option<bool> {
         let (known, args) = self.method.call(self.method.steps.get(step as usize)?)?;
-        let (_, compare) = COMPARISONS.iter().find(|(name, _)| *name == known.name)?;
+        let compare = known.facts.comparison?;
         let [a, b, _] = *args else { return None };
         Some(compare(self.number(a)?, self.number(b)?))
     }

@@ -11,7 +11,7 @@ use crate::analysis::access::Access;
 use crate::analysis::aliases::Alias;
 use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::check::RuleId::*;
-use crate::operators::sharing;
+use crate::operators;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
 
@@ -79,7 +79,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         let Some((out, read)) = shared else { continue };
         findings.add(X_25, || {
             let name = known.signature.args.get(read.access.arg as usize).map_or("", |arg| &*arg.name);
-            let in_place = sharing::in_place(&known.name).contains(&(read.access.arg as usize));
+            let in_place = works_in_place(known, &read);
             let expected = match in_place {
                 true => format!("the bytes of `{name}` with its type and sizes, or other memory"),
                 false => format!("other memory than that of `{name}`"),
@@ -93,7 +93,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
 
 /// Returns `true` if it is known which arguments of an operator may share bytes: one of the default runtime.
 pub fn is_covered(known: &ResolvedOperator) -> bool {
-    known.rule.is_some() && known.library.is_none() && !known.reads_sizes && !known.is_view
+    known.rule.is_some() && known.library.is_none() && !known.facts.reads_sizes && !known.is_view()
 }
 
 /// The bytes that tensors have at some time.
@@ -178,7 +178,7 @@ fn is_in_place(method: &MethodAnalysis<'_>, known: &ResolvedOperator, out: &Argu
         && one.scalar_type == other.scalar_type
         && one.sizes == other.sizes
         && one.dim_order == other.dim_order
-        && sharing::in_place(&known.name).contains(&(read.access.arg as usize))
+        && works_in_place(known, read)
 }
 
 /// Returns a written and a read argument that overlap.
@@ -204,4 +204,9 @@ fn described(argument: &Argument<'_>) -> String {
         Region::Value(base) if base == value => format!("values[{value}]"),
         Region::Value(base) => format!("values[{value}], a view of values[{base}]"),
     }
+}
+
+/// Returns `true` if the out may be exactly the bytes of an argument.
+fn works_in_place(known: &ResolvedOperator, read: &Argument<'_>) -> bool {
+    operators::find(&known.name).is_some_and(|known| known.in_place.contains(&(read.access.arg as usize)))
 }

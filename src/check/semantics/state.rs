@@ -202,12 +202,12 @@ impl<'m, 'p> Analysis<'m, 'p> {
         };
         let new = match result {
             // A tensor without memory cannot be viewed.
-            Base::Tensor if known.is_view => State::of(Kinds::TENSOR).or(arg(0).and(State::CONSTANT)),
+            Base::Tensor if known.facts.aliased.is_some() => State::of(Kinds::TENSOR).or(arg(0).and(State::CONSTANT)),
             Base::Tensor => arg(0),
             Base::Int => State::of(Kinds::INT),
             Base::Float => State::of(Kinds::DOUBLE),
             Base::Bool => State::of(Kinds::BOOL),
-            Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat => State::of(match known.result_kinds {
+            Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat => State::of(match known.facts.result_kinds {
                 Some(ResultKinds::Always(kinds)) => kinds,
                 Some(ResultKinds::Promoted) => arg(0).kinds().promoted(arg(1).kinds()),
                 Some(ResultKinds::OneOf(positions)) => {
@@ -275,7 +275,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         let state = self.state(value, states);
         let Some(arg) = known.signature.args.get(access.arg as usize) else {
             // The kernel of a view reads the tensor that the result replaces; other results are not read.
-            if known.is_view && state.kinds().without(Kinds::TENSOR) != Kinds::NONE {
+            if known.facts.aliased.is_some() && state.kinds().without(Kinds::TENSOR) != Kinds::NONE {
                 self.report_kind(known, access, state, Kinds::TENSOR, reporter);
             }
             return;
@@ -288,7 +288,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         // A value that never has an accepted kind is O-2 or O-3.
         if state.kinds().without(accepted) != Kinds::NONE && self.method.kinds[value].meets(accepted) {
             self.report_kind(known, access, state, accepted, reporter);
-        } else if !known.reads_sizes {
+        } else if !known.facts.reads_sizes {
             self.check_memory(access, states, reporter);
             let writes = access.kind.writes_bytes();
             if writes && state.has(State::CONSTANT) && !self.initial[value].has(State::CONSTANT) {

@@ -66,7 +66,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         outs: &'d [Word<'a>],
         signature: &Signature,
     ) -> Vec<i32> {
-        if !operators::has_optional_outs(&name.value) {
+        if operators::facts(&name.value).out_mask.is_none() {
             self.reject_missing(name, outs);
         }
         let list_out = signature.outs().any(|out| out.kind.list);

@@ -66,7 +66,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
 
 /// Returns the number that an operator replaces by its result; `None` if it writes tensors.
 fn result(operator: &Word<'_>) -> Option<EValue> {
-    operators::find(&operator.value).and_then(|signature| signature.result).and_then(inference::placeholder)
+    operators::find(&operator.value).and_then(|operator| operator.signature.result).and_then(inference::placeholder)
 }
 
 /// Returns a literal that is a number.

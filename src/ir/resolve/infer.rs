@@ -17,7 +17,8 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, out_type};
+use crate::operators;
+use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
 use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order};
@@ -772,7 +773,8 @@ impl InferencePass {
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
 fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str) -> Option<Mismatch> {
-    let other_type = |stated: &At<ScalarType>| !out_type::accepts(operator, meta.scalar_type, stated.value);
+    let other_type =
+        |stated: &At<ScalarType>| !operators::facts(operator).conversion.accepts(meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
         !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
             && meta.sizes.iter().all(|dim| !dim.dynamic)

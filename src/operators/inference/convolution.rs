@@ -8,7 +8,7 @@ use crate::format::ScalarType;
 
 /// `convolution`: an input of sizes [n, c, ...] and a weight of sizes [m, c / groups, ...], or [c, m / groups, ...] if
 /// transposed.
-pub(super) fn convolution(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn convolution(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, call.tensor(1)?);
     let window = Window::new(call, 3, (0, input), (1, weight))?;
     window.check_output_padding(call, 7)?;
@@ -24,7 +24,7 @@ pub(super) fn convolution(call: &Call<'_>) -> Inferred {
 }
 
 /// `convolution_backward`: the gradients of the input, of the weight and of the bias, as far as the argument 10 requests them.
-pub(super) fn convolution_backward(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn convolution_backward(call: &Call<'_>) -> Inferred {
     let (gradient, input, weight) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let window = Window::new(call, 4, (1, input), (2, weight))?;
     let channels = window.out_channels(call, (1, input), (2, weight))?;
@@ -236,201 +236,5 @@ fn in_1d_format(weight: &TensorMeta, sizes: Vec<Dim>, scalar_type: ScalarType) -
             strided(scalar_type, sizes, &strides)
         }
         _ => TensorMeta::contiguous(scalar_type, sizes),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn sizes_and_formats_follow_the_window() {
-        let cases = [
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 <=8 8"),
-                    t("float32 4 3 3 3"),
-                    t("float32 4"),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "float32 1 4 <=8 8",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8"),
-                    t("float32 4 1 3 3"),
-                    Argument::Null,
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(3),
-                ],
-                "argument 1: sizes [4, 1, 3, 3]; expected a first size that is a multiple of 3, the number of groups",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8 @0231"),
-                    t("float32 4 3 3 3"),
-                    t("float32 4"),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "float32 1 4 8 8 @0231",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 1 8 8 @0213"),
-                    t("float32 4 1 3 3"),
-                    Argument::Null,
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "float32 1 4 8 8 @0231",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8"),
-                    t("float32 4 3 3"),
-                    Argument::Null,
-                    list(&[2]),
-                    list(&[0]),
-                    list(&[1]),
-                    Argument::Bool(false),
-                    list(&[0]),
-                    i(1),
-                ],
-                "float32 1 4 3",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 4 5 5"),
-                    t("float32 4 3 3 3"),
-                    Argument::Null,
-                    list(&[2]),
-                    list(&[1]),
-                    list(&[1]),
-                    Argument::Bool(true),
-                    list(&[1]),
-                    i(2),
-                ],
-                "float32 1 6 10 10",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8"),
-                    t("float32 4 2 3 3"),
-                    Argument::Null,
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "argument 0: sizes [1, 3, 8, 8]; expected 2 channels for sizes [4, 2, 3, 3] of `weight`",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8"),
-                    t("float32 4 3 3 3"),
-                    t("float32 5"),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "argument 2: sizes [5]; expected sizes [4] for sizes [4, 3, 3, 3] of `weight`",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 2 2"),
-                    t("float32 4 3 9 9"),
-                    Argument::Null,
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "argument 0: sizes [1, 3, 2, 2]; expected padded sizes of at least the kernel of sizes [4, 3, 9, 9]",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8"),
-                    t("float32 4 3 3 3"),
-                    Argument::Null,
-                    list(&[0]),
-                    list(&[0]),
-                    list(&[1]),
-                    Argument::Bool(false),
-                    list(&[0]),
-                    i(1),
-                ],
-                "argument 3: [0]; expected integers of at least 1",
-            ),
-            (
-                "aten::convolution.out",
-                vec![
-                    t("float32 1 3 8 8"),
-                    t("float32 4 3 3 3"),
-                    Argument::Null,
-                    list(&[i64::MAX]),
-                    list(&[i64::MAX]),
-                    list(&[1]),
-                    Argument::Bool(false),
-                    list(&[0]),
-                    i(1),
-                ],
-                "argument 4: 9223372036854775807; expected a number with which no size overflows",
-            ),
-            (
-                "aten::convolution_backward.out",
-                vec![
-                    t("float32 1 4 8 8"),
-                    t("float32 1 3 8 8"),
-                    t("float32 4 3 3 3 @0231"),
-                    list(&[4]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    list(&[1, 1]),
-                    Argument::Bool(false),
-                    list(&[0, 0]),
-                    i(1),
-                ],
-                "float32 1 3 8 8 @0231; float32 4 3 3 3 @0231; float32 4",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
     }
 }

@@ -33,18 +33,18 @@ pub(super) fn format_order(call: &Call<'_>, at: usize, format: IntMeta, tensor: 
 }
 
 /// A tensor of the listed sizes in the default type.
-pub(super) fn of_sizes(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn of_sizes(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(ScalarType::FLOAT, sizes(call, 0)?))
 }
 
 /// A tensor of the listed sizes, filled with a number.
-pub(super) fn full(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn full(call: &Call<'_>) -> Inferred {
     let scalar_type = type_of(call.scalar(1)?);
     one(TensorMeta::contiguous(scalar_type, sizes(call, 0)?))
 }
 
 /// An uninitialised tensor in a memory format.
-pub(super) fn empty(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn empty(call: &Call<'_>) -> Inferred {
     let tensor = TensorMeta::contiguous(ScalarType::FLOAT, sizes(call, 0)?);
     match call.optional_int(1)? {
         None => one(tensor),
@@ -53,7 +53,7 @@ pub(super) fn empty(call: &Call<'_>) -> Inferred {
 }
 
 /// A number as a tensor of rank 0.
-pub(super) fn scalar_tensor(_call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn scalar_tensor(_call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(ScalarType::FLOAT, Vec::new()))
 }
 
@@ -67,12 +67,12 @@ fn type_of(category: ScalarCategory) -> ScalarType {
 }
 
 /// Numbers from 0 to an end.
-pub(super) fn arange(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn arange(call: &Call<'_>) -> Inferred {
     progression(call, None, 0, None)
 }
 
 /// Numbers from a start to an end by a step.
-pub(super) fn arange_start(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn arange_start(call: &Call<'_>) -> Inferred {
     progression(call, Some(0), 1, Some(2))
 }
 
@@ -112,41 +112,4 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
     // Conversion saturates.
     let size = (count.ceil() as i64).max(0);
     one(TensorMeta::contiguous(scalar_type, vec![Dim { size, dynamic }]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{i, list, results};
-    use super::super::{Argument, IntMeta};
-
-    #[test]
-    fn tensors_are_created() {
-        let float = Argument::Double;
-        let cases = [
-            ("aten::zeros.out", vec![list(&[2, 0])], "float32 2 0"),
-            ("aten::ones.out", vec![list(&[-1])], "argument 0: -1; expected a size that is not negative"),
-            ("aten::rand.out", vec![Argument::Ints(vec![IntMeta::AtMost(3)])], "float32 <=3"),
-            ("aten::full.out", vec![list(&[2]), i(1)], "int64 2"),
-            ("aten::full.out", vec![list(&[2]), Argument::Bool(true)], "bool 2"),
-            ("aten::empty.out", vec![list(&[1, 2, 3, 4]), i(2)], "float32 1 2 3 4 @0231"),
-            ("aten::empty.out", vec![list(&[2]), i(9)], "argument 1: memory format 9; expected 0, 1, 2 or 3"),
-            ("aten::scalar_tensor.out", vec![i(1)], "float32"),
-            ("aten::arange.out", vec![i(5)], "int64 5"),
-            ("aten::arange.out", vec![float(2.5)], "float32 3"),
-            ("aten::arange.out", vec![i(-1)], "argument 0: an end of -1; expected at least 0"),
-            ("aten::arange.out", vec![Argument::Int(IntMeta::AtMost(5))], "int64 <=5"),
-            ("aten::arange.start_out", vec![i(1), i(8), i(3)], "int64 3"),
-            ("aten::arange.start_out", vec![i(8), i(1), i(-3)], "int64 3"),
-            ("aten::arange.start_out", vec![i(8), i(1)], "argument 1: an end of 1; expected at least 8"),
-            (
-                "aten::arange.start_out",
-                vec![i(1), i(8), i(0)],
-                "argument 2: a step of 0; expected a finite step that is not 0",
-            ),
-            ("aten::arange.out", vec![i(i64::MAX)], "int64 9223372036854775807"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name} {args:?}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::shape::{Inferred, Result, checked_dim, one};
 use super::{Call, Dim, TensorMeta};
 
 /// `_fft_r2c`: real numbers to complex ones, of which half are stored in the last transformed dimension if `onesided`.
-pub(super) fn r2c(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn r2c(call: &Call<'_>) -> Inferred {
     let tensor = float_tensor(call, 0)?;
     // Pairs of bfloat16 have no element type.
     let complex = complex_of(tensor.scalar_type).filter(|complex| real_of(*complex) == tensor.scalar_type);
@@ -26,7 +26,7 @@ pub(super) fn r2c(call: &Call<'_>) -> Inferred {
 }
 
 /// `_fft_c2r`: complex numbers to real ones; the size of the last transformed dimension is an argument.
-pub(super) fn c2r(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn c2r(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let real = real_of(tensor.scalar_type);
     if real == tensor.scalar_type {
@@ -77,46 +77,4 @@ fn transform(strides: &[i64], sizes: &[Dim], dims: &[usize]) -> Vec<i64> {
         next = next.saturating_mul(sizes[dim].size.max(1));
     }
     result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn transformed_dimensions_are_innermost() {
-        let cases = [
-            (
-                "aten::_fft_r2c.out",
-                vec![t("float32 2 <=8"), list(&[-1]), i(0), Argument::Bool(true)],
-                "complex64 2 <=5",
-            ),
-            (
-                "aten::_fft_r2c.out",
-                vec![t("float32 4 3 2 4 @0231"), list(&[1, 3]), i(1), Argument::Bool(false)],
-                "complex64 4 3 2 4 @0213",
-            ),
-            (
-                "aten::_fft_r2c.out",
-                vec![t("bfloat16 4"), list(&[0]), i(1), Argument::Bool(false)],
-                "argument 0: a tensor of bfloat16; expected a tensor of float16, float32 or float64",
-            ),
-            (
-                "aten::_fft_r2c.out",
-                vec![t("float32 4"), list(&[]), i(1), Argument::Bool(false)],
-                "argument 1: 0 dimensions; expected a dimension or more of the tensor",
-            ),
-            ("aten::_fft_c2r.out", vec![t("complex128 2 5"), list(&[1]), i(0), i(8)], "float64 2 8"),
-            ("aten::_fft_c2r.out", vec![t("complex64 2 3 5 4 @0231"), list(&[0]), i(2), i(4)], "float32 4 3 5 4 @2310"),
-            (
-                "aten::_fft_c2r.out",
-                vec![t("float32 2"), list(&[0]), i(2), i(4)],
-                "argument 0: a tensor of float32; expected a tensor of complex numbers",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

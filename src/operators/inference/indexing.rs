@@ -7,12 +7,12 @@ use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
 use crate::format::ScalarType;
 
 /// Elements at positions in tensors, one for each dimension or None.
-pub(super) fn index(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn index(call: &Call<'_>) -> Inferred {
     one(selected(call)?)
 }
 
 /// A tensor with other elements at positions, one tensor of positions for each dimension or None.
-pub(super) fn index_put(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn index_put(call: &Call<'_>) -> Inferred {
     let values = call.tensor(2)?;
     match selected(call) {
         Ok(replaced) if !expands_to(&values.sizes, &replaced.sizes) => {
@@ -98,7 +98,7 @@ pub(super) fn replace(call: &Call<'_>) -> Inferred {
 }
 
 /// A contiguous tensor with other elements at some positions.
-pub(super) fn scatter(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn scatter(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let index = positions(call, tensor)?;
@@ -107,7 +107,7 @@ pub(super) fn scatter(call: &Call<'_>) -> Inferred {
 }
 
 /// A contiguous tensor with the elements of another, argument 3, at some positions.
-pub(super) fn scatter_source(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn scatter_source(call: &Call<'_>) -> Inferred {
     let (tensor, source) = (call.tensor(0)?, call.tensor(3)?);
     if tensor.scalar_type != source.scalar_type {
         let expected = format!("element type {} of `{}`", tensor.scalar_type, call.name(0));
@@ -118,7 +118,7 @@ pub(super) fn scatter_source(call: &Call<'_>) -> Inferred {
 }
 
 /// Elements at the positions of a dimension that a tensor of the same rank has.
-pub(super) fn gather(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn gather(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let index = positions(call, tensor)?;
@@ -158,7 +158,7 @@ fn positions<'a>(call: &Call<'a>, tensor: &TensorMeta) -> Result<&'a TensorMeta>
 }
 
 /// The parts of a dimension at the positions that a list has.
-pub(super) fn index_select(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn index_select(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let index = call.tensor(2)?;
@@ -173,7 +173,7 @@ pub(super) fn index_select(call: &Call<'_>) -> Inferred {
 }
 
 /// Rows of a table.
-pub(super) fn embedding(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn embedding(call: &Call<'_>) -> Inferred {
     let (table, index) = (call.tensor(0)?, call.tensor(1)?);
     let [_, width] = table.sizes[..] else {
         return call.invalid(0, sizes_text(&table.sizes), "two dimensions");
@@ -214,7 +214,7 @@ fn check_position(call: &Call<'_>, at: usize, size: Dim) -> Result<()> {
 }
 
 /// The part of a dimension at a position.
-pub(super) fn select(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn select(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_of_dimensioned(call, 1, tensor)?;
     check_position(call, 2, tensor.sizes[dim])?;
@@ -222,7 +222,7 @@ pub(super) fn select(call: &Call<'_>) -> Inferred {
 }
 
 /// A tensor with another part of a dimension at a position.
-pub(super) fn select_scatter(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn select_scatter(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_of_dimensioned(call, 2, tensor)?;
     check_position(call, 3, tensor.sizes[dim])?;
@@ -286,19 +286,19 @@ fn slice_size(own: Dim, [start, end]: [Option<IntMeta>; 2], step: i64) -> Dim {
 }
 
 /// Positions of a dimension from a start to an end by a step.
-pub(super) fn slice(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn slice(call: &Call<'_>) -> Inferred {
     one(sliced(call, 1)?)
 }
 
 /// A tensor with other elements from a start to an end by a step.
-pub(super) fn slice_scatter(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn slice_scatter(call: &Call<'_>) -> Inferred {
     let part = sliced(call, 2)?;
     check_source(call, &part.sizes)?;
     replace(call)
 }
 
 /// A tensor several times in each dimension.
-pub(super) fn repeat(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn repeat(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let repeats = call.ints(1)?;
     let Some(lead) = repeats.len().checked_sub(tensor.rank()) else {
@@ -315,7 +315,7 @@ pub(super) fn repeat(call: &Call<'_>) -> Inferred {
 }
 
 /// Positions, each as often as a tensor states; their number is known if it is given.
-pub(super) fn repeat_interleave(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn repeat_interleave(call: &Call<'_>) -> Inferred {
     let repeats = call.tensor(0)?;
     match call.optional_int(1)? {
         None => Err(InferenceError::Undetermined("the sum of the repetitions is known at run time only")),
@@ -324,7 +324,7 @@ pub(super) fn repeat_interleave(call: &Call<'_>) -> Inferred {
 }
 
 /// Elements in the reverse order of some dimensions.
-pub(super) fn flip(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn flip(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dims = dim_list_argument(call, 1, tensor.rank())?.unwrap_or_default();
     match dims.iter().enumerate().find(|(at, dim)| dims[..*at].contains(dim)) {
@@ -334,7 +334,7 @@ pub(super) fn flip(call: &Call<'_>) -> Inferred {
 }
 
 /// Elements moved along some dimensions, or along the flat tensor.
-pub(super) fn roll(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn roll(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dims = dim_list_argument(call, 2, tensor.rank())?.unwrap_or_default();
     let shifts = call.ints(1)?.len();
@@ -345,7 +345,7 @@ pub(super) fn roll(call: &Call<'_>) -> Inferred {
 }
 
 /// The lower triangles of matrices.
-pub(super) fn tril(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn tril(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     if tensor.rank() < 2 {
         return call.invalid(0, sizes_text(&tensor.sizes), "at least two dimensions");
@@ -354,7 +354,7 @@ pub(super) fn tril(call: &Call<'_>) -> Inferred {
 }
 
 /// The diagonals of matrices of two dimensions, as the last dimension.
-pub(super) fn diagonal(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn diagonal(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let rank = tensor.rank();
     let (first, second) = (dim_argument(call, 2, rank)?, dim_argument(call, 3, rank)?);
@@ -376,163 +376,32 @@ pub(super) fn diagonal(call: &Call<'_>) -> Inferred {
 }
 
 /// Why the results of `masked_select` are not inferred.
-pub(super) const SELECTED: &str = "the number of elements that a mask selects is known at run time only";
+pub(in crate::operators) const SELECTED: &str = "the number of elements that a mask selects is known at run time only";
 
 /// Why the results of `nonzero` are not inferred.
-pub(super) const NONZERO: &str = "the number of elements that are not 0 is known at run time only";
+pub(in crate::operators) const NONZERO: &str = "the number of elements that are not 0 is known at run time only";
 
 /// The elements that a mask selects.
-pub(super) fn masked_select(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn masked_select(call: &Call<'_>) -> Inferred {
     broadcast(call, &[(0, call.tensor(0)?), (1, call.tensor(1)?)])?;
     Err(InferenceError::Undetermined(SELECTED))
 }
 
 /// The positions of elements that are not 0.
-pub(super) fn nonzero(_call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn nonzero(_call: &Call<'_>) -> Inferred {
     Err(InferenceError::Undetermined(NONZERO))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{i, list, results, t, tensors};
-    use super::super::{Argument, IntMeta};
+/// The largest result of [`masked_select`].
+pub(in crate::operators) fn masked_select_bounds(call: &Call<'_>) -> Inferred {
+    let (tensor, mask) = (call.tensor(0)?, call.tensor(1)?);
+    let size = element_count(&tensor.sizes).max(element_count(&mask.sizes));
+    one(TensorMeta::contiguous(tensor.scalar_type, vec![Dim { size, dynamic: true }]))
+}
 
-    #[test]
-    fn elements_are_selected_and_moved() {
-        let most = |bound| Argument::Int(IntMeta::AtMost(bound));
-        let none = || Argument::Null;
-        let cases = [
-            ("aten::index.Tensor_out", vec![t("float32 2 3 4"), tensors(&["", "int64 5"])], "float32 2 5 4"),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2 3 4"), tensors(&["int64 5 1", "", "int64 <=6"])],
-                "float32 5 <=6 3",
-            ),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2 3 4 5 @0231"), tensors(&["int64 7"])],
-                "float32 7 3 4 5 @0231",
-            ),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2"), tensors(&["bool 2"])],
-                "undetermined: the elements that a mask selects are known at run time only",
-            ),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2"), tensors(&["float32 2"])],
-                "argument 1: item 0 of element type float32; expected int32, int64 or bool",
-            ),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2"), tensors(&["", "int64 2"])],
-                "argument 1: 2 items; expected at most 1 items for sizes [2] of `self`",
-            ),
-            (
-                "aten::index.Tensor_out",
-                vec![t("float32 2 3"), tensors(&["int64 2", "int64 3"])],
-                "argument 1: item 1 of sizes [3]; expected sizes that broadcast with [2] of the items before it",
-            ),
-            ("aten::index_put.out", vec![t("float32 2 3 @10"), tensors(&["bool 2"]), t("float32")], "float32 2 3 @10"),
-            ("aten::index_put.out", vec![t("float32 2 3"), tensors(&["int64 5"]), t("float32 5 1")], "float32 2 3"),
-            (
-                "aten::index_put.out",
-                vec![t("float32 2 3"), tensors(&["int64 2"]), t("float32 5")],
-                "argument 2: sizes [5]; expected sizes that broadcast to [2, 3]",
-            ),
-            (
-                "aten::index_put_",
-                vec![t("float32 2"), tensors(&["int64 2", "int64 2"]), t("float32 2")],
-                "argument 1: 2 items; expected at most 1 items for sizes [2] of `self`",
-            ),
-            (
-                "aten::index_select.out",
-                vec![t("float32 2 3"), i(0), t("int64 2 2")],
-                "argument 2: sizes [2, 2]; expected one dimension at most",
-            ),
-            ("aten::gather.out", vec![t("float32 2 3"), i(1), t("int64 2 7")], "float32 2 7"),
-            (
-                "aten::gather.out",
-                vec![t("float32 2 3"), i(1), t("int64 2")],
-                "argument 2: sizes [2]; expected as many sizes as [2, 3] of `self`",
-            ),
-            (
-                "aten::scatter_add.out",
-                vec![t("float32 2 3 @10"), i(0), t("int64 1 2"), t("float32 1 2")],
-                "float32 2 3",
-            ),
-            (
-                "aten::scatter.src_out",
-                vec![t("float32 2"), i(0), t("int64 1"), t("float16 1")],
-                "argument 3: element type float16; expected element type float32 of `self`",
-            ),
-            ("aten::index_select.out", vec![t("float32 2 3"), i(-1), t("int64 <=4")], "float32 2 <=4"),
-            ("aten::embedding.out", vec![t("float16 9 8"), t("int64 1 <=5")], "float16 1 <=5 8"),
-            (
-                "aten::embedding.out",
-                vec![t("float16 9"), t("int64 1")],
-                "argument 0: sizes [9]; expected two dimensions",
-            ),
-            (
-                "aten::embedding.out",
-                vec![t("float16 9 8"), t("float32 1")],
-                "argument 1: element type float32; expected element type int32 or int64",
-            ),
-            ("aten::select_copy.int_out", vec![t("float32 2 <=3 4"), i(-1), i(-4)], "float32 2 <=3"),
-            (
-                "aten::select_copy.int_out",
-                vec![t("float32 2"), i(0), i(2)],
-                "argument 2: position 2; expected a position in a dimension of size 2",
-            ),
-            ("aten::select_scatter.out", vec![t("float32 2 3"), t("float32 3"), i(0), i(1)], "float32 2 3"),
-            (
-                "aten::select_scatter.out",
-                vec![t("float32 2 3"), t("float32 2"), i(0), i(1)],
-                "argument 1: sizes [2]; expected sizes that broadcast to [3]",
-            ),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(1), i(i64::MAX), i(3)], "float32 3"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(-4)], "float32 4"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(7), i(3)], "float32 0"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), none(), most(5)], "float32 <=5"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 9"), i(0), i(2), Argument::Unknown], "float32 <=7"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 <=9"), i(0), i(-4), i(7)], "float32 <=4"),
-            ("aten::slice_copy.Tensor_out", vec![t("float32 <=9"), i(0), i(i64::MIN), i(i64::MAX)], "float32 <=9"),
-            (
-                "aten::slice_copy.Tensor_out",
-                vec![t("float32 9"), i(0), none(), none(), i(0)],
-                "argument 4: 0; expected a step of at least 1",
-            ),
-            ("aten::slice_scatter.out", vec![t("float32 9 2"), t("float32 4 1"), i(0), i(5)], "float32 9 2"),
-            ("aten::repeat.out", vec![t("float32 2 <=3"), list(&[4, 1, 2])], "float32 4 2 <=6"),
-            (
-                "aten::repeat.out",
-                vec![t("float32 2 3"), list(&[4])],
-                "argument 1: 1 numbers; expected at least as many numbers as [2, 3] of `self`",
-            ),
-            ("aten::repeat_interleave.Tensor_out", vec![t("int64 2"), i(5)], "int64 5"),
-            (
-                "aten::repeat_interleave.Tensor_out",
-                vec![t("int64 2")],
-                "undetermined: the sum of the repetitions is known at run time only",
-            ),
-            ("aten::flip.out", vec![t("float32 2 3 @10"), list(&[0])], "float32 2 3 @10"),
-            ("aten::roll.out", vec![t("float32 2 3 @10"), list(&[1]), list(&[0])], "float32 2 3"),
-            ("aten::tril.out", vec![t("float32 2")], "argument 0: sizes [2]; expected at least two dimensions"),
-            ("aten::diagonal_copy.out", vec![t("float32 4 3 5"), i(-1), i(0), i(2)], "float32 3 3"),
-            ("aten::diagonal_copy.out", vec![t("float32 4 3"), i(i64::MIN)], "float32 0"),
-            (
-                "aten::masked_select.out",
-                vec![t("float32 4"), t("bool 4")],
-                "undetermined: the number of elements that a mask selects is known at run time only",
-            ),
-            (
-                "aten::nonzero.out",
-                vec![t("float32 4")],
-                "undetermined: the number of elements that are not 0 is known at run time only",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name} {args:?}");
-        }
-    }
+/// The largest result of [`nonzero`].
+pub(in crate::operators) fn nonzero_bounds(call: &Call<'_>) -> Inferred {
+    let tensor = call.tensor(0)?;
+    let count = Dim { size: element_count(&tensor.sizes), dynamic: true };
+    one(TensorMeta::contiguous(ScalarType::LONG, vec![count, Dim::fixed(tensor.rank() as i64)]))
 }

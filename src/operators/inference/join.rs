@@ -11,7 +11,7 @@ use crate::format::ScalarType;
 const MAX_PARTS: i64 = 1 << 16;
 
 /// Tensors one after another in a dimension. Those of sizes [0] are ignored.
-pub(super) fn cat(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn cat(call: &Call<'_>) -> Inferred {
     let tensors = operands(call)?;
     let is_ignored = |tensor: &TensorMeta| tensor.sizes == [Dim::fixed(0)];
     let Some(first) = tensors.iter().copied().find(|tensor| !is_ignored(tensor)) else {
@@ -32,7 +32,7 @@ pub(super) fn cat(call: &Call<'_>) -> Inferred {
 }
 
 /// Tensors of the same sizes one after another in a dimension that is inserted.
-pub(super) fn stack(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn stack(call: &Call<'_>) -> Inferred {
     let tensors = operands(call)?;
     let Some((first, rest)) = tensors.split_first() else {
         return call.invalid(0, "no tensors", "one tensor or more");
@@ -65,7 +65,7 @@ fn lengths(sizes: &[Dim]) -> Vec<i64> {
 }
 
 /// Parts of one size; the last one may be smaller.
-pub(super) fn split(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn split(call: &Call<'_>) -> Inferred {
     let (tensor, dim) = divided(call, 2)?;
     let part = call.exact(1)?;
     let size = fixed(tensor.sizes[dim])?;
@@ -85,7 +85,7 @@ pub(super) fn split(call: &Call<'_>) -> Inferred {
 }
 
 /// Parts of listed sizes, whose sum is the size of the dimension.
-pub(super) fn split_with_sizes(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn split_with_sizes(call: &Call<'_>) -> Inferred {
     let (tensor, dim) = divided(call, 2)?;
     let parts = call.ints(1)?.into_iter().map(|int| dim_of_int(call, 1, int)).collect::<Result<Vec<_>>>()?;
     let sum = parts.iter().fold(Dim::fixed(0), |sum, part| plus(sum, *part));
@@ -98,7 +98,7 @@ pub(super) fn split_with_sizes(call: &Call<'_>) -> Inferred {
 }
 
 /// The parts of size 1, without the dimension.
-pub(super) fn unbind(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn unbind(call: &Call<'_>) -> Inferred {
     let (tensor, dim) = divided(call, 1)?;
     let count = fixed(tensor.sizes[dim])?;
     if count > MAX_PARTS {
@@ -196,73 +196,4 @@ fn common_format(tensors: &[&TensorMeta]) -> MemoryFormat {
     let all = tensors.iter().all(|tensor| MemoryFormat::suggested_by(tensor) == MemoryFormat::ChannelsLast);
     let same_rank = tensors.windows(2).all(|pair| pair[0].rank() == pair[1].rank());
     if all && same_rank { MemoryFormat::ChannelsLast } else { MemoryFormat::Contiguous }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{i, list, results, t, tensors};
-
-    #[test]
-    fn tensors_are_joined_and_divided() {
-        let cases = [
-            ("aten::cat.out", vec![tensors(&["int8 2 3", "float16 2 <=4", "int8 0"]), i(-1)], "float16 2 <=7"),
-            (
-                "aten::cat.out",
-                vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4 @0231"]), i(1)],
-                "float32 1 7 3 4 @0231",
-            ),
-            ("aten::cat.out", vec![tensors(&["float32 1 2 3 4 @0231", "float32 1 5 3 4"]), i(1)], "float32 1 7 3 4"),
-            (
-                "aten::cat.out",
-                vec![tensors(&["float32 2 3", "float32 3 3"]), i(1)],
-                "argument 0: sizes [3, 3]; expected sizes [2, 3] except in dimension 1",
-            ),
-            (
-                "aten::cat.out",
-                vec![tensors(&["float32 2 3", ""]), i(0)],
-                "argument 0: None in a list; expected a list of Tensors",
-            ),
-            ("aten::cat.out", vec![tensors(&[]), i(0)], "argument 0: no tensors; expected one tensor or more"),
-            ("aten::stack.out", vec![tensors(&["float32 2 3", "float32 2 3"]), i(1)], "float32 2 2 3"),
-            (
-                "aten::stack.out",
-                vec![tensors(&["float32 2 3 4 5 @0231", "float32 2 3 4 5 @0231"]), i(2)],
-                "float32 2 3 2 4 5 @02341",
-            ),
-            (
-                "aten::stack.out",
-                vec![tensors(&["float32 2", "float32 3"]), i(0)],
-                "argument 0: sizes [3]; expected sizes [2]",
-            ),
-            (
-                "aten::split_copy.Tensor_out",
-                vec![t("float32 2 7"), i(3), i(1)],
-                "float32 2 3, float32 2 3, float32 2 1",
-            ),
-            (
-                "aten::split_copy.Tensor_out",
-                vec![t("float32 2 <=7"), i(3), i(1)],
-                "undetermined: the number of tensors depends on a dynamic size",
-            ),
-            (
-                "aten::split_copy.Tensor_out",
-                vec![t("float32 2 7000000000"), i(1), i(1)],
-                "undetermined: the tensor is divided into too many",
-            ),
-            (
-                "aten::split_with_sizes_copy.out",
-                vec![t("float32 2 7"), list(&[3, 4]), i(1)],
-                "float32 2 3, float32 2 4",
-            ),
-            (
-                "aten::split_with_sizes_copy.out",
-                vec![t("float32 2 7"), list(&[3, 3]), i(1)],
-                "argument 1: sizes [3, 3]; expected sizes whose sum is 7 of dimension 1 of `self`",
-            ),
-            ("aten::unbind_copy.int_out", vec![t("float32 2 <=7"), i(0)], "float32 <=7, float32 <=7"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

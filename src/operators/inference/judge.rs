@@ -1,5 +1,5 @@
 //! Compares the rules with what torch infers: the cases of `tests/inference/cases.txt`, which `tools/inference.py`
-//! writes and describes.
+//! writes and describes; and rules and constraints with cases that are written by hand, `rules.txt` and `constraints.txt`.
 
 #[path = "../../../tests/inference/cases.rs"]
 mod parser;
@@ -8,14 +8,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use parser::{Case, Expected, Outcome, cases, file};
+use parser::{Case, Expected, Outcome, Value, arguments, cases, file};
 
-use super::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, rule};
+use super::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, constraints};
 use crate::format::ScalarType;
-use crate::operators::{self, Signature};
-
-/// Operators without a rule, each with the reason.
-const WITHOUT_RULE: &[(&str, &str)] = &[];
+use crate::operators::{self, Operator, Signature};
 
 /// Operators with fewer than [`MIN_CASES`] cases, each with the reason.
 const FEW_CASES: &[(&str, &str)] = &[("executorch_prim::sym_not.Scalar", "it takes a truth value only")];
@@ -202,7 +199,7 @@ fn got_text(got: &Result<Vec<ResultMeta>, InferenceError>) -> String {
         Err(InferenceError::UnknownOperator) => "no rule".to_owned(),
         Err(InferenceError::Undetermined(reason)) => format!("undetermined: {reason}"),
         Err(InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid)) => {
-            format!("argument {}: found {}, expected {}", invalid.argument, invalid.found, invalid.expected)
+            format!("argument {}: {}; expected {}", invalid.argument, invalid.found, invalid.expected)
         }
     }
 }
@@ -266,11 +263,13 @@ fn verdict(operator: &str, case: &Case<'_>, got: &Result<Vec<ResultMeta>, Infere
 fn ruled<'c, 't>(
     cases: &'c BTreeMap<&'t str, (Signature, Vec<Case<'t>>)>,
 ) -> impl Iterator<Item = (&'t str, Rule, &'c Signature, &'c [Case<'t>])> {
-    cases.iter().filter_map(|(name, (signature, cases))| Some((*name, rule(name)?, signature, &cases[..])))
+    cases
+        .iter()
+        .filter_map(|(name, (signature, cases))| Some((*name, operators::facts(name).rule?, signature, &cases[..])))
 }
 
 #[test]
-fn every_operator_has_a_rule_and_cases() {
+fn every_operator_has_cases() {
     let file = file();
     let cases = cases(&file);
     let mut wrong = Vec::new();
@@ -278,11 +277,6 @@ fn every_operator_has_a_rule_and_cases() {
         let count = cases.get(name).map_or(0, |(_, cases)| cases.len());
         if count < MIN_CASES && !FEW_CASES.iter().any(|(other, _)| *other == name) {
             wrong.push(format!("{name} has {count} cases"));
-        }
-        match (rule(name), WITHOUT_RULE.iter().any(|(other, _)| *other == name)) {
-            (None, false) => wrong.push(format!("{name} has no rule")),
-            (Some(_), true) => wrong.push(format!("{name} has a rule and is listed in WITHOUT_RULE")),
-            (Some(_), false) | (None, true) => {}
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -319,6 +313,56 @@ fn results_are_those_of_torch() {
     }
     writeln!(table, "{:70} {:5} {:8} {:12} {:5}", "all", totals[0], totals[1], totals[2], totals[3]).unwrap();
     assert!(differences.is_empty(), "{table}\n{differences}");
+}
+
+/// Calls `check` with the operator, the arguments and the expected outcome of each line of a file, and panics with the lines for which it
+/// returns another outcome.
+fn each_line(file: &str, check: impl Fn(&Operator, &[Argument<'_>], &str) -> Option<String>) {
+    let path = format!("{}/tests/inference/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut wrong = String::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let (call, expected) = line.split_once(" ->").unwrap_or_else(|| panic!("{file}:{}: no `->`", number + 1));
+        let (name, args) = call.split_once(' ').unwrap_or((call, ""));
+        let operator = operators::find(name).unwrap_or_else(|| panic!("{file}:{}: unknown operator", number + 1));
+        let values = arguments(args, &operator.signature);
+        let args: Vec<Argument<'_>> = values.iter().map(Value::argument).collect();
+        if let Some(got) = check(operator, &args, expected.trim()) {
+            writeln!(wrong, "{file}:{}: {line}\n    got {got}", number + 1).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn rules_infer_what_the_lines_state() {
+    each_line("rules.txt", |operator, args, expected| {
+        let got = operator.facts.rule.unwrap()(&Call::new(&operator.signature, args));
+        let is_expected = match &got {
+            Ok(got) if !expected.starts_with("argument ") && !expected.starts_with("undetermined: ") => {
+                let expected = parser::results(expected);
+                expected.len() == got.len() && expected.iter().zip(got).all(|(expected, got)| equal(expected, got))
+            }
+            got => got_text(got) == expected,
+        };
+        (!is_expected).then(|| got_text(&got))
+    });
+}
+
+#[test]
+fn constraints_are_violated_as_the_lines_state() {
+    each_line("constraints.txt", |operator, args, expected| {
+        let got = constraints::check(&operator.constraints, &Call::new(&operator.signature, args));
+        let is_expected =
+            match (&got, expected.strip_prefix("argument ").and_then(|expected| expected.split_once(": "))) {
+                (Ok(()), None) => expected == "accepted",
+                (Err(got), Some((position, part))) => {
+                    got.argument.to_string() == position && got.expected.contains(part)
+                }
+                (Ok(()), Some(_)) | (Err(_), None) => false,
+            };
+        (!is_expected).then(|| format!("{got:?}"))
+    });
 }
 
 /// Returns arguments that differ in one part from the given ones: sizes, integers, kinds, missing ones.

@@ -12,33 +12,33 @@ use crate::format::ScalarType;
 const MAX_TILES: i64 = 4;
 
 /// A tensor like the argument 0, in its order of memory.
-pub(super) fn like_input(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn like_input(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     one(like(tensor, tensor.scalar_type))
 }
 
 /// A contiguous tensor of the sizes of the argument 0, of float32.
-pub(super) fn contiguous_float(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn contiguous_float(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(ScalarType::FLOAT, call.tensor(0)?.sizes.clone()))
 }
 
 /// A contiguous tensor of the sizes of the argument 0, of the element type that the argument 5 is.
-pub(super) fn contiguous_of_dtype(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn contiguous_of_dtype(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(dtype(call)?, call.tensor(0)?.sizes.clone()))
 }
 
 /// A tensor like the argument 0, of the element type that the argument 5 is.
-pub(super) fn like_of_dtype(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn like_of_dtype(call: &Call<'_>) -> Inferred {
     one(like(call.tensor(0)?, dtype(call)?))
 }
 
 /// A tensor like the argument 0, of float32.
-pub(super) fn like_float(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn like_float(call: &Call<'_>) -> Inferred {
     one(like(call.tensor(0)?, ScalarType::FLOAT))
 }
 
 /// A tensor like the argument 0, of int8.
-pub(super) fn like_int8(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn like_int8(call: &Call<'_>) -> Inferred {
     one(like(call.tensor(0)?, ScalarType::CHAR))
 }
 
@@ -50,13 +50,13 @@ fn dtype(call: &Call<'_>) -> Result<ScalarType> {
 }
 
 /// The contiguous result of two operands, the arguments 0 and `OTHER`, that broadcast; of the type of the first.
-pub(super) fn binary<const OTHER: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn binary<const OTHER: usize>(call: &Call<'_>) -> Inferred {
     let (first, other) = (call.tensor(0)?, call.tensor(OTHER)?);
     one(TensorMeta::contiguous(first.scalar_type, broadcast(call, &[(0, first), (OTHER, other)])?))
 }
 
 /// `cortex_m::minimum` and `maximum`: like the first operand if the second has one element, else as [`binary`].
-pub(super) fn extreme(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn extreme(call: &Call<'_>) -> Inferred {
     let (first, other) = (call.tensor(0)?, call.tensor(1)?);
     match element_count(&other.sizes) == 1 && !is_dynamic(&other.sizes) {
         true => like_input(call),
@@ -66,7 +66,7 @@ pub(super) fn extreme(call: &Call<'_>) -> Inferred {
 
 /// `cortex_m::quantized_add` and `quantized_mul`: like the operand with more elements, of the arguments 0 and `OTHER`; like the
 /// second if they have equally many.
-pub(super) fn larger<const OTHER: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn larger<const OTHER: usize>(call: &Call<'_>) -> Inferred {
     let (first, other) = (call.tensor(0)?, call.tensor(OTHER)?);
     if first.sizes != other.sizes && (is_dynamic(&first.sizes) || is_dynamic(&other.sizes)) {
         return Err(InferenceError::Undetermined("the larger operand is known at run time only"));
@@ -76,7 +76,7 @@ pub(super) fn larger<const OTHER: usize>(call: &Call<'_>) -> Inferred {
 }
 
 /// An input of sizes [..., k] and a weight of sizes [m, k].
-pub(super) fn linear(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn linear(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, ranked(call, 1, &[2])?);
     let Some((_, lead)) = input.sizes.split_last() else {
         return call.invalid(0, sizes_text(&input.sizes), "a tensor of 1 dimension or more");
@@ -85,7 +85,7 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
 }
 
 /// `cortex_m::quantized_batch_matmul`: sizes [b, n, k] and [b, m, k].
-pub(super) fn batch_matmul(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn batch_matmul(call: &Call<'_>) -> Inferred {
     let (a, b) = (ranked(call, 0, &[3])?, ranked(call, 2, &[3])?);
     let Some(batch) = agree(a.sizes[0], b.sizes[0]).filter(|_| agree(a.sizes[2], b.sizes[2]).is_some()) else {
         return mismatch(call, 2, b, &format!("sizes [{}, _, {}]", a.sizes[0].size, a.sizes[2].size), 0, a);
@@ -94,26 +94,26 @@ pub(super) fn batch_matmul(call: &Call<'_>) -> Inferred {
 }
 
 /// Rows of `activations` of sizes [m, k] times a packed weight of `N` rows, which is an argument.
-pub(super) fn packed_linear<const N: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn packed_linear<const N: usize>(call: &Call<'_>) -> Inferred {
     let activations = ranked(call, 0, &[2])?;
     let columns = dim_of_int(call, N, call.int(N)?)?;
     one(TensorMeta::contiguous(activations.scalar_type, vec![activations.sizes[0], columns]))
 }
 
 /// Rows of a packed table, of the length that the argument `DIM` is, at the indices of the argument `INDICES`.
-pub(super) fn packed_embedding<const DIM: usize, const INDICES: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn packed_embedding<const DIM: usize, const INDICES: usize>(call: &Call<'_>) -> Inferred {
     let indices = ranked(call, INDICES, &[1])?;
     let length = dim_of_int(call, DIM, call.int(DIM)?)?;
     one(TensorMeta::contiguous(ScalarType::FLOAT, vec![indices.sizes[0], length]))
 }
 
 /// `update_cache`: the result is one element, which is unused.
-pub(super) fn update_cache(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn update_cache(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, vec![Dim::fixed(1)]))
 }
 
 /// `gated_delta_rule`: the sizes of the query with the last one of the value, and the state.
-pub(super) fn gated_delta_rule(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn gated_delta_rule(call: &Call<'_>) -> Inferred {
     let (query, value, state) = (ranked(call, 0, &[4])?, ranked(call, 2, &[4])?, call.tensor(5)?);
     let sizes = [&query.sizes[..3], &value.sizes[3..]].concat();
     let result = TensorMeta::contiguous(query.scalar_type, sizes);
@@ -121,70 +121,17 @@ pub(super) fn gated_delta_rule(call: &Call<'_>) -> Inferred {
 }
 
 /// `quantized_moe_ffn`: rows of the length that the argument 8 is.
-pub(super) fn moe_ffn(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn moe_ffn(call: &Call<'_>) -> Inferred {
     let (input, length) = (ranked(call, 0, &[2])?, dim_of_int(call, 8, call.int(8)?)?);
     one(TensorMeta::contiguous(ScalarType::FLOAT, vec![input.sizes[0], length]))
 }
 
 /// `tile_crop`: square tiles of the size that the argument 1 is, with the channels of the image.
-pub(super) fn tile_crop(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn tile_crop(call: &Call<'_>) -> Inferred {
     let (image, size) = (call.tensor(0)?, dim_of_int(call, 1, call.int(1)?)?);
     let Some(channels) = image.sizes.first() else {
         return call.invalid(0, sizes_text(&image.sizes), "a tensor of 1 dimension or more");
     };
     let tiles = Dim { size: MAX_TILES, dynamic: true };
     one(TensorMeta::contiguous(ScalarType::FLOAT, vec![tiles, *channels, size, size]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn results_of_libraries() {
-        let none = || Argument::Null;
-        let query = || t("float32 1 3 4 5");
-        let cache = || t("float32 1 8 4 5");
-        let f = || Argument::Double(0.5);
-        let cases: &[(&str, Vec<Argument<'static>>, &str)] = &[
-            ("llama::custom_sdpa.out", vec![query(), cache(), cache(), i(0)], "float32 1 3 4 5"),
-            ("llama::custom_quantized_sdpa.out", vec![t("int8 1 <=3 4 5"), none()], "float32 1 <=3 4 5"),
-            ("llama::update_cache.out", vec![t("float16 1 3 4 5"), cache(), i(0)], "float16 1"),
-            ("llama::fast_hadamard_transform.out", vec![t("bfloat16 2 128")], "bfloat16 2 128"),
-            (
-                "llama::gated_delta_rule.out",
-                vec![query(), query(), t("float32 1 3 4 7"), none(), none(), t("float32 1 3 5 7")],
-                "float32 1 3 4 7; float32 1 3 5 7",
-            ),
-            ("preprocess::tile_crop.out", vec![t("float32 3 50 60"), i(16)], "float32 <=4 3 16 16"),
-            (
-                "torchao::_linear_8bit_act_4bit_weight.out",
-                vec![t("float32 <=3 8"), t("uint8 100"), i(32), i(6), i(8)],
-                "float32 <=3 6",
-            ),
-            ("torchao::_shared_embedding_4bit.out", vec![none(), i(32), i(6), i(8), t("int64 3")], "float32 3 8"),
-            ("torchao::_embedding_4bit.out", vec![none(), i(100), i(8), none(), none(), t("int64 3")], "float32 3 8"),
-            ("cadence::quantize_per_tensor.out", vec![t("float32 2 3"), f(), i(0), i(0), i(1), i(1)], "int8 2 3"),
-            ("cadence::dequantize_per_tensor.out", vec![t("int8 1 3 2 2 @0231"), f()], "float32 1 3 2 2"),
-            (
-                "cadence::quantized_add.per_tensor_out",
-                vec![t("int8 2 1"), f(), i(0), t("int8 3"), f(), i(0)],
-                "int8 2 3",
-            ),
-            ("cadence::quantized_linear.per_tensor_out", vec![t("uint8 2 3 4"), t("uint8 5 4")], "uint8 2 3 5"),
-            (
-                "cortex_m::quantized_add.out",
-                vec![t("int8 1 3 2 2 @0231"), i(0), i(0), i(0), t("int8 3 1 1")],
-                "int8 1 3 2 2 @0231",
-            ),
-            ("cortex_m::maximum.out", vec![t("int8 2 1"), t("int8 3")], "int8 2 3"),
-            ("cortex_m::transpose.out", vec![t("int8 2 3"), list(&[1, 0])], "int8 3 2"),
-            ("cortex_m::quantized_batch_matmul.out", vec![t("int8 2 3 4"), i(0), t("int8 2 5 4")], "int8 2 3 5"),
-            ("cortex_m::softmax.out", vec![t("int8 2 3"), i(-1)], "int8 2 3"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, args), *expected, "{name}");
-        }
-    }
 }

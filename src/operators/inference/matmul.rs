@@ -7,13 +7,13 @@ use super::shape::{Inferred, Result, one, size_list, sizes_text};
 use super::{Call, Dim, IntMeta, TensorMeta};
 
 /// `mm` and `mixed_mm`: sizes [n, k] and [k, m].
-pub(super) fn mm(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn mm(call: &Call<'_>) -> Inferred {
     let sizes = product(call, 0, 1)?;
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, sizes))
 }
 
 /// `addmm`: a tensor that expands to [n, m], and sizes [n, k] and [k, m].
-pub(super) fn addmm(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn addmm(call: &Call<'_>) -> Inferred {
     let sizes = product(call, 1, 2)?;
     let added = call.tensor(0)?;
     if !expands(&added.sizes, &sizes) {
@@ -23,7 +23,7 @@ pub(super) fn addmm(call: &Call<'_>) -> Inferred {
 }
 
 /// `bmm`: sizes [b, n, k] and [b, k, m].
-pub(super) fn bmm(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn bmm(call: &Call<'_>) -> Inferred {
     let (a, b) = (ranked(call, 0, &[3])?, ranked(call, 1, &[3])?);
     if a.scalar_type != b.scalar_type {
         let (found, expected) = (type_name(b), type_name(a));
@@ -40,7 +40,7 @@ pub(super) fn bmm(call: &Call<'_>) -> Inferred {
 }
 
 /// `linear`: an input of sizes [..., k], a weight of sizes [m, k] or [k], and a bias that broadcasts with [m].
-pub(super) fn linear(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn linear(call: &Call<'_>) -> Inferred {
     let (input, weight) = (call.tensor(0)?, ranked(call, 1, &[1, 2])?);
     let Some((features, lead)) = input.sizes.split_last() else {
         return call.invalid(0, "a tensor of no dimensions", "a tensor of 1 dimension or more");
@@ -65,7 +65,7 @@ pub(super) fn linear(call: &Call<'_>) -> Inferred {
 }
 
 /// `mixed_linear`: sizes [n, k] and [m, k]; an optional element type.
-pub(super) fn mixed_linear(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn mixed_linear(call: &Call<'_>) -> Inferred {
     let (input, weight) = (ranked(call, 0, &[2])?, ranked(call, 1, &[2])?);
     if agree(input.sizes[1], weight.sizes[1]).is_none() {
         return mismatch(call, 1, weight, &format!("sizes [_, {}]", input.sizes[1].size), 0, input);
@@ -75,7 +75,7 @@ pub(super) fn mixed_linear(call: &Call<'_>) -> Inferred {
 }
 
 /// `_cdist_forward`: sizes [..., n, k] and [..., m, k], whose leading sizes broadcast.
-pub(super) fn cdist(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn cdist(call: &Call<'_>) -> Inferred {
     let (a, b) = (float_tensor(call, 0)?, float_tensor(call, 1)?);
     for (at, tensor) in [(0, a), (1, b)] {
         if tensor.rank() < 2 {
@@ -101,7 +101,7 @@ pub(super) fn cdist(call: &Call<'_>) -> Inferred {
 }
 
 /// `_pdist_forward`: n rows have n (n - 1) / 2 distances.
-pub(super) fn pdist(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn pdist(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let Some(rows) = tensor.sizes.first() else {
         return call.invalid(0, "a tensor of no dimensions", "a tensor of 2 dimensions");
@@ -135,66 +135,4 @@ fn expands(from: &[Dim], to: &[Dim]) -> bool {
 
 fn type_name(tensor: &TensorMeta) -> &'static str {
     tensor.scalar_type.info().map_or("an unknown type", |info| info.name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, results, t};
-
-    #[test]
-    fn products_have_rows_and_columns() {
-        let cases = [
-            ("aten::mm.out", vec![t("float16 2 3 @10"), t("float16 3 <=4")], "float16 2 <=4"),
-            (
-                "aten::mm.out",
-                vec![t("float32 2 3"), t("float32 4 5")],
-                "argument 1: sizes [4, 5]; expected sizes [3, _] for sizes [2, 3] of `self`",
-            ),
-            ("aten::mm.out", vec![t("float32 2 3"), t("float32 <=4 5")], "float32 2 5"),
-            (
-                "aten::mm.out",
-                vec![t("float32 2"), t("float32 2 3")],
-                "argument 0: sizes [2]; expected a tensor of 2 dimensions",
-            ),
-            ("aten::addmm.out", vec![t("float32 5"), t("int8 <=2 3"), t("int8 3 5"), i(1), i(1)], "float32 <=2 5"),
-            (
-                "aten::addmm.out",
-                vec![t("float32 4"), t("float32 2 3"), t("float32 3 5")],
-                "argument 0: sizes [4]; expected sizes that expand to [2, 5]",
-            ),
-            ("aten::bmm.out", vec![t("float32 6 2 3"), t("float32 6 3 5")], "float32 6 2 5"),
-            (
-                "aten::bmm.out",
-                vec![t("float32 6 2 3"), t("float16 6 3 5")],
-                "argument 1: a tensor of float16; expected a tensor of float32, as `self`",
-            ),
-            ("aten::linear.out", vec![t("float32 2 <=3 4"), t("float32 5 4"), t("float32 5")], "float32 2 <=3 5"),
-            ("aten::linear.out", vec![t("float32 4"), t("float32 4"), Argument::Null], "float32"),
-            (
-                "aten::linear.out",
-                vec![t("float32 2 4"), t("float32 5 3"), Argument::Null],
-                "argument 1: sizes [5, 3]; expected a last size of 4 for sizes [2, 4] of `input`",
-            ),
-            (
-                "aten::linear.out",
-                vec![t("float32 2 4"), t("float32 5 4"), t("float32 3")],
-                "argument 2: sizes [3]; expected sizes that broadcast with [2, 5]",
-            ),
-            (
-                "aten::_cdist_forward.out",
-                vec![t("float32 7 1 2 4"), t("float32 3 5 4"), Argument::Double(2.0), Argument::Null],
-                "float32 7 3 2 5",
-            ),
-            ("aten::_pdist_forward.out", vec![t("float32 5 4")], "float32 10"),
-            (
-                "quantized_decomposed::mixed_linear.out",
-                vec![t("float16 2 4"), t("int8 5 4"), t("float16 5"), Argument::Null, i(6)],
-                "float32 2 5",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

@@ -7,7 +7,7 @@ use super::{Call, TensorMeta};
 use crate::format::ScalarType;
 
 /// A copy of the same order of memory.
-pub(super) fn copy(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn copy(call: &Call<'_>) -> Inferred {
     one(call.tensor(0)?.clone())
 }
 
@@ -20,7 +20,7 @@ pub(super) fn like(tensor: &TensorMeta, scalar_type: ScalarType) -> TensorMeta {
 }
 
 /// A copy in the order of memory of the argument 2, or in the same one.
-pub(super) fn copy_in_order(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn copy_in_order(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     match order(call, 2, tensor.rank())? {
         Some(order) => one(reordered(tensor.scalar_type, tensor.sizes.clone(), order)),
@@ -29,7 +29,7 @@ pub(super) fn copy_in_order(call: &Call<'_>) -> Inferred {
 }
 
 /// A tensor of listed sizes in the order of memory of the argument 1, or contiguous.
-pub(super) fn empty_in_order(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn empty_in_order(call: &Call<'_>) -> Inferred {
     let sizes = call.ints(0)?.into_iter().map(|int| dim_of_int(call, 0, int)).collect::<Result<Vec<_>>>()?;
     let order = order(call, 1, sizes.len())?.unwrap_or_else(|| contiguous_order(sizes.len()));
     one(reordered(ScalarType::FLOAT, sizes, order))
@@ -55,7 +55,7 @@ fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<Vec<u8>>> {
 }
 
 /// `et_copy_index`: a tensor is written into the first dimension of another one; there is no result.
-pub(super) fn copy_index(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn copy_index(call: &Call<'_>) -> Inferred {
     let (to, from): (&TensorMeta, &TensorMeta) = (call.tensor(0)?, call.tensor(1)?);
     let rows = to.sizes.get(1..).unwrap_or_default();
     let agree = |(a, b)| super::operands::agree(a, b).is_some();
@@ -66,42 +66,4 @@ pub(super) fn copy_index(call: &Call<'_>) -> Inferred {
         return super::operands::mismatch(call, 1, from, "the sizes after the first", 0, to);
     }
     Ok(Vec::new())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn orders_are_those_of_the_arguments() {
-        let cases = [
-            (
-                "dim_order_ops::_clone_dim_order.out",
-                vec![t("int8 2 3 4 5"), Argument::Bool(false), list(&[0, 2, 3, 1])],
-                "int8 2 3 4 5 @0231",
-            ),
-            (
-                "dim_order_ops::_to_dim_order_copy.out",
-                vec![t("int8 2 3 4 5 @0231"), Argument::Bool(false), Argument::Null],
-                "int8 2 3 4 5 @0231",
-            ),
-            (
-                "dim_order_ops::_to_dim_order_copy.out",
-                vec![t("int8 2 3"), Argument::Bool(false), list(&[1, 0])],
-                "argument 2: [1, 0]; expected [0, 1]",
-            ),
-            ("dim_order_ops::_empty_dim_order.out", vec![list(&[2, 3]), list(&[0, 1])], "float32 2 3"),
-            ("et_copy::_h2d_copy.out", vec![t("int8 <=2 3 @10")], "int8 <=2 3 @10"),
-            ("executorch_prim::et_copy_index.tensor", vec![t("int8 <=9 3"), t("int8 3"), i(0)], ""),
-            (
-                "executorch_prim::et_copy_index.tensor",
-                vec![t("int8 <=9 3"), t("int8 4"), i(0)],
-                "argument 1: sizes [4]; expected the sizes after the first for sizes [9, 3] of `copy_to`",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

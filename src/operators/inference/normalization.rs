@@ -6,7 +6,7 @@ use super::{Call, Dim, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
 /// Normalisation over the last dimensions; argument 1 lists their sizes.
-pub(super) fn layer_norm(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn layer_norm(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let ints = call.ints(1)?;
     let shape = ints.into_iter().map(|int| dim_of_int(call, 1, int)).collect::<Result<Vec<Dim>>>()?;
@@ -27,7 +27,7 @@ pub(super) fn layer_norm(call: &Call<'_>) -> Inferred {
 }
 
 /// Normalisation over groups of channels: the arguments 3, 4 and 6 are the numbers of batches, channels and groups.
-pub(super) fn group_norm(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn group_norm(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let batches = dim_of_int(call, 3, call.int(3)?)?;
     let groups = dim_of_int(call, 6, call.int(6)?)?;
@@ -62,12 +62,12 @@ fn batch_norm(call: &Call<'_>, training: bool) -> Inferred {
 }
 
 /// Batch normalisation whose argument `TRAINING` chooses the statistics.
-pub(super) fn batch_norm_legit<const TRAINING: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn batch_norm_legit<const TRAINING: usize>(call: &Call<'_>) -> Inferred {
     batch_norm(call, call.bool(TRAINING)?)
 }
 
 /// Batch normalisation with given statistics.
-pub(super) fn batch_norm_no_training(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn batch_norm_no_training(call: &Call<'_>) -> Inferred {
     batch_norm(call, false)
 }
 
@@ -84,51 +84,4 @@ fn contiguous(tensor: &TensorMeta) -> TensorMeta {
 fn with_statistics(normalized: TensorMeta, scalar_type: ScalarType, sizes: Vec<Dim>) -> Vec<ResultMeta> {
     let statistics = TensorMeta::contiguous(scalar_type, sizes);
     vec![ResultMeta::Tensor(normalized), ResultMeta::Tensor(statistics.clone()), ResultMeta::Tensor(statistics)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn statistics_follow_the_normalized_tensor() {
-        let none = || Argument::Null;
-        let (yes, no) = (|| Argument::Bool(true), || Argument::Bool(false));
-        let cases = [
-            (
-                "aten::native_layer_norm.out",
-                vec![t("float32 <=2 3 4"), list(&[3, 4])],
-                "float32 <=2 3 4; float32 <=2 1 1; float32 <=2 1 1",
-            ),
-            (
-                "aten::native_layer_norm.out",
-                vec![t("float32 2 3"), list(&[2])],
-                "argument 1: sizes [2]; expected the last sizes of [2, 3] of `input`",
-            ),
-            (
-                "aten::native_group_norm.out",
-                vec![t("float32 2 6 4 5 @0231"), none(), none(), i(2), i(6), i(20), i(3)],
-                "float32 2 6 4 5 @0231; float32 2 3; float32 2 3",
-            ),
-            (
-                "aten::_native_batch_norm_legit.no_stats_out",
-                vec![t("float16 2 3 4"), none(), none(), yes()],
-                "float16 2 3 4; float16 3; float16 3",
-            ),
-            (
-                "aten::_native_batch_norm_legit.out",
-                vec![t("float32 2 3"), none(), none(), t("float32 3"), t("float32 3"), no()],
-                "float32 2 3; float32 0; float32 0",
-            ),
-            (
-                "aten::_native_batch_norm_legit_no_training.out",
-                vec![t("float32 2"), none(), none(), t("float32 3"), t("float32 3")],
-                "argument 0: sizes [2]; expected at least two dimensions",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name} {args:?}");
-        }
-    }
 }

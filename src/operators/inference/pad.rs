@@ -14,7 +14,7 @@ struct Padding {
 }
 
 /// `constant_pad_nd`: two integers for each padded dimension, from the last dimension.
-pub(super) fn constant_pad_nd(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn constant_pad_nd(call: &Call<'_>) -> Inferred {
     let input = call.tensor(0)?;
     let paddings = paddings(call)?;
     let pairs = paddings.as_chunks::<2>();
@@ -31,7 +31,7 @@ pub(super) fn constant_pad_nd(call: &Call<'_>) -> Inferred {
 }
 
 /// `reflection_pad1d` and the like: of `N` dimensions, which padding must not reach around.
-pub(super) fn reflection_pad<const N: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn reflection_pad<const N: usize>(call: &Call<'_>) -> Inferred {
     let (input, paddings) = spatial::<N>(call)?;
     for (dim, pair) in input.sizes.iter().rev().zip(paddings.as_chunks::<2>().0) {
         if let Some(padding) = pair.iter().find(|padding| padding.size >= dim.size && !padding.dynamic) {
@@ -47,7 +47,7 @@ pub(super) fn reflection_pad<const N: usize>(call: &Call<'_>) -> Inferred {
 }
 
 /// `replication_pad1d` and the like: of `N` dimensions.
-pub(super) fn replication_pad<const N: usize>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn replication_pad<const N: usize>(call: &Call<'_>) -> Inferred {
     let (input, paddings) = spatial::<N>(call)?;
     if input.scalar_type == ScalarType::BOOL {
         return call.invalid(0, "a tensor of bool", "a tensor of numbers");
@@ -102,62 +102,4 @@ fn paddings(call: &Call<'_>) -> Result<Vec<Padding>> {
         IntMeta::Unknown => Err(InferenceError::Undetermined("a padding is known at run time only")),
     });
     paddings.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{list, results, t};
-
-    #[test]
-    fn paddings_are_added() {
-        let cases = [
-            ("aten::constant_pad_nd.out", vec![t("float32 2 3 4 5 @0231"), list(&[1, 2])], "float32 2 3 4 8 @0231"),
-            ("aten::constant_pad_nd.out", vec![t("float32 2 3 @10"), list(&[-1, -1])], "float32 2 1 @10"),
-            ("aten::constant_pad_nd.out", vec![t("float32 <=2 3"), list(&[0, 0, 1, 0])], "float32 <=3 3"),
-            (
-                "aten::constant_pad_nd.out",
-                vec![t("float32 2"), list(&[0, 0, 1, 0])],
-                "argument 1: 4 integers; expected an even number of integers, at most 2",
-            ),
-            (
-                "aten::constant_pad_nd.out",
-                vec![t("float32 2"), list(&[-3, 0])],
-                "argument 1: paddings -3 and 0; expected paddings that leave a size of at least 0",
-            ),
-            (
-                "aten::constant_pad_nd.out",
-                vec![t("float32 <=2"), list(&[i64::MAX, 0])],
-                "undetermined: a size overflows",
-            ),
-            (
-                "aten::reflection_pad1d.out",
-                vec![t("float32 2 4"), list(&[i64::MIN, i64::MIN])],
-                "argument 1: paddings -9223372036854775808 and -9223372036854775808; expected paddings that leave a size of at least 1",
-            ),
-            ("aten::reflection_pad1d.out", vec![t("float32 2 4"), list(&[3, 3])], "float32 2 10"),
-            (
-                "aten::reflection_pad1d.out",
-                vec![t("float32 2 4"), list(&[4, 0])],
-                "argument 1: a padding of 4; expected less than each of sizes [2, 4] of `self`",
-            ),
-            (
-                "aten::replication_pad2d.out",
-                vec![t("float32 1 2 4 4 @0231"), list(&[1, 1, 2, 2])],
-                "float32 1 2 8 6 @0231",
-            ),
-            (
-                "aten::replication_pad2d.out",
-                vec![t("bool 1 2 4 4"), list(&[1, 1, 2, 2])],
-                "argument 0: a tensor of bool; expected a tensor of numbers",
-            ),
-            (
-                "aten::replication_pad3d.out",
-                vec![t("float32 2 4 4"), list(&[1, 1, 2, 2, 0, 0])],
-                "argument 0: sizes [2, 4, 4]; expected a tensor of 4 or 5 dimensions",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

@@ -7,7 +7,7 @@ use super::{Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
 
 /// `avg_pool2d`
-pub(super) fn avg_pool2d(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn avg_pool2d(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[3, 4])?;
     if let Some(info) =
         input.scalar_type.info().filter(|info| matches!(info.name, "uint8" | "uint16" | "uint32" | "uint64"))
@@ -22,7 +22,7 @@ pub(super) fn avg_pool2d(call: &Call<'_>) -> Inferred {
 }
 
 /// `max_pool2d_with_indices`: the maximums, and their indices of int64.
-pub(super) fn max_pool2d_with_indices(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn max_pool2d_with_indices(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[3, 4])?;
     let sizes = pooled(call, input, 0, [1, 2, 3], Some(4), call.bool(5)?)?;
     let format = MemoryFormat::suggested_by(input);
@@ -31,7 +31,7 @@ pub(super) fn max_pool2d_with_indices(call: &Call<'_>) -> Inferred {
 }
 
 /// `max_pool2d_with_indices_backward`: the gradient of the input.
-pub(super) fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Inferred {
     let (gradient, input) = (call.tensor(0)?, ranked(call, 1, &[3, 4])?);
     if gradient.scalar_type != input.scalar_type {
         return call.invalid(0, type_text(gradient), type_text(input));
@@ -50,7 +50,7 @@ pub(super) fn max_pool2d_with_indices_backward(call: &Call<'_>) -> Inferred {
 }
 
 /// `_adaptive_avg_pool2d`: the last two sizes are arguments.
-pub(super) fn adaptive_avg_pool2d(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn adaptive_avg_pool2d(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[3, 4])?;
     let sizes = with_last_sizes(call, input, 1)?;
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
@@ -130,92 +130,5 @@ fn pair(call: &Call<'_>, at: usize, least: i64) -> Result<[i64; 2]> {
         [both] => Ok([both, both]),
         [height, width] => Ok([height, width]),
         _ => call.invalid(at, format!("{list:?}"), "1 or 2 integers"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn sizes_follow_the_kernel() {
-        let cases = [
-            (
-                "aten::avg_pool2d.out",
-                vec![t("float32 1 3 8 9 @0231"), list(&[2]), list(&[]), list(&[0])],
-                "float32 1 3 4 4 @0231",
-            ),
-            (
-                "aten::avg_pool2d.out",
-                vec![t("float32 3 8 <=9"), list(&[3, 2]), list(&[2, 2]), list(&[1, 1]), Argument::Bool(true)],
-                "float32 3 5 <=5",
-            ),
-            (
-                "aten::avg_pool2d.out",
-                vec![t("uint8 3 8 9"), list(&[2])],
-                "argument 0: a tensor of uint8; expected a tensor of signed or floating point numbers",
-            ),
-            (
-                "aten::avg_pool2d.out",
-                vec![
-                    t("float32 3 8 9"),
-                    list(&[2]),
-                    list(&[]),
-                    list(&[0]),
-                    Argument::Bool(false),
-                    Argument::Bool(true),
-                    i(0),
-                ],
-                "argument 6: 0; expected a divisor other than 0",
-            ),
-            (
-                "aten::max_pool2d_with_indices.out",
-                vec![t("int8 1 3 8 8"), list(&[3]), list(&[1]), list(&[1]), list(&[2])],
-                "int8 1 3 6 6; int64 1 3 6 6",
-            ),
-            (
-                "aten::max_pool2d_with_indices.out",
-                vec![t("int8 1 3 8 8"), list(&[3]), list(&[1]), list(&[2])],
-                "argument 3: a padding of 2; expected at most half of the kernel size 3",
-            ),
-            (
-                "aten::max_pool2d_with_indices.out",
-                vec![t("int8 1 3 2 8"), list(&[3])],
-                "argument 0: sizes [1, 3, 2, 8]; expected a padded size of at least a kernel of 3",
-            ),
-            (
-                "aten::max_pool2d_with_indices_backward.grad_input",
-                vec![
-                    t("float32 1 3 4 4"),
-                    t("float32 1 3 8 8"),
-                    list(&[2]),
-                    list(&[]),
-                    list(&[0]),
-                    list(&[1]),
-                    Argument::Bool(false),
-                    t("int64 1 3 4 4"),
-                ],
-                "float32 1 3 8 8",
-            ),
-            (
-                "aten::max_pool2d_with_indices_backward.grad_input",
-                vec![
-                    t("float32 1 3 5 4"),
-                    t("float32 1 3 8 8"),
-                    list(&[2]),
-                    list(&[]),
-                    list(&[0]),
-                    list(&[1]),
-                    Argument::Bool(false),
-                    t("int64 1 3 4 4"),
-                ],
-                "argument 0: sizes [1, 3, 5, 4]; expected sizes [1, 3, 4, 4] for sizes [1, 3, 8, 8] of `self`",
-            ),
-            ("aten::_adaptive_avg_pool2d.out", vec![t("float32 <=2 3 8 8"), list(&[1, 1])], "float32 <=2 3 1 1"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
     }
 }

@@ -6,7 +6,7 @@ use super::{Call, Dim, IntMeta, ResultMeta};
 use IntMeta::{AtMost, Exact, Unknown};
 
 /// `sym_size.int`: the size of a dimension.
-pub(super) fn sym_size(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn sym_size(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     match tensor.sizes.get(dim) {
@@ -16,13 +16,13 @@ pub(super) fn sym_size(call: &Call<'_>) -> Inferred {
 }
 
 /// `sym_numel`: the number of elements.
-pub(super) fn sym_numel(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn sym_numel(call: &Call<'_>) -> Inferred {
     let sizes = &call.tensor(0)?.sizes;
     int(of_dim(Dim { size: element_count(sizes), dynamic: is_dynamic(sizes) }))
 }
 
 /// `_local_scalar_dense`: the first element.
-pub(super) fn local_scalar_dense(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn local_scalar_dense(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     if element_count(&tensor.sizes) == 0 {
         return call.invalid(0, sizes_text(&tensor.sizes), "a tensor of one element or more");
@@ -34,12 +34,12 @@ pub(super) fn local_scalar_dense(call: &Call<'_>) -> Inferred {
 }
 
 /// A comparison, or a quotient or a number of floating point.
-pub(super) fn not_int(_: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn not_int(_: &Call<'_>) -> Inferred {
     scalar()
 }
 
 /// `add`
-pub(super) fn add(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn add(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => exact(a.checked_add(b)),
         (AtMost(a), AtMost(b)) => at_most(a.checked_add(b)),
@@ -49,7 +49,7 @@ pub(super) fn add(call: &Call<'_>) -> Inferred {
 }
 
 /// `sub`: a difference of sizes is a size, so it is not negative.
-pub(super) fn sub(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn sub(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => exact(a.checked_sub(b)),
         (AtMost(a), Exact(b)) => at_most(a.checked_sub(b)),
@@ -59,7 +59,7 @@ pub(super) fn sub(call: &Call<'_>) -> Inferred {
 }
 
 /// `mul`
-pub(super) fn mul(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn mul(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => exact(a.checked_mul(b)),
         (Exact(0), _) | (_, Exact(0)) => Exact(0),
@@ -70,7 +70,7 @@ pub(super) fn mul(call: &Call<'_>) -> Inferred {
 }
 
 /// `floordiv`: a quotient, rounded down. A size that divides is positive.
-pub(super) fn floordiv(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn floordiv(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => exact(a.checked_rem(b).and_then(|rest| {
             let quotient = a.checked_div(b)?;
@@ -83,7 +83,7 @@ pub(super) fn floordiv(call: &Call<'_>) -> Inferred {
 }
 
 /// `mod`: a remainder. The runtime and torch round quotients of negative numbers differently.
-pub(super) fn modulo(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn modulo(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) if a >= 0 && b > 0 => exact(a.checked_rem(b)),
         (AtMost(a), Exact(b)) | (Exact(a) | AtMost(a), AtMost(b)) if a >= 0 && b > 0 => AtMost(a.min(b - 1)),
@@ -92,7 +92,7 @@ pub(super) fn modulo(call: &Call<'_>) -> Inferred {
 }
 
 /// `sym_max`
-pub(super) fn max(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn max(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => Exact(a.max(b)),
         (AtMost(a), Exact(b)) | (Exact(b), AtMost(a)) => {
@@ -108,7 +108,7 @@ pub(super) fn max(call: &Call<'_>) -> Inferred {
 }
 
 /// `sym_min`
-pub(super) fn min(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn min(call: &Call<'_>) -> Inferred {
     binary(call, |a, b| match (a, b) {
         (Exact(a), Exact(b)) => Exact(a.min(b)),
         (AtMost(a), Exact(b)) | (Exact(b), AtMost(a)) => {
@@ -124,7 +124,7 @@ pub(super) fn min(call: &Call<'_>) -> Inferred {
 }
 
 /// `neg`
-pub(super) fn neg(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn neg(call: &Call<'_>) -> Inferred {
     match call.scalar_int(0)? {
         Some(Exact(value)) => int(exact(value.checked_neg())),
         Some(AtMost(_) | Unknown) => int(Unknown),
@@ -133,22 +133,22 @@ pub(super) fn neg(call: &Call<'_>) -> Inferred {
 }
 
 /// `sym_int` and `trunc`: a number, rounded towards 0.
-pub(super) fn truncate(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn truncate(call: &Call<'_>) -> Inferred {
     rounded(call, f64::trunc)
 }
 
 /// `ceil`
-pub(super) fn ceil(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn ceil(call: &Call<'_>) -> Inferred {
     rounded(call, f64::ceil)
 }
 
 /// `round`: halves to even.
-pub(super) fn round(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn round(call: &Call<'_>) -> Inferred {
     rounded(call, f64::round_ties_even)
 }
 
 /// `sym_ite`: one of two numbers.
-pub(super) fn select(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn select(call: &Call<'_>) -> Inferred {
     let (Some(a), Some(b)) = (call.scalar_int(1)?, call.scalar_int(2)?) else { return scalar() };
     int(match (a, b) {
         (Exact(a), Exact(b)) if a == b => Exact(a),
@@ -196,68 +196,4 @@ fn int(value: IntMeta) -> Inferred {
 
 fn scalar() -> Inferred {
     Ok(vec![ResultMeta::Scalar])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::IntMeta::{AtMost, Unknown};
-    use super::super::testing::{i, results, t};
-
-    #[test]
-    fn sizes_are_computed() {
-        let cases = [
-            ("aten::sym_size.int", vec![t("float32 2 <=3"), i(-1)], "AtMost(3)"),
-            ("aten::sym_size.int", vec![t("float32 2 <=3"), i(0)], "Exact(2)"),
-            (
-                "aten::sym_size.int",
-                vec![t("float32"), i(0)],
-                "argument 0: a tensor of no dimensions; expected a tensor of 1 dimension or more",
-            ),
-            ("aten::sym_numel", vec![t("float32 2 <=3")], "AtMost(6)"),
-            ("aten::_local_scalar_dense", vec![t("int64 1")], "Unknown"),
-            ("aten::_local_scalar_dense", vec![t("float32")], "a number"),
-            ("aten::_local_scalar_dense", vec![t("int64 2")], "Unknown"),
-            (
-                "aten::_local_scalar_dense",
-                vec![t("int64 2 0")],
-                "argument 0: sizes [2, 0]; expected a tensor of one element or more",
-            ),
-            ("executorch_prim::add.Scalar", vec![i(2), Argument::Int(AtMost(3))], "AtMost(5)"),
-            ("executorch_prim::add.Scalar", vec![i(i64::MAX), i(1)], "Unknown"),
-            ("executorch_prim::add.Scalar", vec![i(1), Argument::Double(1.0)], "a number"),
-            ("executorch_prim::sub.Scalar", vec![Argument::Int(AtMost(3)), i(1)], "AtMost(2)"),
-            ("executorch_prim::sub.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "Unknown"),
-            ("executorch_prim::sub.Scalar", vec![i(9), Argument::Int(AtMost(4))], "AtMost(9)"),
-            ("executorch_prim::mul.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "AtMost(12)"),
-            ("executorch_prim::mul.Scalar", vec![i(-1), Argument::Int(AtMost(3))], "Unknown"),
-            ("executorch_prim::mul.Scalar", vec![i(0), Argument::Int(Unknown)], "Exact(0)"),
-            ("executorch_prim::floordiv.Scalar", vec![i(-7), i(2)], "Exact(-4)"),
-            ("executorch_prim::floordiv.int", vec![Argument::Int(AtMost(7)), i(2)], "AtMost(3)"),
-            ("executorch_prim::floordiv.Scalar", vec![i(7), i(0)], "Unknown"),
-            ("executorch_prim::floordiv.Scalar", vec![i(i64::MIN), i(-1)], "Unknown"),
-            ("executorch_prim::mod.Scalar", vec![i(7), i(4)], "Exact(3)"),
-            ("executorch_prim::mod.int", vec![Argument::Int(AtMost(9)), i(4)], "AtMost(3)"),
-            ("executorch_prim::mod.Scalar", vec![i(-7), i(4)], "Unknown"),
-            ("executorch_prim::mod.Scalar", vec![i(7), i(0)], "Unknown"),
-            ("executorch_prim::sym_max.Scalar", vec![Argument::Int(AtMost(3)), i(4)], "Exact(4)"),
-            ("executorch_prim::sym_max.Scalar", vec![Argument::Int(AtMost(5)), i(4)], "AtMost(5)"),
-            ("executorch_prim::sym_min.Scalar", vec![Argument::Int(AtMost(5)), i(4)], "AtMost(4)"),
-            ("executorch_prim::sym_min.Scalar", vec![Argument::Int(AtMost(5)), i(-4)], "Exact(-4)"),
-            ("executorch_prim::neg.Scalar", vec![i(4)], "Exact(-4)"),
-            ("executorch_prim::neg.Scalar", vec![i(i64::MIN)], "Unknown"),
-            ("executorch_prim::ceil.Scalar", vec![Argument::Double(1.5)], "Exact(2)"),
-            ("executorch_prim::round.Scalar", vec![Argument::Double(2.5)], "Exact(2)"),
-            ("executorch_prim::trunc.Scalar", vec![Argument::Double(-1.5)], "Exact(-1)"),
-            ("executorch_prim::sym_int.Scalar", vec![Argument::Double(f64::NAN)], "Unknown"),
-            ("executorch_prim::sym_int.Scalar", vec![Argument::Unknown], "Unknown"),
-            ("executorch_prim::truediv.Scalar", vec![i(4), i(2)], "a number"),
-            ("executorch_prim::ge.Scalar", vec![i(4), i(2)], "a number"),
-            ("executorch_prim::sym_ite.Scalar", vec![Argument::Unknown, Argument::Int(AtMost(3)), i(5)], "AtMost(5)"),
-            ("executorch_prim::add.Scalar", vec![t("float32"), i(2)], "argument 0: a Tensor; expected Scalar"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

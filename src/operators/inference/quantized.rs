@@ -19,24 +19,24 @@ const RANGES: &[(ScalarType, i64, i64)] = &[
 ];
 
 /// `quantize_per_tensor`: the element type is the argument 5.
-pub(super) fn quantize_per_tensor(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn quantize_per_tensor(call: &Call<'_>) -> Inferred {
     of_type(narrow_input(call)?, call.dtype(5)?)
 }
 
 /// `quantize_per_tensor.Tensor`: the same with a scale and a zero point that are tensors.
-pub(super) fn quantize_per_tensor_tensor(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn quantize_per_tensor_tensor(call: &Call<'_>) -> Inferred {
     one_element(call, 1)?;
     one_element(call, 2)?;
     quantize_per_tensor(call)
 }
 
 /// `dequantize_per_tensor`: the element type is the argument 6, or float32.
-pub(super) fn dequantize_per_tensor(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn dequantize_per_tensor(call: &Call<'_>) -> Inferred {
     of_type(call.tensor(0)?, Some(call.dtype(6)?.unwrap_or(ScalarType::FLOAT)))
 }
 
 /// `dequantize_per_tensor.Tensor`: the same with a scale and a zero point that are tensors.
-pub(super) fn dequantize_per_tensor_tensor(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn dequantize_per_tensor_tensor(call: &Call<'_>) -> Inferred {
     one_element(call, 1)?;
     one_element(call, 2)?;
     input_of_type(call, 5)?;
@@ -45,7 +45,7 @@ pub(super) fn dequantize_per_tensor_tensor(call: &Call<'_>) -> Inferred {
 }
 
 /// `quantize_per_channel`: the axis is the argument 3, the element type the argument 6.
-pub(super) fn quantize_per_channel(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn quantize_per_channel(call: &Call<'_>) -> Inferred {
     let input = narrow_input(call)?;
     axis(call, input)?;
     check_range(call, 4, 6)?;
@@ -53,7 +53,7 @@ pub(super) fn quantize_per_channel(call: &Call<'_>) -> Inferred {
 }
 
 /// `dequantize_per_channel`: the element type is the argument 7, or float32.
-pub(super) fn dequantize_per_channel(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn dequantize_per_channel(call: &Call<'_>) -> Inferred {
     let input = input_of_type(call, 6)?;
     axis(call, input)?;
     check_range(call, 4, 6)?;
@@ -61,19 +61,19 @@ pub(super) fn dequantize_per_channel(call: &Call<'_>) -> Inferred {
 }
 
 /// `quantize_per_token`: the element type is the argument 5.
-pub(super) fn quantize_per_token(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn quantize_per_token(call: &Call<'_>) -> Inferred {
     check_range(call, 3, 5)?;
     of_type(call.tensor(0)?, call.dtype(5)?)
 }
 
 /// `dequantize_per_token`: the element type is the argument 6.
-pub(super) fn dequantize_per_token(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn dequantize_per_token(call: &Call<'_>) -> Inferred {
     check_range(call, 3, 5)?;
     of_type(call.tensor(0)?, call.dtype(6)?)
 }
 
 /// `choose_qparams`: one scale of float64 and one zero point of int64.
-pub(super) fn choose_qparams(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn choose_qparams(call: &Call<'_>) -> Inferred {
     let input = float_tensor(call, 0)?;
     if input.scalar_type == ScalarType::DOUBLE {
         return call.invalid(0, type_text(input), "a tensor of float32, float16 or bfloat16");
@@ -87,14 +87,14 @@ pub(super) fn choose_qparams(call: &Call<'_>) -> Inferred {
 }
 
 /// `choose_qparams_per_token_asymmetric`: a scale and a zero point for each row.
-pub(super) fn choose_qparams_per_token(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn choose_qparams_per_token(call: &Call<'_>) -> Inferred {
     let (_, lead) = call.tensor(0)?.sizes.split_last().unwrap_or((&Dim::fixed(1), &[]));
     parameters(&[lead, &[Dim::fixed(1)]].concat())
 }
 
 /// `embedding_byte`, and `embedding_4bit` and `embedding_2bit`, of which `PER_BYTE` values are packed in a byte. The
 /// element type is the argument 6; without it, that of the scales, and float32 if values are packed.
-pub(super) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn embedding<const PER_BYTE: i64>(call: &Call<'_>) -> Inferred {
     let (weight, scales, indices) = (ranked(call, 0, &[2])?, call.tensor(1)?, call.tensor(5)?);
     if PER_BYTE == 1 {
         check_embedding(call, weight, scales)?;
@@ -130,7 +130,7 @@ fn check_embedding(call: &Call<'_>, weight: &TensorMeta, scales: &TensorMeta) ->
 }
 
 /// `add`: the sum of two quantized tensors, quantized to the type of the first.
-pub(super) fn add(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn add(call: &Call<'_>) -> Inferred {
     let (a, b) = (call.tensor(0)?, call.tensor(5)?);
     for (at, tensor) in [(0, a), (5, b)] {
         if !is_integral(tensor.scalar_type) {
@@ -217,99 +217,4 @@ fn check_range(call: &Call<'_>, at: usize, dtype_at: usize) -> Result<()> {
 fn parameters(sizes: &[Dim]) -> Inferred {
     let of = |scalar_type| ResultMeta::Tensor(TensorMeta::contiguous(scalar_type, sizes.to_vec()));
     Ok(vec![of(ScalarType::DOUBLE), of(ScalarType::LONG)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, results, t};
-
-    #[test]
-    fn types_are_those_of_the_arguments() {
-        let cases = [
-            (
-                "quantized_decomposed::quantize_per_tensor.out",
-                vec![t("float32 <=2 3 4 5 @0231"), Argument::Double(0.1), i(0), i(-128), i(127), i(1)],
-                "int8 <=2 3 4 5 @0231",
-            ),
-            (
-                "quantized_decomposed::quantize_per_tensor.out",
-                vec![t("int32 2"), Argument::Double(0.1), i(0), i(-128), i(127), i(1)],
-                "argument 0: a tensor of int32; expected a tensor of float32, float16 or bfloat16",
-            ),
-            (
-                "quantized_decomposed::quantize_per_tensor.Tensor_out",
-                vec![t("float16 2"), t("float64 1"), t("int64 2"), i(-128), i(127), i(1)],
-                "argument 2: sizes [2]; expected a tensor of one element",
-            ),
-            (
-                "quantized_decomposed::dequantize_per_tensor.out",
-                vec![t("int8 2"), Argument::Double(0.1), i(0), i(-128), i(127), i(1), i(5)],
-                "float16 2",
-            ),
-            (
-                "quantized_decomposed::dequantize_per_tensor.Tensor_out",
-                vec![t("int8 2"), t("float32 1"), t("int64"), i(-128), i(127), i(0)],
-                "argument 0: a tensor of int8; expected a tensor of uint8, which is `dtype`",
-            ),
-            (
-                "quantized_decomposed::quantize_per_channel.out",
-                vec![t("float32 2 3"), t("float32 3"), t("int64 3"), i(1), i(-129), i(127), i(1)],
-                "argument 4: -129; expected a value from -128 to 127 of `dtype`",
-            ),
-            (
-                "quantized_decomposed::dequantize_per_channel.out",
-                vec![t("int8 2 3"), t("float32 3"), Argument::Null, i(2), i(-128), i(127), i(1)],
-                "argument 3: dimension 2; expected a dimension less than 2",
-            ),
-            (
-                "quantized_decomposed::quantize_per_token.out",
-                vec![t("float32 2 3"), t("float32 2 1"), t("int64 2 1"), i(-128), i(127), i(4)],
-                "argument 5: int64; expected an element type of quantized values",
-            ),
-            (
-                "quantized_decomposed::dequantize_per_token.out",
-                vec![t("int8 2 3"), t("float32 2 1"), t("int64 2 1"), i(-128), i(127), i(1), i(6)],
-                "float32 2 3",
-            ),
-            (
-                "quantized_decomposed::choose_qparams.Tensor_out",
-                vec![t("float32 2 3"), i(-128), i(127), Argument::Double(1e-5), i(1)],
-                "float64 1; int64 1",
-            ),
-            (
-                "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
-                vec![t("float32 <=2 3"), i(1)],
-                "float64 <=2 1; int64 <=2 1",
-            ),
-            (
-                "quantized_decomposed::embedding_byte.out",
-                vec![t("int8 9 8"), t("float16 9"), Argument::Null, i(-128), i(127), t("int64 <=2 3")],
-                "float16 <=2 3 8",
-            ),
-            (
-                "quantized_decomposed::embedding_4bit.out",
-                vec![t("uint8 9 8"), t("float32 9"), Argument::Null, i(-8), i(7), t("int32 2")],
-                "float32 2 16",
-            ),
-            (
-                "quantized_decomposed::embedding_2bit.dtype_out",
-                vec![t("uint8 9 8"), t("float32 9"), Argument::Null, i(-2), i(1), t("int32 2"), i(5)],
-                "float16 2 32",
-            ),
-            (
-                "quantized_decomposed::embedding_byte.out",
-                vec![t("int8 9 8"), t("float16 7"), Argument::Null, i(-128), i(127), t("int64 2")],
-                "argument 1: sizes [7]; expected 9 rows for sizes [9, 8] of `weight`",
-            ),
-            (
-                "quantized_decomposed::add.out",
-                vec![t("int8 2 1"), Argument::Double(0.1), i(0), i(0), i(0), t("int8 3")],
-                "int8 2 3",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

@@ -81,41 +81,41 @@ fn any_type(call: &Call<'_>) -> Result<ScalarType> {
 }
 
 /// A sum of the listed dimensions.
-pub(super) fn sum(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn sum(call: &Call<'_>) -> Inferred {
     one(over_list(call, 1, 2, sum_type(call, 3)?)?)
 }
 
 /// A mean of the listed dimensions.
-pub(super) fn mean(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn mean(call: &Call<'_>) -> Inferred {
     one(over_list(call, 1, 2, mean_type(call, 3)?)?)
 }
 
 /// A mean of all elements.
-pub(super) fn mean_all(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn mean_all(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(mean_type(call, 1)?, Vec::new()))
 }
 
 /// The greatest or least elements of the listed dimensions.
-pub(super) fn extreme(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn extreme(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     check_not_empty(call, &dims(call, 1, tensor)?)?;
     one(over_list(call, 1, 2, tensor.scalar_type)?)
 }
 
 /// The greatest or least element.
-pub(super) fn extreme_all(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn extreme_all(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(call.tensor(0)?.scalar_type, Vec::new()))
 }
 
 /// The greatest or least elements of a dimension, and their positions.
-pub(super) fn extreme_with_indices(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn extreme_with_indices(call: &Call<'_>) -> Inferred {
     let values = over_dim(call, call.tensor(0)?.scalar_type)?;
     let indices = values.clone().with_type(ScalarType::LONG);
     Ok(vec![ResultMeta::Tensor(values), ResultMeta::Tensor(indices)])
 }
 
 /// The position of the greatest or least element, of a dimension or of all elements.
-pub(super) fn position(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn position(call: &Call<'_>) -> Inferred {
     if call.is_none(1) {
         let tensor = call.tensor(0)?;
         let dims: Vec<usize> = (0..tensor.rank()).collect();
@@ -126,22 +126,22 @@ pub(super) fn position(call: &Call<'_>) -> Inferred {
 }
 
 /// A product of a dimension.
-pub(super) fn prod(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn prod(call: &Call<'_>) -> Inferred {
     one(over_dim(call, sum_type(call, 3)?)?)
 }
 
 /// A product of all elements.
-pub(super) fn prod_all(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn prod_all(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(sum_type(call, 1)?, Vec::new()))
 }
 
 /// Truth of an element of a dimension.
-pub(super) fn any(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn any(call: &Call<'_>) -> Inferred {
     one(over_dim(call, any_type(call)?)?)
 }
 
 /// Truth of an element of the listed dimensions.
-pub(super) fn any_dims(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn any_dims(call: &Call<'_>) -> Inferred {
     // Unlike for a sum, an empty list is no dimension.
     if dim_list_argument(call, 1, call.tensor(0)?.rank())?.is_some_and(|dims| dims.is_empty()) {
         return one(call.tensor(0)?.clone().with_type(any_type(call)?));
@@ -150,31 +150,31 @@ pub(super) fn any_dims(call: &Call<'_>) -> Inferred {
 }
 
 /// Truth of an element.
-pub(super) fn any_all(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn any_all(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(any_type(call)?, Vec::new()))
 }
 
 /// A variance of the listed dimensions, with `keepdim` as argument 3.
-pub(super) fn var(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn var(call: &Call<'_>) -> Inferred {
     one(over_list(call, 1, 3, real_of(call.tensor(0)?.scalar_type))?)
 }
 
 /// A variance and a mean.
-pub(super) fn var_mean(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn var_mean(call: &Call<'_>) -> Inferred {
     let own = call.tensor(0)?.scalar_type;
     let mean = over_list(call, 1, 3, own)?;
     Ok(vec![ResultMeta::Tensor(mean.clone().with_type(real_of(own))), ResultMeta::Tensor(mean)])
 }
 
 /// Running sums of a dimension.
-pub(super) fn cumsum(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn cumsum(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     dim_argument(call, 1, tensor.rank())?;
     one(TensorMeta::contiguous(sum_type(call, 2)?, tensor.sizes.clone()))
 }
 
 /// The greatest or least elements of a dimension in order, and their positions.
-pub(super) fn topk(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn topk(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let rank = tensor.rank();
     let dim = checked_dim(call, 2, call.exact(2)?, rank)?;
@@ -194,60 +194,4 @@ pub(super) fn topk(call: &Call<'_>) -> Inferred {
     let values = TensorMeta::contiguous(tensor.scalar_type, sizes);
     let indices = values.clone().with_type(ScalarType::LONG);
     Ok(vec![ResultMeta::Tensor(values), ResultMeta::Tensor(indices)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn dimensions_are_reduced() {
-        let keep = || Argument::Bool(true);
-        let cases = [
-            ("aten::sum.IntList_out", vec![t("int32 2 <=3 4"), list(&[-1])], "int64 2 <=3"),
-            ("aten::sum.IntList_out", vec![t("float16 2 3 4"), list(&[0, 1]), keep()], "float16 1 1 4"),
-            ("aten::sum.IntList_out", vec![t("float32 2 3"), Argument::Null, Argument::Bool(false), i(7)], "float64"),
-            (
-                "aten::sum.IntList_out",
-                vec![t("float32 2 3 @10"), list(&[0, 0])],
-                "argument 1: dimension 0 twice; expected different dimensions",
-            ),
-            (
-                "aten::sum.IntList_out",
-                vec![t("float32 2"), list(&[2])],
-                "argument 1: dimension 2; expected a dimension from -1 to 0",
-            ),
-            ("aten::mean.out", vec![t("float32 2 3 4 5 @0231"), list(&[2, 3]), keep()], "float32 2 3 1 1"),
-            (
-                "aten::mean.out",
-                vec![t("int32 2"), list(&[0])],
-                "argument 0: element type int32; expected a floating point or complex type",
-            ),
-            ("aten::mean.dtype_out", vec![t("int32 2"), i(6)], "float32"),
-            ("aten::amax.out", vec![t("int8 2 3"), list(&[])], "int8"),
-            ("aten::max.dim_max", vec![t("int8 2 3"), i(0)], "int8 3; int64 3"),
-            ("aten::max.unary_out", vec![t("int8 2 3")], "int8"),
-            ("aten::argmax.out", vec![t("float32 2 3"), Argument::Null, keep()], "int64 1 1"),
-            ("aten::argmin.out", vec![t("float32 2 3"), i(1)], "int64 2"),
-            ("aten::prod.int_out", vec![t("bool 2 3"), i(1)], "int64 2"),
-            ("aten::prod.out", vec![t("float32 2 3")], "float32"),
-            ("aten::any.out", vec![t("float32 2 3"), i(0)], "bool 3"),
-            ("aten::any.all_out", vec![t("uint8 2 3")], "uint8"),
-            ("aten::any.dims_out", vec![t("float32 2 3"), list(&[])], "bool 2 3"),
-            ("aten::any.dims_out", vec![t("float32 2 3")], "bool"),
-            ("aten::var.correction_out", vec![t("complex64 2 3"), list(&[1])], "float32 2"),
-            (
-                "aten::var_mean.correction_out",
-                vec![t("float32 2 3"), list(&[1]), Argument::Null, keep()],
-                "float32 2 1; float32 2 1",
-            ),
-            ("aten::cumsum.out", vec![t("int8 2 3 @10"), i(0)], "int64 2 3"),
-            ("aten::topk.values", vec![t("float32 2 5"), i(3)], "float32 2 3; int64 2 3"),
-            ("aten::topk.values", vec![t("float32 2 5"), i(6)], "argument 1: 6; expected a count of at most 5"),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name} {args:?}");
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::shape::{Inferred, Result, one, sizes_text};
 use super::{Call, Dim, TensorMeta};
 
 /// `_upsample_bilinear2d_aa`: the last two sizes are arguments.
-pub(super) fn upsample(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn upsample(call: &Call<'_>) -> Inferred {
     let input = ranked(call, 0, &[4])?;
     let sizes = with_last_sizes(call, input, 1)?;
     check_not_empty(call, input, &sizes)?;
@@ -27,14 +27,14 @@ fn check_not_empty(call: &Call<'_>, input: &TensorMeta, sizes: &[Dim]) -> Result
 }
 
 /// `upsample_nearest2d.vec`: the last two sizes are arguments, or products of sizes and arguments.
-pub(super) fn upsample_nearest2d_vec(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn upsample_nearest2d_vec(call: &Call<'_>) -> Inferred {
     let (input, sizes) = upsampled(call, 2)?;
     check_not_empty(call, input, &sizes)?;
     one(in_format_of(input, sizes))
 }
 
 /// `upsample_bilinear2d.vec`
-pub(super) fn upsample_bilinear2d_vec(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn upsample_bilinear2d_vec(call: &Call<'_>) -> Inferred {
     let (input, sizes) = upsampled(call, 3)?;
     if sizes[2..].contains(&Dim::fixed(0)) {
         return call.invalid(1, sizes_text(&sizes), "sizes other than 0");
@@ -80,7 +80,7 @@ fn upsampled<'a>(call: &Call<'a>, factors_at: usize) -> Result<(&'a TensorMeta, 
 }
 
 /// `grid_sampler_2d`: an input of sizes [n, c, h, w] and a grid of sizes [n, h', w', 2].
-pub(super) fn grid_sampler_2d(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn grid_sampler_2d(call: &Call<'_>) -> Inferred {
     let (input, grid) = (ranked(call, 0, &[4])?, ranked(call, 1, &[4])?);
     let (Some(batch), Some(_)) = (agree(input.sizes[0], grid.sizes[0]), agree(grid.sizes[3], Dim::fixed(2))) else {
         return mismatch(call, 1, grid, &format!("sizes [{}, _, _, 2]", input.sizes[0].size), 0, input);
@@ -90,7 +90,7 @@ pub(super) fn grid_sampler_2d(call: &Call<'_>) -> Inferred {
 }
 
 /// `pixel_shuffle`: sizes [..., c f f, h, w] become [..., c, h f, w f].
-pub(super) fn pixel_shuffle(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn pixel_shuffle(call: &Call<'_>) -> Inferred {
     shuffle(call, |[channels, height, width], factor, square| {
         let is_multiple = channels.dynamic || channels.size % square == 0;
         let grown = |dim: Dim| dim.size.checked_mul(factor).map(|size| Dim { size, ..dim });
@@ -100,7 +100,7 @@ pub(super) fn pixel_shuffle(call: &Call<'_>) -> Inferred {
 }
 
 /// `pixel_unshuffle`: sizes [..., c, h f, w f] become [..., c f f, h, w].
-pub(super) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
     shuffle(call, |[channels, height, width], factor, square| {
         let is_multiple = [height, width].iter().all(|dim| dim.dynamic || dim.size % factor == 0);
         let shrunk = |dim: Dim| Dim { size: dim.size / factor, ..dim };
@@ -130,66 +130,4 @@ fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Optio
     };
     let sizes = [lead, &last].concat();
     one(MemoryFormat::suggested_by(input).tensor(input.scalar_type, sizes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn images_are_resampled() {
-        let cases = [
-            (
-                "aten::_upsample_bilinear2d_aa.out",
-                vec![t("float32 1 3 8 8 @0231"), list(&[4, 5]), Argument::Bool(false)],
-                "float32 1 3 4 5 @0231",
-            ),
-            (
-                "aten::upsample_nearest2d.vec_out",
-                vec![t("float32 1 3 <=8 8"), Argument::Null, Argument::Doubles(&[2.0, 1.7])],
-                "float32 1 3 <=16 13",
-            ),
-            (
-                "aten::upsample_bilinear2d.vec_out",
-                vec![t("float32 1 1 8 8 @0213"), list(&[4, 4]), Argument::Bool(false), Argument::Null],
-                "float32 1 1 4 4",
-            ),
-            (
-                "aten::upsample_bilinear2d.vec_out",
-                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Bool(false), Argument::Null],
-                "argument 1: None; expected sizes, or scale_factors",
-            ),
-            (
-                "aten::upsample_nearest2d.vec_out",
-                vec![t("float32 1 3 8 8"), Argument::Null, Argument::Doubles(&[f64::NAN, 1e300])],
-                "argument 2: NaN; expected a factor whose product with 8 is a size",
-            ),
-            (
-                "aten::grid_sampler_2d.out",
-                vec![t("float32 <=4 3 8 8"), t("float32 2 5 6 2"), i(0), i(0), Argument::Bool(false)],
-                "float32 2 3 5 6",
-            ),
-            (
-                "aten::grid_sampler_2d.out",
-                vec![t("float32 2 3 8 8"), t("float32 2 5 6 3"), i(0), i(0), Argument::Bool(false)],
-                "argument 1: sizes [2, 5, 6, 3]; expected sizes [2, _, _, 2] for sizes [2, 3, 8, 8] of `input`",
-            ),
-            ("aten::pixel_shuffle.out", vec![t("float32 12 2 <=3"), i(2)], "float32 3 4 <=6"),
-            (
-                "aten::pixel_shuffle.out",
-                vec![t("float32 10 2 3"), i(2)],
-                "argument 0: sizes [10, 2, 3]; expected sizes that the factor 2 divides",
-            ),
-            ("aten::pixel_unshuffle.out", vec![t("float32 1 3 4 6"), i(2)], "float32 1 12 2 3"),
-            (
-                "aten::pixel_unshuffle.out",
-                vec![t("float32 1 3 4 6"), i(i64::MAX)],
-                "argument 1: 9223372036854775807; expected a factor with which no size overflows",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

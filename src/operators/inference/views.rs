@@ -6,7 +6,7 @@ use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
 use crate::format::ScalarType;
 
 /// Other sizes with the same number of elements; one size may be -1.
-pub(super) fn view(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn view(call: &Call<'_>) -> Inferred {
     let (tensor, requested) = (call.tensor(0)?, call.ints(1)?);
     let mut sizes = Vec::with_capacity(requested.len());
     let mut open = None;
@@ -107,7 +107,7 @@ fn product(sizes: &[i64]) -> Result<i64> {
 }
 
 /// The dimensions in another order.
-pub(super) fn permute(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn permute(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dims = call.exact_ints(1)?;
     if dims.len() != tensor.rank() {
@@ -134,7 +134,7 @@ fn distinct(call: &Call<'_>, dims: &[i64], rank: usize) -> Result<Vec<usize>> {
 }
 
 /// Two dimensions are exchanged.
-pub(super) fn transpose(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn transpose(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let (a, b) = (dim_argument(call, 1, tensor.rank())?, dim_argument(call, 2, tensor.rank())?);
     let mut sizes = tensor.sizes.clone();
@@ -145,21 +145,21 @@ pub(super) fn transpose(call: &Call<'_>) -> Inferred {
 }
 
 /// The transpose of a matrix; a tensor of fewer dimensions is copied.
-pub(super) fn t(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn t(call: &Call<'_>) -> Inferred {
     let tensor = super::operands::ranked(call, 0, &[0, 1, 2])?;
     let sizes = tensor.sizes.iter().rev().copied().collect();
     one(TensorMeta::contiguous(tensor.scalar_type, sizes))
 }
 
 /// A dimension of size 1 is removed.
-pub(super) fn squeeze(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn squeeze(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     one(squeezed(tensor, &[dim]))
 }
 
 /// Listed dimensions of size 1 are removed.
-pub(super) fn squeeze_dims(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn squeeze_dims(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dims = distinct(call, &call.exact_ints(1)?, tensor.rank())?;
     one(squeezed(tensor, &dims))
@@ -171,7 +171,7 @@ fn squeezed(tensor: &TensorMeta, dims: &[usize]) -> TensorMeta {
 }
 
 /// A dimension of size 1 is inserted.
-pub(super) fn unsqueeze(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn unsqueeze(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank() + 1)?;
     let mut sizes = tensor.sizes.clone();
@@ -180,7 +180,7 @@ pub(super) fn unsqueeze(call: &Call<'_>) -> Inferred {
 }
 
 /// The windows of a dimension; their size is a dimension at the end.
-pub(super) fn unfold(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn unfold(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_argument(call, 1, tensor.rank())?;
     let (size, step) = (call.exact(2)?, call.exact(3)?);
@@ -202,7 +202,7 @@ pub(super) fn unfold(call: &Call<'_>) -> Inferred {
 }
 
 /// Listed sizes with listed strides.
-pub(super) fn as_strided(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn as_strided(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let sizes = call.ints(1)?.into_iter().map(|int| dim_of_int(call, 1, int)).collect::<Result<Vec<_>>>()?;
     let strides = call.ints(2)?;
@@ -220,7 +220,7 @@ pub(super) fn as_strided(call: &Call<'_>) -> Inferred {
 }
 
 /// Complex numbers as pairs of real numbers, which are a dimension at the end.
-pub(super) fn view_as_real(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn view_as_real(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let real: ScalarType = super::promotion::real_of(tensor.scalar_type);
     if real == tensor.scalar_type {
@@ -232,7 +232,7 @@ pub(super) fn view_as_real(call: &Call<'_>) -> Inferred {
 }
 
 /// A part of a dimension, of a start and a length.
-pub(super) fn narrow(call: &Call<'_>) -> Inferred {
+pub(in crate::operators) fn narrow(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     if tensor.sizes.is_empty() {
         return call.invalid(0, "a tensor of no dimensions", "a tensor of 1 dimension or more");
@@ -258,88 +258,4 @@ pub(super) fn narrow(call: &Call<'_>) -> Inferred {
     // The length of a dynamic size is its upper bound at most.
     sizes[dim] = agree(length, Dim { dynamic: true, ..own }).unwrap_or(length);
     one(TensorMeta::contiguous(tensor.scalar_type, sizes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::Argument;
-    use super::super::IntMeta;
-    use super::super::testing::{i, list, results, t};
-
-    #[test]
-    fn views_have_the_elements_of_the_tensor() {
-        let cases = [
-            ("aten::view_copy.out", vec![t("float32 2 3 4 @201"), list(&[6, -1])], "float32 6 4"),
-            ("aten::view_copy.out", vec![t("float32 <=10 4"), list(&[-1, 2])], "float32 <=20 2"),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 <=10 4"), Argument::Ints(vec![IntMeta::AtMost(10), IntMeta::Exact(-1)])],
-                "float32 <=10 4",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 <=10 <=6 4"), Argument::Ints(vec![IntMeta::AtMost(60), IntMeta::Exact(-1)])],
-                "float32 <=60 4",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 <=10 4"), Argument::Ints(vec![IntMeta::Unknown])],
-                "undetermined: a size is known at run time only",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 2 3"), list(&[5])],
-                "argument 1: sizes [5]; expected sizes of the 6 elements of [2, 3] of `self`",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 <=2 3"), list(&[7])],
-                "argument 1: sizes [7]; expected sizes of the 6 elements of [2, 3] of `self`",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 2 3"), list(&[-1, -1])],
-                "argument 1: two sizes of -1; expected at most one size of -1",
-            ),
-            (
-                "aten::view_copy.out",
-                vec![t("float32 2 3"), list(&[i64::MAX, i64::MAX])],
-                "undetermined: the number of elements overflows",
-            ),
-            ("executorch_prim::et_view.default", vec![t("int8 4 <=5"), list(&[2, 2, -1])], "int8 2 2 <=5"),
-            ("aten::permute_copy.out", vec![t("float32 2 <=3 4"), list(&[2, 0, -2])], "float32 4 2 <=3"),
-            (
-                "aten::permute_copy.out",
-                vec![t("float32 2 3"), list(&[0, -2])],
-                "argument 1: dimension -2 a second time; expected each dimension at most once",
-            ),
-            ("aten::transpose_copy.int_out", vec![t("float32 2 3 4"), i(0), i(-1)], "float32 4 3 2"),
-            ("aten::t_copy.out", vec![t("float32 2 3")], "float32 3 2"),
-            ("aten::squeeze_copy.dim_out", vec![t("float32 1 2 1"), i(1)], "float32 1 2 1"),
-            ("aten::squeeze_copy.dims_out", vec![t("float32 1 2 1"), list(&[0, 2])], "float32 2"),
-            ("aten::unsqueeze_copy.out", vec![t("float32 2 3"), i(-1)], "float32 2 3 1"),
-            ("aten::unfold_copy.out", vec![t("float32 2 <=7"), i(1), i(3), i(2)], "float32 2 <=3 3"),
-            (
-                "aten::unfold_copy.out",
-                vec![t("float32 2"), i(0), i(3), i(1)],
-                "argument 2: 3; expected at least 0, and at most size 2 of dimension 0 of `self`",
-            ),
-            ("aten::as_strided_copy.out", vec![t("float32 9"), list(&[2, 2]), list(&[3, 1])], "float32 2 2"),
-            ("aten::view_as_real_copy.out", vec![t("complex64 2")], "float32 2 2"),
-            ("aten::narrow_copy.out", vec![t("float32 2 5"), i(1), i(-2), i(2)], "float32 2 2"),
-            (
-                "aten::narrow_copy.out",
-                vec![t("float32 <=9 5"), i(0), i(0), Argument::Int(IntMeta::AtMost(4))],
-                "float32 <=4 5",
-            ),
-            (
-                "aten::narrow_copy.out",
-                vec![t("float32 2 5"), i(1), i(4), i(2)],
-                "argument 3: 2; expected at most 1 of size 5 of dimension 1 of `self`",
-            ),
-        ];
-        for (name, args, expected) in cases {
-            assert_eq!(results(name, &args), expected, "{name}");
-        }
-    }
 }

@@ -102,7 +102,7 @@ impl Mentions {
             form.outs.iter().chain(form.lists).for_each(|index| self.add(*index, false));
             form.lists.iter().for_each(|list| self.0[*list as usize].added = Some(1));
             let operator = form.operator.and_then(|operator| calls.operator(operator));
-            if form.lists.len() == 1 && operator.is_some_and(operators::has_optional_outs) {
+            if form.lists.len() == 1 && operator.is_some_and(|name| operators::facts(name).out_mask.is_some()) {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
