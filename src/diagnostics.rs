@@ -285,6 +285,11 @@ impl Report {
         Report { lines_before: lines, document, ..self }
     }
 
+    /// Returns the number of the document in its file, from 1, if the file has several.
+    pub fn document(&self) -> Option<usize> {
+        self.document
+    }
+
     /// Returns the name in front of messages about the source as a whole.
     pub(crate) fn label(&self) -> String {
         label(&self.name, self.document)

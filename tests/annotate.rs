@@ -35,7 +35,7 @@ fn the_docs_show_the_output() {
     let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
     let (_, after) = page.split_once("<!-- end -->").unwrap();
     let updated = format!(
-        "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --only segments -->\n```text\n{}```\n<!-- end -->{after}",
+        "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --part segments -->\n```text\n{}```\n<!-- end -->{after}",
         annotation(&origin, "pte", &range),
         annotation(&origin, "pte", &segments)
     );

@@ -1318,7 +1318,7 @@ fn a_budget_allows_differences_up_to_its_limits() {
     assert_eq!(lines, [false, true]);
     let text = folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", "operators=0"]).exits(1).stdout;
     assert!(String::from_utf8(text).unwrap().contains("budget exceeded: operators=0: 0 -> 1 operators"));
-    let comment = folder.run(&["diff", "relu.yaml", "neg.yaml", "--format", "github"]).exits(1).stdout;
+    let comment = folder.run(&["diff", "relu.yaml", "neg.yaml", "--format", "markdown"]).exits(1).stdout;
     let comment = String::from_utf8(comment).unwrap();
     assert!(comment.contains("<details><summary>meaning: 3 differences</summary>"), "{comment}");
     assert!(comment.contains("- **changed** methods.forward.instructions&#91;0&#93;:"), "{comment}");
@@ -1345,7 +1345,7 @@ fn a_comment_has_lines_of_each_area() {
         model(&values, &text, "v599")
     };
     let folder = Folder::new(&[("a.yaml", &steps("relu", 0)), ("b.yaml", &steps("neg", 1))]);
-    let shown = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "0"]).exits(1).stdout;
+    let shown = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "markdown", "--limit", "0"]).exits(1).stdout;
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.len() < 65_536, "{}", shown.len());
     assert!(shown.contains("beyond the 65,536 characters that GitHub allows"), "{shown}");
@@ -1354,7 +1354,7 @@ fn a_comment_has_lines_of_each_area() {
         let (lines, _) = rest.split_once("</details>").unwrap();
         assert!(lines.matches("\n- **").count() > 100, "{area}: {lines}");
     }
-    let limited = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "github", "--limit", "2"]).exits(1).stdout;
+    let limited = folder.run(&["diff", "a.yaml", "b.yaml", "--format", "markdown", "--limit", "2"]).exits(1).stdout;
     assert!(String::from_utf8(limited).unwrap().contains(" more (`--limit 0` for as many as fit)"));
 }
 

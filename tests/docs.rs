@@ -95,7 +95,7 @@ fn every_command_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 23);
+    assert_eq!(count, 24);
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 

@@ -52,11 +52,11 @@ fn the_output_is_the_same_for_a_seed() {
         let name = format!("3-{number}.yaml");
         snapshot::check(&format!("generate/{name}"), &fs::read_to_string(out.join(&name)).unwrap());
     }
-    let output = generate(&["--seed", "3", "--ops", "quantize_per_channel", "--wild"], folder.path());
+    let output = generate(&["--seed", "3", "--operators", "quantize_per_channel", "--wild"], folder.path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(folder.path().join("3-0.yaml")).unwrap();
     assert!(text.contains("quantize_per_channel"), "{text}");
-    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--format", "pte"], folder.path());
+    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--to", "pte"], folder.path());
     assert!(output.status.success());
     let bytes = file(3, 1, &of_cpu(), 6);
     assert_eq!(fs::read(folder.path().join("3-1.pte")).unwrap(), bytes);
@@ -70,7 +70,7 @@ fn unknown_operators_and_numbers_out_of_range_are_usage_errors() {
         ("_d2h_copy", "calls of `et_copy::_d2h_copy.out` are not generated"),
         ("cadence::", "calls of the library `cadence_ops_lib` are not generated"),
     ] {
-        let output = generate(&["--ops", pattern], &folder.path().join("out"));
+        let output = generate(&["--operators", pattern], &folder.path().join("out"));
         assert_eq!(output.status.code(), Some(2));
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(message.contains(reason), "{message}");

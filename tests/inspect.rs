@@ -254,9 +254,9 @@ fn files_and_documents_are_told_apart() {
         RELU.replace("    inputs:", "      w: {tensor: float32, data: [1, 2], name: w, external: true}\n    inputs:");
     let folder = Folder::new(&[("split.yaml", &split), ("two.yaml", &format!("{}---{RELU}", RELU.trim_start()))]);
     let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    let csv = text(&["size", "split.yaml", "--csv", "-d", "segment"]);
+    let csv = text(&["size", "split.yaml", "--format", "csv", "-d", "segment"]);
     assert!(csv.starts_with("file,segment,bytes\n\"split.pte\","), "{csv}");
-    let short = text(&["size", "split.yaml", "--csv", "-d", "kind", "--limit", "2"]);
+    let short = text(&["size", "split.yaml", "--format", "csv", "-d", "kind", "--limit", "2"]);
     assert!(short.contains(" more)\","), "{short}");
     for command in ["inspect", "size", "memory"] {
         let shown = text(&[command, "two.yaml"]);

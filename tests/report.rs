@@ -311,14 +311,12 @@ fn graph_files_mark_what_changed() {
     };
     let folder = Folder::new(&[("a.yaml", &program("cos")), ("b.yaml", &program("exp")), ("bad.pte", "????")]);
     let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    let dot = text(&["report", "a.yaml", "b.yaml", "--format", "dot"]);
+    let dot = text(&["report", "a.yaml", "b.yaml", "--to", "dot"]);
     let changed: Vec<&str> = dot.lines().filter(|line| line.contains("penwidth")).collect();
     assert!(changed.len() == 1 && changed[0].contains("aten::exp.out"), "{dot}");
-    assert!(
-        text(&["report", "a.yaml", "b.yaml", "--format", "model-explorer"]).contains("differs from the older file")
-    );
-    assert!(!text(&["report", "a.yaml", "a.yaml", "--format", "dot"]).contains("penwidth"));
-    let run = folder.run(&["report", "bad.pte", "b.yaml", "--format", "dot"]).exits(1);
+    assert!(text(&["report", "a.yaml", "b.yaml", "--to", "model-explorer"]).contains("differs from the older file"));
+    assert!(!text(&["report", "a.yaml", "a.yaml", "--to", "dot"]).contains("penwidth"));
+    let run = folder.run(&["report", "bad.pte", "b.yaml", "--to", "dot"]).exits(1);
     run.stderr_contains("cannot mark what changed since bad.pte");
 }
 

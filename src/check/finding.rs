@@ -207,13 +207,6 @@ impl Findings {
         rules::RULES.iter().zip(self.counts.iter().copied()).filter(|(_, count)| *count > KEPT as u64)
     }
 
-    /// Returns the number of findings that the assembler reports as warnings: all except notes.
-    #[cfg(feature = "cli")]
-    pub(crate) fn warnings(&self) -> u64 {
-        use RuleSeverity::{Invalid, Malformed, Suspicious};
-        [Malformed, Invalid, Suspicious].into_iter().map(|severity| self.count(severity)).sum()
-    }
-
     /// Returns `true` if a finding is malformed or invalid: the file must not be loaded.
     pub fn has_errors(&self) -> bool {
         self.errors > 0

@@ -18,8 +18,8 @@ pub struct DumpArguments {
     /// A .pte, .ptd or .bpte; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Output file; standard output by default, or -
-    #[arg(short, long, value_name = "FILE.yaml")]
+    /// Output: a file; - is standard output, and the default
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// How to print large tensor data [default: refer; inline for standard input]
     #[arg(long, value_enum)]

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages};
+use super::io::{self, Messages};
+use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::delegate::xnnpack;
 use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json};
@@ -22,18 +24,15 @@ pub struct InspectArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
-    /// Print one JSON document for each file (docs/inspect.md)
+    /// Read all data, not only metadata: compare them to find those that are stored twice, beyond 16 MiB, too
     #[arg(long)]
-    json: bool,
-    /// Compare all data to find those that are stored twice, not only 16 MiB
-    #[arg(long)]
-    data: bool,
-    /// Number of rows of each list, and of methods; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
-    /// Define the value of ${NAME} in the inputs
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    all_data: bool,
+    #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 /// Column of the texts behind the labels.
@@ -47,15 +46,16 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
-    let definitions = Definitions::new(&arguments.definitions);
+    let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        let found = inspect(input, arguments, &definitions, &mut out);
+        let found = inspect(input, arguments, &sources, &mut out);
         for error in found.unwrap_or_else(|error| vec![error]) {
             worst = worst.max(Failure::from(error).report(messages));
         }
     }
+    sources.warn_unused(messages);
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
@@ -63,17 +63,17 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
 fn inspect(
     input: &Path,
     arguments: &InspectArguments,
-    definitions: &Definitions,
+    sources: &Sources<'_>,
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
-    let options = InspectOptions { data: arguments.data };
+    let options = InspectOptions { data: arguments.all_data };
     let mut malformed = Vec::new();
-    for source in definitions.documents(io::open_any(input)?)? {
+    for source in sources.open(input)? {
         for (name, inspection) in crate::inspect(&source, &options)? {
-            match arguments.json {
+            match arguments.format.is_json() {
                 true => *out += &escaped_json(&inspection.json(&name)),
                 false => {
-                    Screen { out, limit: io::row_limit(arguments.limit) }.file(&name, &inspection);
+                    Screen { out, limit: arguments.limit.rows() }.file(&name, &inspection);
                 }
             }
             if let Some(first) = inspection.errors().first() {

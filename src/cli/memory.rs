@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::{self, Messages};
+use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names};
 use crate::inspect::allocator::Abi;
@@ -20,21 +22,18 @@ pub struct MemoryArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print one JSON document (docs/inspect.md)
-    #[arg(long)]
-    json: bool,
     /// Build of the runtime, for the method allocator
     #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
     abi: AbiName,
-    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates
+    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
     #[arg(long)]
     external: bool,
-    /// Number of methods, of pools of each, and of the tensors that are alive at the peak of a pool; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
-    /// Define the value of ${NAME} in the input
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -59,26 +58,27 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 ///
 /// # Errors
 /// An input that cannot be read, or has no program; output that cannot be written.
-pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
+pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Failure> {
     let abi = match arguments.abi {
         AbiName::Bits64 => Abi::Bits64,
         AbiName::Arm32 => Abi::Arm32,
     };
-    let options = MemoryOptions { abi, external: arguments.external };
-    let definitions = Definitions::new(&arguments.definitions);
+    let options = MemoryOptions { abi, external: arguments.external || !arguments.sources.with.is_empty() };
+    let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
-    for source in definitions.documents(io::open_any(&arguments.input)?)? {
+    for source in sources.open(&arguments.input)? {
         let memory = crate::memory(&source, &options)?;
-        match arguments.json {
+        match arguments.format.is_json() {
             true => out += &escaped_json(&memory.json()),
             false => write_text(&source.label(), &memory, arguments, &mut out),
         }
     }
+    sources.warn_unused(messages);
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
 }
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
-    let limit = io::row_limit(arguments.limit);
+    let limit = arguments.limit.rows();
     let methods = &memory.data().methods;
     for method in methods.iter().take(limit) {
         let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));

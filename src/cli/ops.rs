@@ -1,9 +1,10 @@
-//! `pte-emit ops [NAME]`: lists the known operators, or prints their schemas.
+//! `pte-emit ops [NAME]`: lists the known operators, or describes one.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::exit::{Exit, Failure};
+use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 use crate::diagnostics::clipped;
 use crate::operators::inference::{data_dependent, out_type, rule};
@@ -12,12 +13,11 @@ use crate::operators::{self, Arg, Base, Role, Signature};
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub struct OpsArguments {
-    /// Operator, such as aten::add.out, or a part of the names of several, in any case; without it, all names are listed
+    /// Operator, such as aten::add.out, or a part of the names of several, in any case, which are listed; without it, all are
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Print one JSON array of operators with their arguments
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 /// Name of a returned value in an example.
@@ -40,14 +40,10 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
         Some(name) => named(name)?,
         None => operators::names().filter_map(operator).collect(),
     };
-    let text = if arguments.json {
-        let operators: Vec<Value> = operators.iter().map(Operator::json).collect();
-        format!("{:#}\n", Value::from(operators))
-    } else if name.is_some() {
-        let operators: Vec<String> = operators.iter().map(Operator::text).collect();
-        operators.join("\n")
-    } else {
-        operators.iter().map(Operator::row).collect()
+    let text = match &operators[..] {
+        all if arguments.format.is_json() => format!("{:#}\n", all.iter().map(Operator::json).collect::<Value>()),
+        [one] => one.text(),
+        several => several.iter().map(Operator::row).collect(),
     };
     stdout::write("", |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
 }

@@ -7,8 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Messages, STREAM};
+use super::options::{FormatArguments, TextOrJson};
 use super::outputs::Outputs;
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
@@ -39,21 +41,16 @@ struct InputArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Define the value of ${NAME} in YAML
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
-    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
-    confine: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Args)]
 struct ListArguments {
     #[command(flatten)]
     input: InputArguments,
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 #[derive(Debug, Args)]
@@ -63,9 +60,8 @@ struct ShowArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; all by default
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
-    /// Print one JSON array of descriptions, without graphs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 #[derive(Debug, Args)]
@@ -75,8 +71,8 @@ struct ExtractArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; needed if there are several
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
-    /// Output file; - is standard output
-    #[arg(short, long, value_name = "OUT")]
+    /// Output: a file; - is standard output
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 }
 
@@ -99,21 +95,11 @@ impl InputArguments {
             let message = format!("expected a program with payloads, found a payload of the format {format}");
             return Err(Error::input(&path.display().to_string(), message).into());
         }
-        let source = io::open_any(path)?;
-        let name = source.name().to_owned();
-        if !source.is_text() {
-            return Ok(Input { payloads: payload::payloads(&source)?, name });
-        }
-        let definitions = Definitions::new(&self.definitions);
-        let documents = definitions.documents(io::confined(source, self.confine.as_deref()))?;
-        definitions.warn_unused(messages);
-        match &documents[..] {
-            [document] => Ok(Input { payloads: payload::payloads(document)?, name }),
-            several => {
-                let found = counted(several.len() as u64, "document");
-                Err(Error::input(&name, format!("expected one program, found {found}")).into())
-            }
-        }
+        let sources = Sources::checked(&self.sources)?;
+        let found = |count| format!("expected one program, found {}", counted(count, "document"));
+        let source = sources.open_one(path, found)?;
+        sources.warn_unused(messages);
+        Ok(Input { payloads: payload::payloads(&source)?, name: source.name().to_owned() })
     }
 }
 
@@ -153,9 +139,9 @@ const UNKNOWN: &str = "unknown format";
 
 fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure> {
     let input = arguments.input.payloads(messages)?;
-    let payloads = &input.payloads;
+    let (payloads, is_json) = (&input.payloads, arguments.format.is_json());
     let same = |payload: &Payload| payload.same_as.map(|same| payloads[same].path());
-    let text = if arguments.json {
+    let text = if is_json {
         let row = |payload: &Payload| {
             json!({
                 "payload": payload.path(), "method": payload.method, "delegate": payload.delegate, "index": payload.index,
@@ -186,7 +172,7 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
         Some(name) => vec![input.find(name)?],
         None => input.payloads.iter().collect(),
     };
-    let file = arguments.input.input.display().to_string();
+    let (file, is_json) = (arguments.input.input.display().to_string(), arguments.format.is_json());
     let mut options = PrintOptions::default();
     if arguments.input.input.as_os_str() != STREAM {
         (options.large_data, options.file) = (LargeData::Refer, file);
@@ -194,13 +180,13 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
     // Payloads are written one by one: their graphs can be large.
     let mut failed = None;
     let written = stdout::write(&input.name, |out| {
-        if arguments.json {
+        if is_json {
             out.write_all(b"[")?;
         }
         for (position, payload) in shown.iter().enumerate() {
             // Data that several delegates share are described once.
             let same = payload.same_as.filter(|_| arguments.payload.is_none()).map(|same| input.payloads[same].path());
-            let text = match arguments.json {
+            let text = match is_json {
                 true => described_json(payload, same.as_deref()),
                 false => described(payload, same.as_deref(), &options),
             };
@@ -209,12 +195,12 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
                 failed = Some(error);
                 std::io::Error::from(kind)
             })?;
-            if arguments.json {
+            if is_json {
                 out.write_all(if position > 0 { b",\n" } else { b"\n" })?;
             }
             out.write_all(text.as_bytes())?;
         }
-        if arguments.json { out.write_all(b"\n]\n") } else { Ok(()) }
+        if is_json { out.write_all(b"\n]\n") } else { Ok(()) }
     });
     match (failed, written) {
         (Some(error), Err(_)) => Err(error.into()),

@@ -22,8 +22,9 @@ use self::command::Outcome;
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::interrupt;
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Messages, STREAM};
 use super::outputs::{Outputs, Stream};
+use super::sources::{SourceArguments, Sources};
 use crate::assembly::Assembly;
 use crate::check::{self, Findings, ValidatorOptions};
 use crate::data::Origin;
@@ -47,8 +48,8 @@ pub struct ReduceArguments {
     /// Shell command to run with each candidate, whose path replaces {}. Its output is discarded
     #[arg(long, value_name = "COMMAND")]
     test: String,
-    /// Output file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
-    #[arg(short, long, value_name = "FILE")]
+    /// Output: a file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal
     /// N), or timeout
@@ -63,18 +64,8 @@ pub struct ReduceArguments {
     /// Stop after this many runs of the command, that with FILE included
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
-    /// .ptd with data that the program refers to, to validate the candidates; may be repeated. It is not reduced
-    #[arg(long, value_name = "FILE.ptd")]
-    with: Vec<PathBuf>,
-    /// List of custom operators, as of check
-    #[arg(long, value_name = "FILE")]
-    ops: Vec<PathBuf>,
-    /// Define the value of ${NAME} in YAML
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Print errors only
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 /// Format of the candidates.
@@ -138,7 +129,7 @@ impl CandidateFormat {
 pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Failure> {
     let output = arguments.check()?;
     interrupt::defer();
-    let input = Input::open(arguments)?;
+    let input = Input::open(arguments, messages)?;
     if let CandidateFormat::Binary(format) = output
         && format.has_methods != input.has_methods
     {
@@ -152,9 +143,7 @@ pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Fai
     let Some(reduced) = reduced else { return Ok(Exit::Interrupted) };
     let (smallest, is_complete) = reduced?;
     let size = session.write(&smallest, output)?;
-    if !arguments.quiet {
-        messages.print(&session.summary(&input, &smallest, size, is_complete));
-    }
+    messages.summary(&session.summary(&input, &smallest, size, is_complete));
     match session.failure {
         Some(failure) => Err(failure),
         None if interrupt::is_requested() => Ok(Exit::Interrupted),
@@ -174,7 +163,7 @@ impl ReduceArguments {
             return Err(Failure::usage("`reduce` needs the names of an input and of an output; found `-`"));
         }
         let (output, input) = (&self.output, io::canonical(&self.input));
-        let with = self.with.iter().map(|path| io::canonical(path));
+        let with = self.sources.with.iter().map(|path| io::canonical(path));
         if std::iter::once(input).chain(with).any(|path| path == io::canonical(output)) {
             let message =
                 format!("output {} is also an input and would be overwritten; name another", output.display());
@@ -206,11 +195,11 @@ struct Input {
 }
 
 impl Input {
-    fn open(arguments: &ReduceArguments) -> Result<Input, Failure> {
+    fn open(arguments: &ReduceArguments, messages: &Messages) -> Result<Input, Failure> {
         let path = &arguments.input;
         // By extension: a file with a damaged identifier is not YAML.
-        let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
-        let SourceContent::Binary(origin) = source.content() else { return Input::yaml(arguments, source) };
+        let source = io::open_any(path)?;
+        let SourceContent::Binary(origin) = source.content() else { return Input::yaml(arguments, source, messages) };
         let found = origin.format().map_err(|error| Failure::reading(source.name(), &error))?;
         let format = found.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
         let Some(binary) = format.container().and_then(|container| OutputFormat::of_extension(container.extension))
@@ -225,13 +214,15 @@ impl Input {
         Ok(Input { assembly, ..input })
     }
 
-    fn yaml(arguments: &ReduceArguments, source: Source<'static>) -> Result<Input, Failure> {
-        let mut documents = Definitions::new(&arguments.definitions).documents(source)?;
+    fn yaml(arguments: &ReduceArguments, source: Source<'static>, messages: &Messages) -> Result<Input, Failure> {
+        let sources = Sources::new(&arguments.sources);
+        let mut documents = sources.documents(source)?;
+        sources.warn_unused(messages);
         let (Some(source), true) = (documents.pop(), documents.is_empty()) else {
             let message = format!("{} has several documents; `reduce` takes one", arguments.input.display());
             return Err(Failure::Usage(message));
         };
-        let assembly = crate::assemble(&source, &Options::default())?;
+        let assembly = crate::assemble(&source, &arguments.sources.options())?;
         let has_methods = assembly.program_file().is_some();
         let format = CandidateFormat::Binary(OutputFormat::default_of(has_methods));
         let format = arguments.candidate.unwrap_or(format);
@@ -290,21 +281,19 @@ impl<'a> Session<'a> {
     fn new(arguments: &'a ReduceArguments, input: &Input, messages: &Messages) -> Result<Session<'a>, Failure> {
         let folder = tempfile::Builder::new().prefix("pte-emit-reduce-").tempdir();
         let folder = folder.map_err(|error| Failure::writing("the folder of candidates", &error))?;
-        let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, Error>>()?;
-        let operators = io::operators(&arguments.ops)?;
         Ok(Session {
             arguments,
             folder,
             stem: arguments.input.file_stem().unwrap_or_default().to_owned(),
             format: input.format,
-            validator: ValidatorOptions { with, operators, ..ValidatorOptions::default() },
+            validator: arguments.sources.validator()?,
             must_be_valid: false,
             expected: Outcome::Timeout,
             runs: 0,
             written: Vec::new(),
             tried: HashMap::new(),
             failure: None,
-            bar: if arguments.quiet { ProgressBar::hidden() } else { messages.spinner() },
+            bar: messages.spinner(),
         })
     }
 

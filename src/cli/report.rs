@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::{self, Messages};
 use super::outputs::Outputs;
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::error::Error;
 use crate::inspection::ReportOptions;
 use crate::pipeline::{CheckOptions, Options};
 use crate::report::ReportFormat;
@@ -23,18 +23,14 @@ pub struct ReportArguments {
     /// A newer version of FILE: the report is about it, and shows what changed
     #[arg(value_name = "FILE_B")]
     newer: Option<PathBuf>,
-    /// Output file; without it, or with -, standard output
-    #[arg(short = 'o', long, value_name = "OUTPUT")]
+    /// Output: a file; - is standard output, and the default
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Format of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "html")]
-    format: FormatName,
-    /// A .ptd that is loaded with the program, for the findings
-    #[arg(long, value_name = "PTD")]
-    with: Vec<PathBuf>,
-    /// Define the value of ${NAME} in the input
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    /// Format of the output; by default html
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<FormatName>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -51,20 +47,23 @@ enum FormatName {
 ///
 /// # Errors
 /// An input that cannot be read, or has several documents; an input without a program, for a graph; output that cannot be written.
-pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
-    let format = match arguments.format {
-        FormatName::Html => ReportFormat::Html,
-        FormatName::Dot => ReportFormat::Dot,
-        FormatName::ModelExplorer => ReportFormat::ModelExplorer,
+pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let format = match arguments.to {
+        Some(FormatName::Html) | None => ReportFormat::Html,
+        Some(FormatName::Dot) => ReportFormat::Dot,
+        Some(FormatName::ModelExplorer) => ReportFormat::ModelExplorer,
     };
-    let check = CheckOptions { with: arguments.with.clone(), ..CheckOptions::default() };
+    let (with, operators) = (arguments.sources.with.clone(), arguments.sources.operators()?);
+    let check = CheckOptions { with, operators, ..CheckOptions::default() };
     let options = ReportOptions { format, check };
     if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
-    let definitions = Definitions::new(&arguments.definitions);
-    let first = open(&arguments.input, &definitions)?;
-    let newer = arguments.newer.as_deref().map(|path| open(path, &definitions)).transpose()?;
+    let sources = Sources::new(&arguments.sources);
+    let open = |path: &Path| sources.open_one(path, |found| format!("expected one document, found {found}"));
+    let first = open(&arguments.input)?;
+    let newer = arguments.newer.as_deref().map(open).transpose()?;
+    sources.warn_unused(messages);
     let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
     if let Some(output) = output {
         arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
@@ -91,7 +90,7 @@ impl ReportArguments {
         output: &Path,
         sources: impl Iterator<Item = &'s Source<'static>>,
     ) -> Result<(), Failure> {
-        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.with);
+        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.sources.with);
         io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
         // A new file replaces nothing.
         if !output.exists() {
@@ -105,17 +104,5 @@ impl ReportArguments {
             io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
         }
         Ok(())
-    }
-}
-
-/// Opens an input of one document.
-fn open(path: &Path, definitions: &Definitions) -> Result<Source<'static>, Failure> {
-    // By extension: a file with a damaged identifier is not YAML.
-    let source = io::open_any(path)?;
-    let name = source.name().to_owned();
-    let mut documents = definitions.documents(source)?;
-    match (documents.pop(), documents.len()) {
-        (Some(document), 0) => Ok(document),
-        (_, others) => Err(Error::input(&name, format!("expected one document, found {}", others + 1)).into()),
     }
 }

@@ -3,17 +3,16 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::Messages;
+use super::options::{FormatArguments, LimitArguments};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
 use crate::inspect::size::{Dimension, SizeNode, SizeTree};
 use crate::inspection::SizeOptions;
-
-/// Rows of each level of the text.
-const ROWS: usize = 20;
 
 /// Arguments of `size`.
 #[derive(Debug, Args)]
@@ -24,18 +23,22 @@ pub struct SizeArguments {
     /// Levels of the tree: any of segment, method, kind, tensor
     #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "segment,kind")]
     dimensions: Vec<Dimension>,
-    /// Number of rows of each level; the others are one row; 0 for all [default: 20; all with --csv and --json]
-    #[arg(long, value_name = "COUNT")]
-    limit: Option<usize>,
-    /// Print one JSON document for each file (docs/inspect.md)
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
-    /// Print comma-separated rows: the file, a column for each level, and bytes
-    #[arg(long)]
-    csv: bool,
-    /// Define the value of ${NAME} in the input
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
+    format: FormatArguments<SizeFormat>,
+    #[command(flatten)]
+    sources: SourceArguments,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SizeFormat {
+    /// Lines for a terminal
+    Text,
+    /// JSON
+    Json,
+    /// Comma-separated rows: the file, a column for each level, and bytes
+    Csv,
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {
@@ -47,7 +50,7 @@ fn dimension(text: &str) -> Result<Dimension, String> {
 ///
 /// # Errors
 /// An input that cannot be read, or has an unknown format; output that cannot be written.
-pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
+pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failure> {
     let options = SizeOptions { dimensions: arguments.dimensions.clone() };
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
@@ -55,26 +58,23 @@ pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
             return Err(Failure::usage(format!("`--dimensions` has the level {name} twice")));
         }
     }
-    let definitions = Definitions::new(&arguments.definitions);
+    let format = arguments.format.format();
+    let limit = if format == SizeFormat::Text { arguments.limit.rows() } else { arguments.limit.rows_of_data() };
+    let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut is_first = true;
-    for source in definitions.documents(io::open_any(&arguments.input)?)? {
+    for source in sources.open(&arguments.input)? {
         for (name, mut size) in crate::size(&source, &options)? {
-            let default = if arguments.json || arguments.csv { 0 } else { ROWS };
-            match arguments.limit.unwrap_or(default) {
-                0 => {}
-                limit => size.limit(limit),
-            }
-            if arguments.json {
-                out += &escaped_json(&size.json());
-            } else if arguments.csv {
-                write_csv(size.data(), is_first, &mut out);
-            } else {
-                write_text(&name, size.data(), &mut out);
+            size.limit(limit);
+            match format {
+                SizeFormat::Text => write_text(&name, size.data(), &mut out),
+                SizeFormat::Json => out += &escaped_json(&size.json()),
+                SizeFormat::Csv => write_csv(size.data(), is_first, &mut out),
             }
             is_first = false;
         }
     }
+    sources.warn_unused(messages);
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
 }
 

@@ -1,6 +1,9 @@
 //! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they differ. A release
 //! whose serializer differs is a row here.
 
+/// Release of ExecuTorch whose files are written by default.
+pub const EXECUTORCH: &str = "1.5.1";
+
 /// Schema version of a program, and of a `.ptd`: that of all releases up to 1.5.1.
 pub const PROGRAM_VERSION: u32 = 0;
 

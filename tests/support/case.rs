@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # run: pte-emit %s -o %t/model.pte
-//! # run: pte-emit annotate --only headers %t/model.pte
+//! # run: pte-emit annotate --part headers %t/model.pte
 //! # exit: 1
 //! # warns: T-1, T-3
 //! ```
@@ -31,7 +31,7 @@ const COUNTS: [(&str, usize); 8] = [
     ("examples", 33),
     ("examples/malformed", 319),
     ("tests/golden/snapshots/annotate", 18),
-    ("tests/golden/snapshots/commands", 23),
+    ("tests/golden/snapshots/commands", 25),
     ("tests/golden/snapshots/errors", 441),
     ("tests/golden/upstream/bundled", 8),
     ("tests/golden/upstream/bytes", 38),
