@@ -18,7 +18,7 @@ fn computed(source: &Source<'_>, abi: Abi, external: bool) -> Option<Value> {
     let mut options = MemoryOptions::default();
     (options.abi, options.external) = (abi, external);
     let memory = memory(source, &options).ok()?;
-    Some(serde_json::from_str(&memory.json()).expect("JSON"))
+    Some(serde_json::to_value(memory).expect("JSON"))
 }
 
 /// Figures of the runtime built for 64-bit x86 and for 32-bit Arm.

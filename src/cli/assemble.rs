@@ -509,7 +509,9 @@ impl Command {
             let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
             messages.print(&found_warnings(&label, &assembly, &findings));
             warnings += assembly.warnings.diagnostics.len() as u64;
-            warnings += findings.iter().map(Findings::warnings).sum::<u64>();
+            let severities = [RuleSeverity::Malformed, RuleSeverity::Invalid, RuleSeverity::Suspicious];
+            let counts = findings.iter().flat_map(|found| severities.map(|severity| found.count(severity)));
+            warnings += counts.sum::<u64>();
         }
         arguments.deny_before_writing(warnings, definitions)?;
         let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
@@ -549,7 +551,7 @@ impl Command {
 fn found_warnings(label: &str, assembly: &Assembly, findings: &[Findings]) -> String {
     let (mut out, names) = (String::new(), LazyCell::new(|| SourceNames::new(assembly)));
     for findings in findings {
-        let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
+        let shown = findings.list.iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
         for finding in shown {
             out += &format!("warning: {label}: {}", names.lines(finding));
         }

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::source_names::{self, SourceNames};
 use super::stdout;
-use crate::check::{self, Finding, Findings, Profile, RuleSeverity, ValidatorOptions};
-use crate::diagnostics::{self, Diagnostic, Report};
+use crate::check::{self, Finding, Findings, Profile, RuleSeverity, TruncatedRule, ValidatorOptions};
+use crate::diagnostics::{self, Report};
 use crate::error::Error;
 use crate::pipeline::Options as AssembleOptions;
 use crate::source::{Source, SourceContent};
@@ -98,7 +98,8 @@ struct Validated {
 }
 
 /// Number of findings by severity.
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Counts {
     errors: u64,
     warnings: u64,
@@ -127,7 +128,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
                 }
             }
             Err(error) => {
-                unread.push(json!({"file": input.display().to_string(), "error": one_line(&error)}));
+                unread.push(UnreadFile { file: input.display().to_string(), error: one_line(&error) });
                 worst = worst.max(Failure::from(error).report(messages));
                 total.errors += 1;
             }
@@ -141,7 +142,8 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         messages.report(&file.report);
     }
     let out = if arguments.json {
-        document(&validated, &unread, total)
+        let files = validated.iter().map(Validated::document).collect();
+        stdout::json(&CheckDocument { files, unread, total })
     } else {
         lines(&validated, unread.len(), total, arguments.all)
     };
@@ -171,7 +173,7 @@ fn validate(
     match source.content() {
         SourceContent::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
-            let lines = vec![findings.list().iter().map(source_names::plain).collect()];
+            let lines = vec![findings.list.iter().map(source_names::plain).collect()];
             let name = source.name().to_owned();
             Ok(vec![Validated { name, findings: vec![findings], lines, ..Validated::default() }])
         }
@@ -209,7 +211,7 @@ fn validate_yaml(
             let findings =
                 check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
             let names = LazyCell::new(|| SourceNames::new(&assembly));
-            let lines = findings.iter().map(|file| file.list().iter().map(|finding| names.lines(finding)).collect());
+            let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();
             Ok(Validated { name, document, lines, report: assembly.warnings, findings })
         }
@@ -257,14 +259,14 @@ fn lines(validated: &[Validated], unread: usize, total: Counts, all: bool) -> St
     for file in validated {
         let label = file.label();
         for (findings, lines) in file.findings.iter().zip(&file.lines) {
-            let mut shown: Vec<(&Finding, &String)> = findings.list().iter().zip(lines).collect();
+            let mut shown: Vec<(&Finding, &String)> = findings.list.iter().zip(lines).collect();
             shown.sort_by_key(|(finding, _)| finding.rule.severity.max(RuleSeverity::Invalid));
             let groups = if all { shown.into_iter().map(|shown| vec![shown]).collect() } else { grouped(shown) };
             for group in groups {
                 let Some(((_, first), others)) = group.split_first() else { continue };
                 out += &format!("{label}: {first}{}", positions(others));
             }
-            for (rule, count) in findings.truncated() {
+            for TruncatedRule { rule, count, .. } in findings.truncated() {
                 out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);
             }
         }
@@ -316,49 +318,66 @@ fn positions(others: &[(&Finding, &String)]) -> String {
     format!("    the same at {}{more}\n", paths.join(", "))
 }
 
-/// Formats findings as JSON.
-fn document(validated: &[Validated], unread: &[Value], total: Counts) -> String {
-    let files: Vec<Value> = validated.iter().map(Validated::json).collect();
-    let all = json!({
-        "files": files,
-        "unread": unread,
-        "errors": total.errors,
-        "warnings": total.warnings,
-        "notes": total.notes,
-    });
-    diagnostics::escaped_json(&format!("{all:#}\n")).into_owned()
+/// Result of validating all inputs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckDocument<'v> {
+    files: Vec<CheckedFile<'v>>,
+    /// Inputs that cannot be read.
+    unread: Vec<UnreadFile>,
+    #[serde(flatten)]
+    total: Counts,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct UnreadFile {
+    file: String,
+    error: String,
+}
+
+/// Result of validating an input, or a document of it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct CheckedFile<'v> {
+    file: &'v str,
+    /// Number of the document in its file, from 1, if the file has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<usize>,
+    #[serde(flatten)]
+    counts: Counts,
+    /// Of each rule, the first 20.
+    findings: Vec<&'v Finding>,
+    /// Rules with more findings.
+    truncated: Vec<TruncatedRule>,
+    /// Messages of the assembler.
+    messages: Vec<Message<'v>>,
+}
+
+/// Message of the assembler.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Message<'v> {
+    severity: diagnostics::Severity,
+    message: &'v str,
+    /// Byte offset in the source.
+    offset: Option<usize>,
 }
 
 impl Validated {
-    fn json(&self) -> Value {
-        let mut findings = Vec::new();
-        let mut truncated = Vec::new();
-        for list in &self.findings {
-            findings.extend(list.list().iter().map(Finding::json));
-            truncated.extend(list.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count})));
-        }
-        let messages = self.report.diagnostics.iter().map(|diagnostic: &Diagnostic| {
-            let severity = match diagnostic.severity {
-                diagnostics::Severity::Error => "error",
-                diagnostics::Severity::Warning => "warning",
-            };
-            let offset = diagnostic.at.as_ref().map(|span| span.start);
-            json!({"severity": severity, "message": diagnostic.message, "offset": offset})
+    fn document(&self) -> CheckedFile<'_> {
+        let messages = self.report.diagnostics.iter().map(|diagnostic| Message {
+            severity: diagnostic.severity,
+            message: &diagnostic.message,
+            offset: diagnostic.at.as_ref().map(|span| span.start),
         });
-        let messages: Vec<Value> = messages.collect();
-        let counts = self.counts();
-        let mut file = json!({
-            "file": self.name,
-            "errors": counts.errors,
-            "warnings": counts.warnings,
-            "notes": counts.notes,
-            "findings": findings,
-            "truncated": truncated,
-            "messages": messages,
-        });
-        if let Some(number) = self.document {
-            file["document"] = number.into();
+        CheckedFile {
+            file: &self.name,
+            document: self.document,
+            counts: self.counts(),
+            findings: self.findings.iter().flat_map(|findings| &findings.list).collect(),
+            truncated: self.findings.iter().flat_map(Findings::truncated).collect(),
+            messages: messages.collect(),
         }
-        file
     }
 }

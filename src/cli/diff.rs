@@ -7,12 +7,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::stdout;
 use crate::data::Origin;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
@@ -118,7 +119,9 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     // Those of one side first: the first file with a key counts.
     let with = [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.with).cloned().collect());
     let options = DiffOptions { data, only, with };
-    let found = crate::diff(&left, &right, &options)?;
+    let mut found = crate::diff(&left, &right, &options)?;
+    found.left.file = Some(left.name().to_owned());
+    found.right.file = Some(right.name().to_owned());
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
         found: &found,
@@ -129,7 +132,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         colours: io::colours(color, &std::io::stdout()),
     };
     let out = match (arguments.json, arguments.format) {
-        (true, _) => drawing.json(),
+        (true, _) => stdout::json(&DiffDocument { differences: &found, budget: budget.as_deref() }),
         (false, FormatName::Text) => drawing.text(),
         (false, FormatName::Github) => drawing.markdown(),
     };
@@ -139,6 +142,17 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         None => found.is_empty(),
     };
     Ok(if is_within { Exit::Ok } else { Exit::Input })
+}
+
+/// Differences with the results of a budget.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiffDocument<'d> {
+    #[serde(flatten)]
+    differences: &'d Differences,
+    /// Result for each key of `--budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<&'d [BudgetLine]>,
 }
 
 /// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
@@ -190,17 +204,6 @@ struct Drawing<'d> {
 }
 
 impl Drawing<'_> {
-    fn json(&self) -> String {
-        let mut document = self.found.json();
-        for (side, name) in ["left", "right"].into_iter().zip(self.names) {
-            document[side]["file"] = name.into();
-        }
-        if !self.budget.is_empty() {
-            document["budget"] = self.budget.iter().map(BudgetLine::json).collect();
-        }
-        escaped_json(&format!("{document:#}\n")).into_owned()
-    }
-
     /// Returns the number of differences in words.
     fn verdict(&self) -> String {
         let names = |is_compared: bool| {
@@ -354,7 +357,7 @@ const YELLOW: &str = "\u{1b}[33m";
 
 /// Describes a difference in one line.
 fn line(difference: &Difference) -> String {
-    let path = difference.path();
+    let path = &difference.path;
     let value = match (&difference.left, &difference.right) {
         (Some(left), Some(right)) if left.value == right.value => left.value.clone(),
         (Some(left), Some(right)) => format!("{} -> {}", left.value, right.value),
@@ -381,7 +384,7 @@ fn uses(part: &DifferingPart) -> String {
     if part.uses.is_empty() {
         return String::new();
     }
-    let more = if part.more_uses > 0 { format!(" and {} more", part.more_uses) } else { String::new() };
+    let more = part.more_uses.filter(|more| *more > 0).map_or(String::new(), |more| format!(" and {more} more"));
     format!("; used by {}{more}", part.uses.join(", "))
 }
 
