@@ -19,7 +19,7 @@ use crate::inspect::graph::ProgramGraph;
 use crate::inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use crate::inspect::memory::ProgramMemory;
 use crate::inspect::size::{Dimension, FileSize};
-use crate::inspect::summary::{Comparison, ProgramContents, named_data_paths};
+use crate::inspect::summary::{Comparison, ProgramSummary, named_data_paths};
 use crate::layout::MemoryPlan;
 use crate::pipeline::{CheckOptions, DiffOptions, Options};
 use crate::printer;
@@ -231,7 +231,7 @@ fn inspect_file(
         Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
             Ok((program, wrong)) => {
                 let inspected = Inspected::new(program, names.clone());
-                found.contents = Some(ProgramContents::new(&inspected.view(), compare).map_err(failed)?);
+                found.contents = Some(ProgramSummary::new(&inspected.view(), compare).map_err(failed)?);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }
             Err(error) => malformed(error)?,

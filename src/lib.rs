@@ -127,13 +127,13 @@ pub use emitter::safetensors::Safetensors;
 pub use error::Error;
 pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
-pub use inspect::file::{FileFacts, FileHeader, FileSegment, SerializerKind};
+pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
-pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodMemory, PlannedTensor, ProgramMemory};
+pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
 pub use inspect::size::{Dimension as SizeDimension, FileSize, SizeNode};
 pub use inspect::summary::{
     AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
-    ProgramContents, StateSummary, ValueSummary,
+    ProgramSummary, StateSummary, ValueSummary,
 };
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions, inspect, memory, report, size};
 pub use layout::options::OptionOverrides as LayoutOptions;

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::inspect::file::{FileFacts, SerializerKind};
 use crate::inspect::inspection::Inspection;
 use crate::inspect::summary::{
-    ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, ProgramContents, ValueSummary,
+    ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, ProgramSummary, ValueSummary,
 };
 use crate::inspection::InspectOptions;
 
@@ -166,7 +166,7 @@ impl Screen<'_> {
         self.list(2, "segments", &segments);
     }
 
-    fn contents(&mut self, contents: &ProgramContents) {
+    fn contents(&mut self, contents: &ProgramSummary) {
         if let Some(needs) = &contents.needs {
             self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }

@@ -10,7 +10,7 @@ use super::io::{self, Definitions};
 use super::stdout;
 use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use crate::inspect::allocator::Abi;
-use crate::inspect::memory::{MemoryPool, MethodMemory, PlannedTensor, ProgramMemory};
+use crate::inspect::memory::{MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
 use crate::inspection::MemoryOptions;
 use crate::layout::memory::XNNPACK_PADDING;
 
@@ -100,7 +100,7 @@ fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut St
     }
 }
 
-fn write_pool(method: &MethodMemory, pool: &MemoryPool, limit: usize, out: &mut String) {
+fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &mut String) {
     let MemoryPool { pool: number, device, bytes, unshared, .. } = pool;
     let _ = writeln!(out, "  pool {number} ({device}): {}, {unshared} without sharing", counted(*bytes, "byte"));
     if pool.tensors.is_empty() {
@@ -139,7 +139,7 @@ fn write_pool(method: &MethodMemory, pool: &MemoryPool, limit: usize, out: &mut 
     }
 }
 
-fn write_allocator(method: &MethodMemory, abi: AbiName, out: &mut String) {
+fn write_allocator(method: &MethodFootprint, abi: AbiName, out: &mut String) {
     let abi = match abi {
         AbiName::Bits64 => "64-bit",
         AbiName::Arm32 => "32-bit Arm",

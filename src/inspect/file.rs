@@ -30,16 +30,16 @@ pub struct FileFacts {
     /// Kind of the serializer of the FlatBuffer, by the order of the fields of its root table; `None` if both may have written it.
     pub serializer: Option<SerializerKind>,
     /// Extended header; `None` without one.
-    pub header: Option<FileHeader>,
+    pub header: Option<HeaderFacts>,
     /// Segments in the order of the file.
-    pub segments: Vec<FileSegment>,
+    pub segments: Vec<SegmentFacts>,
 }
 
 /// Extended header of a file, part of [`FileFacts`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct FileHeader {
+pub struct HeaderFacts {
     /// Magic bytes.
     pub magic: &'static str,
     /// Length that it states, in bytes.
@@ -66,7 +66,7 @@ pub enum SerializerKind {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct FileSegment {
+pub struct SegmentFacts {
     /// Size in bytes.
     pub bytes: u64,
     /// Roles of its content, at most 8; empty if nothing refers to it.
@@ -105,7 +105,7 @@ impl FileFacts {
             let is_stated = |index: usize| 8 + 8 * (index as u32 + 1) <= length;
             let fields = header.fields.iter().enumerate().filter(|(index, _)| is_stated(*index));
             let fields = fields.filter_map(|(_, name)| Some((*name, header.get(metadata, name)?))).collect();
-            FileHeader { magic: std::str::from_utf8(header.magic).unwrap_or(""), length, fields }
+            HeaderFacts { magic: std::str::from_utf8(header.magic).unwrap_or(""), length, fields }
         });
         let root = Table::root(metadata);
         let segments =
@@ -121,7 +121,7 @@ impl FileFacts {
     }
 }
 
-fn metadata_bytes(bytes: u64, segments: &[FileSegment]) -> u64 {
+fn metadata_bytes(bytes: u64, segments: &[SegmentFacts]) -> u64 {
     let data = segments.iter().map(|segment| segment.bytes).fold(0, u64::saturating_add);
     bytes.saturating_sub(data)
 }
@@ -141,15 +141,15 @@ fn serializer(container: &Container, root: &Table<'_>) -> Option<SerializerKind>
     }
 }
 
-fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<FileSegment> {
+fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<SegmentFacts> {
     let slot = match format {
         Format::Program => program::segments,
         Format::FlatTensor => ptd::flat_tensor::segments,
         Format::BundledProgram | Format::Safetensors => return Vec::new(),
     };
     let sizes = root.tables(slot).into_iter().flat_map(|list| list.iter().take(left).collect::<Vec<_>>());
-    let mut segments: Vec<FileSegment> =
-        sizes.map(|table| FileSegment { bytes: table.u64(data_segment::size), content: Vec::new() }).collect();
+    let mut segments: Vec<SegmentFacts> =
+        sizes.map(|table| SegmentFacts { bytes: table.u64(data_segment::size), content: Vec::new() }).collect();
     let mut add = |segment: u64, role: String| {
         left = left.saturating_sub(1);
         let segment = usize::try_from(segment).ok().and_then(|index| segments.get_mut(index));

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::file::FileFacts;
-use super::summary::ProgramContents;
+use super::summary::ProgramSummary;
 use crate::format::ScalarType;
 use crate::reader::flat_tensor::FlatTensorEntry;
 
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Contents of a file, a result of [`inspect`](crate::inspect()): [`FileFacts`], and by format [`ProgramContents`],
+/// Contents of a file, a result of [`inspect`](crate::inspect()): [`FileFacts`], and by format [`ProgramSummary`],
 /// [`KeySummary`]s and [`TestsSummary`]s.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -36,7 +36,7 @@ pub struct Inspection {
     pub facts: FileFacts,
     /// Contents of the program; `None` for a `.ptd`, and for a program that cannot be read.
     #[serde(flatten)]
-    pub contents: Option<ProgramContents>,
+    pub contents: Option<ProgramSummary>,
     /// Entries of a `.ptd`; `None` for other files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<KeySummary>>,

@@ -15,7 +15,7 @@ use crate::program::{ExecutionPlan, Instruction, device_name};
 /// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Memory that a program needs, as a list of [`MethodMemory`]: the result of [`memory`](crate::memory()).
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`memory`](crate::memory()).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -26,14 +26,14 @@ pub struct ProgramMemory {
     /// Binary interface that the sizes of the method allocator are for.
     pub abi: Abi,
     /// Methods in the order of the program.
-    pub methods: Vec<MethodMemory>,
+    pub methods: Vec<MethodFootprint>,
 }
 
 /// Memory of a method, part of [`ProgramMemory`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct MethodMemory {
+pub struct MethodFootprint {
     /// Name; empty if it has none.
     pub name: String,
     /// Size of all pools in bytes.
@@ -46,7 +46,7 @@ pub struct MethodMemory {
     pub method_allocator: MethodAllocator,
 }
 
-/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodMemory`]. The start of its memory is
+/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
 /// aligned to 16 bytes.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -62,7 +62,7 @@ pub struct MethodAllocator {
     pub unknown_backends: Vec<String>,
 }
 
-/// Pool of planned memory (an item of `non_const_buffer_sizes`), part of [`MethodMemory`].
+/// Pool of planned memory (an item of `non_const_buffer_sizes`), part of [`MethodFootprint`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -129,13 +129,13 @@ impl ProgramMemory {
         let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
         let external = external || plans.iter().any(is_external);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodMemory::new(subject, method, plan, external, abi));
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi));
         ProgramMemory { version: VERSION, abi, methods: methods.collect() }
     }
 }
 
-impl MethodMemory {
-    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodMemory {
+impl MethodFootprint {
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodFootprint {
         let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
         let mut unknown_backends: Vec<String> =
             delegates.filter(|id| id != crate::delegate::xnnpack::BACKEND).collect();
@@ -147,7 +147,7 @@ impl MethodMemory {
         let pools = pools(subject, method, plan, &instructions);
         let LoadedMemory { bytes, without_temporary, is_lower_bound } =
             loaded_memory(subject.program, plan, external, abi);
-        MethodMemory {
+        MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
             planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),
             pools,

@@ -40,7 +40,7 @@ pub enum Comparison {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct ProgramContents {
+pub struct ProgramSummary {
     /// Methods with instructions, in the order of the program.
     pub methods: Vec<MethodSummary>,
     /// Methods without instructions and inputs: the name and its values, in the order of the program.
@@ -66,7 +66,7 @@ pub struct ProgramContents {
     pub duplicated_bytes: Option<u64>,
 }
 
-/// Release of ExecuTorch that a program needs, part of [`ProgramContents`].
+/// Release of ExecuTorch that a program needs, part of [`ProgramSummary`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -77,7 +77,7 @@ pub struct NeededRelease {
     pub feature: &'static str,
 }
 
-/// Constants of an element type, part of [`ProgramContents`].
+/// Constants of an element type, part of [`ProgramSummary`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -92,7 +92,7 @@ pub struct ConstantsSummary {
     pub bytes: u64,
 }
 
-/// A method, part of [`ProgramContents`].
+/// A method, part of [`ProgramSummary`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -195,12 +195,12 @@ pub struct DelegateInterface {
     pub outputs: Vec<String>,
 }
 
-impl ProgramContents {
+impl ProgramSummary {
     /// Reads the contents of a program.
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub(crate) fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramContents> {
+    pub(crate) fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramSummary> {
         let program = subject.program;
         let stored = Stored { program };
         let graphs = payload_graphs(program);
@@ -218,7 +218,7 @@ impl ProgramContents {
         let entries = || program.named_data.iter().flatten();
         let named_data = entries().map(|entry| (entry.key.clone(), program.blob(entry.data).len()));
         let users = entries().filter_map(|entry| Some((entry.key.clone(), users.remove(entry.key.as_str())?)));
-        Ok(ProgramContents {
+        Ok(ProgramSummary {
             methods,
             constant_methods,
             constants: stored.constants(),

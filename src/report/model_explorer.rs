@@ -8,22 +8,22 @@ use crate::inspect::graph::{
     Content, GraphFrame, GraphNode, MethodGraph, PayloadGraph, PayloadNode, ProgramGraph, Read,
 };
 
-/// Collection of graphs.
+/// ViewerCollection of graphs.
 #[derive(Debug, Serialize)]
-pub struct Collection {
+pub struct ViewerCollection {
     label: String,
-    graphs: Vec<Graph>,
+    graphs: Vec<ViewerGraph>,
 }
 
 #[derive(Debug, Serialize)]
-struct Graph {
+struct ViewerGraph {
     id: String,
-    nodes: Vec<Node>,
+    nodes: Vec<ViewerNode>,
 }
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Node {
+struct ViewerNode {
     id: String,
     label: String,
     /// Layers, separated by `/`.
@@ -31,24 +31,24 @@ struct Node {
     #[serde(skip_serializing_if = "Option::is_none")]
     subgraph_ids: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    attrs: Option<Vec<Attribute>>,
+    attrs: Option<Vec<ViewerAttribute>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    incoming_edges: Option<Vec<Edge>>,
+    incoming_edges: Option<Vec<ViewerEdge>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inputs_metadata: Option<Vec<Metadata>>,
+    inputs_metadata: Option<Vec<ViewerMetadata>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outputs_metadata: Option<Vec<Metadata>>,
+    outputs_metadata: Option<Vec<ViewerMetadata>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Attribute {
+struct ViewerAttribute {
     key: String,
     value: String,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Edge {
+struct ViewerEdge {
     source_node_id: String,
     source_node_output_id: String,
     target_node_input_id: String,
@@ -56,16 +56,16 @@ struct Edge {
 
 /// An output or input of a node.
 #[derive(Debug, Serialize)]
-struct Metadata {
+struct ViewerMetadata {
     id: String,
-    attrs: Vec<Attribute>,
+    attrs: Vec<ViewerAttribute>,
 }
 
 /// Returns the collection of the program in the file `name`.
-pub fn collection(graph: &ProgramGraph, name: &str) -> Collection {
+pub fn collection(graph: &ProgramGraph, name: &str) -> ViewerCollection {
     let methods = graph.methods.iter().enumerate().map(|(number, method)| method_graph(number, method));
     let payloads = graph.payloads.iter().enumerate().map(|(number, payload)| payload_graph(number, payload));
-    Collection { label: shown(name), graphs: methods.chain(payloads).collect() }
+    ViewerCollection { label: shown(name), graphs: methods.chain(payloads).collect() }
 }
 
 /// Ids are unique in the file, also if names of methods are not.
@@ -77,12 +77,12 @@ fn payload_id(number: usize) -> String {
     format!("payload {number}")
 }
 
-fn attribute(key: &str, value: &str) -> Attribute {
-    Attribute { key: shown(key), value: shown(value) }
+fn attribute(key: &str, value: &str) -> ViewerAttribute {
+    ViewerAttribute { key: shown(key), value: shown(value) }
 }
 
-fn edge(source: &str, output: usize, input: usize) -> Edge {
-    Edge {
+fn edge(source: &str, output: usize, input: usize) -> ViewerEdge {
+    ViewerEdge {
         source_node_id: source.to_owned(),
         source_node_output_id: output.to_string(),
         target_node_input_id: input.to_string(),
@@ -90,30 +90,30 @@ fn edge(source: &str, output: usize, input: usize) -> Edge {
 }
 
 /// Describes values at the outputs or inputs of a node by name and type.
-fn metadata<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Option<Vec<Metadata>> {
+fn metadata<'v>(values: impl Iterator<Item = (&'v str, &'v str)>) -> Option<Vec<ViewerMetadata>> {
     let values = values.enumerate().map(|(position, (name, kind))| {
         let name = if name.is_empty() { None } else { Some(attribute("__tensor_tag", name)) };
         let attrs = name.into_iter().chain([attribute("tensor_shape", kind)]).collect();
-        Metadata { id: position.to_string(), attrs }
+        ViewerMetadata { id: position.to_string(), attrs }
     });
     Some(values.collect())
 }
 
-fn method_graph(number: usize, method: &MethodGraph) -> Graph {
+fn method_graph(number: usize, method: &MethodGraph) -> ViewerGraph {
     let mut inputs: Vec<Option<usize>> = vec![None; method.values.len()];
     let mut nodes = Vec::new();
     for (position, value) in method.inputs.iter().enumerate() {
         let described = method.described(*value);
-        nodes.push(Node {
+        nodes.push(ViewerNode {
             id: format!("input {position}"),
             label: shown(described.0),
             outputs_metadata: metadata([described].into_iter()),
-            ..Node::default()
+            ..ViewerNode::default()
         });
         inputs[*value].get_or_insert(position);
     }
     // The edges from the nodes that have a value, at the positions of the outputs there.
-    let edges = |read: &Read, input: usize| -> Vec<Edge> {
+    let edges = |read: &Read, input: usize| -> Vec<ViewerEdge> {
         let owner = method.owner(read.value);
         let from = inputs[owner].filter(|_| read.writers.is_empty());
         let from = from.map(|position| edge(&format!("input {position}"), 0, input));
@@ -126,7 +126,7 @@ fn method_graph(number: usize, method: &MethodGraph) -> Graph {
     };
     for (index, node) in method.nodes.iter().enumerate() {
         let incoming = node.reads.iter().enumerate().flat_map(|(input, read)| edges(read, input));
-        nodes.push(Node {
+        nodes.push(ViewerNode {
             id: index.to_string(),
             label: shown(method.label(node)),
             namespace: namespace(method, node),
@@ -139,22 +139,22 @@ fn method_graph(number: usize, method: &MethodGraph) -> Graph {
     }
     for (position, read) in method.outputs.iter().enumerate() {
         let described = method.described(read.value);
-        nodes.push(Node {
+        nodes.push(ViewerNode {
             id: format!("output {position}"),
             label: shown(described.0),
             incoming_edges: Some(edges(read, 0)),
             inputs_metadata: metadata([described].into_iter()),
-            ..Node::default()
+            ..ViewerNode::default()
         });
     }
-    Graph { id: method_id(number, method), nodes }
+    ViewerGraph { id: method_id(number, method), nodes }
 }
 
 fn payload(method: &MethodGraph, node: &GraphNode) -> Option<usize> {
     method.delegates.get(node.delegate?)?.payload
 }
 
-fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<Attribute> {
+fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<ViewerAttribute> {
     let mut attributes = vec![attribute("instruction", &index.to_string())];
     for arg in &node.args {
         let (name, kind) = method.described(*arg);
@@ -195,14 +195,14 @@ fn namespace(method: &MethodGraph, node: &GraphNode) -> String {
     layers.collect::<Vec<_>>().join("/")
 }
 
-fn payload_graph(number: usize, payload: &PayloadGraph) -> Graph {
+fn payload_graph(number: usize, payload: &PayloadGraph) -> ViewerGraph {
     let described = |value: &usize| ("", payload.values.get(*value).map_or("", |value| &*value.kind));
     let mut sources: Vec<Option<(String, usize)>> = vec![None; payload.values.len()];
     let mut nodes = Vec::new();
     for (position, value) in payload.inputs.iter().enumerate() {
         let id = format!("input {position}");
         let outputs_metadata = metadata([described(value)].into_iter());
-        nodes.push(Node { id: id.clone(), label: id.clone(), outputs_metadata, ..Node::default() });
+        nodes.push(ViewerNode { id: id.clone(), label: id.clone(), outputs_metadata, ..ViewerNode::default() });
         if let Some(source) = sources.get_mut(*value) {
             *source = Some((id, 0));
         }
@@ -213,13 +213,13 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> Graph {
     };
     for (index, PayloadNode { name, reads, writes }) in payload.nodes.iter().enumerate() {
         let incoming = reads.iter().enumerate().filter_map(|(input, value)| edge(&sources, *value, input));
-        nodes.push(Node {
+        nodes.push(ViewerNode {
             id: index.to_string(),
             label: (*name).to_owned(),
             incoming_edges: Some(incoming.collect()),
             inputs_metadata: metadata(reads.iter().map(described)),
             outputs_metadata: metadata(writes.iter().map(described)),
-            ..Node::default()
+            ..ViewerNode::default()
         });
         for (output, value) in writes.iter().enumerate() {
             if let Some(source) = sources.get_mut(*value) {
@@ -230,7 +230,7 @@ fn payload_graph(number: usize, payload: &PayloadGraph) -> Graph {
     for (position, value) in payload.outputs.iter().enumerate() {
         let id = format!("output {position}");
         let incoming_edges = Some(edge(&sources, *value, 0).into_iter().collect());
-        nodes.push(Node { id: id.clone(), label: id, incoming_edges, ..Node::default() });
+        nodes.push(ViewerNode { id: id.clone(), label: id, incoming_edges, ..ViewerNode::default() });
     }
-    Graph { id: payload_id(number), nodes }
+    ViewerGraph { id: payload_id(number), nodes }
 }
