@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
+use crate::check::Findings;
 use crate::data::Origin;
 use crate::diagnostics::is_io;
 use crate::diff::Difference;
@@ -52,6 +53,10 @@ pub struct MemoryOptions {
 /// Computes the memory that the methods of a program need: planned memory over time, and what loading takes from the method
 /// allocator of the runtime.
 ///
+/// The result consists of [`ProgramMemory`](crate::ProgramMemory), [`MethodFootprint`](crate::MethodFootprint),
+/// [`MethodAllocator`](crate::MethodAllocator), [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak) and
+/// [`PlannedTensor`](crate::PlannedTensor).
+///
 /// ```
 /// use pte_emit::{MemoryOptions, Source, memory};
 ///
@@ -74,6 +79,7 @@ pub fn memory(source: &Source<'_>, options: &MemoryOptions) -> Result<ProgramMem
 /// use pte_emit::{SizeDimension, SizeOptions};
 ///
 /// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Segment, SizeDimension::Kind]);
+/// assert_eq!(SizeDimension::ALL.map(|dimension| dimension.name()), ["segment", "method", "kind", "tensor"]);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -91,14 +97,18 @@ impl Default for SizeOptions {
 /// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
 /// the files that it assembles to, each with its name: that of the source with another extension.
 ///
+/// The result consists of [`FileSize`](crate::FileSize) and [`SizeNode`](crate::SizeNode).
+///
 /// ```
 /// use pte_emit::{SizeOptions, Source, size};
 ///
-/// let files = size(&Source::open("examples/add.yaml".as_ref())?, &SizeOptions::default())?;
-/// let (name, add) = &files[0];
+/// let mut files = size(&Source::open("examples/add.yaml".as_ref())?, &SizeOptions::default())?;
+/// let (name, add) = &mut files[0];
 /// assert!(name.ends_with("add.pte"));
 /// assert_eq!(add.bytes, add.children.iter().map(|child| child.bytes).sum::<u64>());
 /// assert_eq!(add.children[0].name, "FlatBuffer");
+/// add.limit(2);
+/// assert!(add.children.len() <= 3);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 ///
@@ -153,7 +163,14 @@ pub struct InspectOptions {
 /// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
 /// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
 /// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name. Of a malformed file, reads what can
-/// be read; [`Inspection::errors`](struct.Inspection.html#structfield.errors) has the rest.
+/// be read; [`Inspection::errors`] has the rest.
+///
+/// The result consists of [`Inspection`](crate::Inspection), [`FileFacts`](crate::FileFacts), [`HeaderFacts`](crate::HeaderFacts),
+/// [`SerializerKind`](crate::SerializerKind), [`SegmentFacts`](crate::SegmentFacts), [`KeySummary`](crate::KeySummary),
+/// [`TestsSummary`](crate::TestsSummary), [`ProgramSummary`](crate::ProgramSummary), [`NeededRelease`](crate::NeededRelease),
+/// [`ConstantsSummary`](crate::ConstantsSummary), [`MethodSummary`](crate::MethodSummary), [`ValueSummary`](crate::ValueSummary),
+/// [`StateSummary`](crate::StateSummary), [`AllocatorSummary`](crate::AllocatorSummary), [`DelegateSummary`](crate::DelegateSummary)
+/// and [`DelegateInterface`](crate::DelegateInterface).
 ///
 /// ```
 /// use pte_emit::{InspectOptions, Source, inspect};
@@ -334,21 +351,21 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
         Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
         Err(error) => Some(error.to_string()),
     };
+    let view = program.as_ref().ok().map(Inspected::view);
+    let memory = view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default()));
+    let graph = view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed));
     let mut contents = contents.unwrap_or_default().into_iter();
-    let mut findings = findings.iter();
+    let mut findings = findings.into_iter();
     let files = sizes.into_iter().map(|(name, mut size)| {
         size.limit(REPORT_CHILDREN);
         let contents = contents.next().map(|(_, contents)| contents);
-        let (findings, truncated) =
-            findings.next().map(|found| (found.list.clone(), found.truncated().collect())).unwrap_or_default();
-        ReportedFile { name, contents, size, findings, truncated }
+        let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
+        ReportedFile { name, contents, size, findings }
     });
-    let files = files.collect();
-    let view = program.as_ref().ok().map(Inspected::view);
     Ok(reports::html(&ReportDocument {
-        files,
-        memory: view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default())),
-        graph: view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed)),
+        files: files.collect(),
+        memory,
+        graph,
         error,
         before: before.map(Source::label),
         changes,

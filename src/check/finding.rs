@@ -115,6 +115,15 @@ pub struct TruncatedRule {
     pub count: u64,
 }
 
+fn truncated_rules(counts: &[u64]) -> impl Iterator<Item = TruncatedRule> {
+    let counts = rules::RULES.iter().zip(counts.iter().copied());
+    counts.filter(|(_, count)| *count > KEPT as u64).map(|(rule, count)| TruncatedRule { rule, count })
+}
+
+fn truncated<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(truncated_rules(counts))
+}
+
 fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(rule.id)
 }
@@ -136,16 +145,22 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
 /// assert_eq!(finding.expected, "0 to 2, the end of the chain");
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Findings {
     /// Runtime that the file was validated for.
+    #[serde(skip)]
     pub profile: Profile,
     /// Findings in the order in which they were added; of each rule, the first 20.
+    #[serde(rename = "findings")]
     pub list: Vec<Finding>,
-    /// Number of findings of each rule in [`rules::RULES`].
+    /// Number of findings of each rule in [`rules::RULES`]; serialised as the rules with more findings than are kept.
+    #[serde(rename = "truncated", serialize_with = "truncated")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<TruncatedRule>"))]
     counts: Vec<u64>,
     /// Number of findings that are malformed or invalid.
+    #[serde(skip)]
     errors: u64,
 }
 
@@ -200,8 +215,7 @@ impl Findings {
 
     /// Returns the rules with more findings than are kept.
     pub fn truncated(&self) -> impl Iterator<Item = TruncatedRule> {
-        let counts = rules::RULES.iter().zip(self.counts.iter().copied());
-        counts.filter(|(_, count)| *count > KEPT as u64).map(|(rule, count)| TruncatedRule { rule, count })
+        truncated_rules(&self.counts)
     }
 
     /// Returns `true` if a finding is malformed or invalid: the file must not be loaded.

@@ -41,13 +41,13 @@ mod tests {
         }
     }
 
-    /// Returns a text without links of the documentation: `[text](target)` and `[text]`.
+    /// Returns a text without links of the documentation, `[text](target)` and `[text]`, and with the word of JSON for `None`.
     fn plain(text: &str) -> String {
         let mut plain = String::new();
-        for (number, part) in text.split("](").enumerate() {
+        for (number, part) in text.replace("()", "").split("](").enumerate() {
             plain += if number > 0 { part.split_once(')').map_or(part, |(_, rest)| rest) } else { part };
         }
-        plain.replace("[`", "`").replace("`]", "`")
+        plain.replace("[`", "`").replace("`]", "`").replace("`None`", "null")
     }
 
     /// Returns the schema of a file for documents of these types.

@@ -11,7 +11,7 @@ const VERSION: u32 = 1;
 
 /// Declares an enum from rows `Variant "name"`.
 macro_rules! words {
-    ($(#[$docs:meta])* $enum:ident { $( $(#[$doc:meta])* $variant:ident $name:literal, )* }) => {
+    ($(#[$docs:meta])* pub enum $enum:ident { $( $(#[$doc:meta])* $variant:ident $name:literal, )* }) => {
         $(#[$docs])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,7 +33,7 @@ macro_rules! words {
 
 words! {
     /// Area of a [`Difference`]; its name is that of `--only`, too.
-    DiffArea {
+    pub enum DiffArea {
         /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
         Meaning "meaning",
         /// Placement: planned memory, the parts of the file, and what the runtime ignores.
@@ -45,7 +45,7 @@ words! {
 
 words! {
     /// Kind of a [`Difference`].
-    DiffKind {
+    pub enum DiffKind {
         /// Only the right one has it.
         Added "added",
         /// Only the left one has it.
@@ -75,7 +75,7 @@ impl DiffKind {
 
 words! {
     /// What a [`Difference`] is about.
-    DiffTopic {
+    pub enum DiffTopic {
         /// A method.
         Method "method",
         /// An input of a method.

@@ -22,6 +22,7 @@ use crate::reader::root;
 #[non_exhaustive]
 pub struct FileFacts {
     /// Extension of the format: `pte`, `ptd` or `bpte`.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["pte", "ptd", "bpte"])))]
     pub format: &'static str,
     /// Size in bytes.
     pub bytes: u64,

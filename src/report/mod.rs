@@ -7,7 +7,7 @@ pub mod model_explorer;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::check::{Finding, TruncatedRule};
+use crate::check::Findings;
 use crate::diagnostics::{escaped, is_unsafe, json_escape};
 use crate::diff::Differences;
 use crate::inspect::graph::ProgramGraph;
@@ -65,9 +65,8 @@ pub struct ReportedFile {
     /// Where its bytes are.
     pub size: FileSize,
     /// Findings of `check`.
-    pub findings: Vec<Finding>,
-    /// Rules with more findings.
-    pub truncated: Vec<TruncatedRule>,
+    #[serde(flatten)]
+    pub findings: Findings,
 }
 
 const STYLE: &str = include_str!("page/page.css");
