@@ -82,7 +82,7 @@ impl FileFacts {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
+    pub(crate) fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
         let (len, head) = (origin.len()?, origin.head(HEAD)?);
         let size = container.format.metadata_len(&head, len).min(MAX_FLATBUFFER);
         let metadata = match root::has_table(origin, &head, size, container)? {
@@ -93,7 +93,7 @@ impl FileFacts {
     }
 
     /// Takes the header, the serializer and the segments of the program in a `.bpte`.
-    pub fn set_program(&mut self, program: FileFacts) {
+    pub(crate) fn set_program(&mut self, program: FileFacts) {
         let FileFacts { header, serializer, segments, .. } = program;
         (self.header, self.serializer, self.segments) = (header, serializer, segments);
         self.metadata_bytes = metadata_bytes(self.bytes, &self.segments);
