@@ -1227,7 +1227,7 @@ fn a_removed_layer_does_not_shift_the_others() {
     let found = compared(&network(&[0, 1, 2, 3, 4, 5, 6, 7]), &network(&[0, 1, 2, 4, 5, 6, 7]));
     assert_eq!(found.of(DiffArea::Data).count(), 0, "{:#?}", found.list);
     let removed = found.of(DiffArea::Meaning).filter(|difference| difference.kind == DiffKind::Removed);
-    let paths: Vec<&str> = removed.map(pte_emit::Difference::path).collect();
+    let paths: Vec<&str> = removed.map(|difference| &*difference.path).collect();
     assert_eq!(paths, ["methods.forward.instructions[6]", "methods.forward.instructions[7]"]);
 }
 
@@ -1241,7 +1241,7 @@ fn graphs_of_delegates_are_compared_node_by_node() {
     assert!(!resolved.plans()[0].delegates().is_empty());
     let quantized = Source::open(&root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
     let found = diff(&source(&text), &quantized, &only(DiffArea::Meaning)).unwrap();
-    let paths: Vec<&str> = found.list.iter().map(pte_emit::Difference::path).collect();
+    let paths: Vec<&str> = found.list.iter().map(|difference| &*difference.path).collect();
     assert!(paths.iter().any(|path| path.contains("delegates[0].graph.nodes[")), "{paths:?}");
 }
 

@@ -80,7 +80,6 @@ impl fmt::Display for Profile {
 /// ```
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
 pub struct Rule {
     /// Stable identifier, such as `H-1`.
     #[serde(rename = "rule")]
