@@ -7,8 +7,12 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
+use serde::Serialize;
+
 /// Severity of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
     /// The stage has failed; there is no output.

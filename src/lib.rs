@@ -116,7 +116,7 @@ struct Readme;
 pub use annotate::{AnnotateOptions, AnnotatePart};
 pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity, SourcePosition};
+pub use check::{Finding, Findings, Location, Profile, Rule, RuleSeverity, SourcePosition, TruncatedRule};
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};
@@ -127,11 +127,15 @@ pub use emitter::safetensors::Safetensors;
 pub use error::Error;
 pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
-pub use inspect::size::Dimension as SizeDimension;
-pub use inspection::{
-    FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, ReportOptions, SizeOptions, inspect, memory,
-    report, size,
+pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
+pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
+pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use inspect::size::{Dimension as SizeDimension, FileSize, SizeNode};
+pub use inspect::summary::{
+    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
+    ProgramSummary, StateSummary, ValueSummary,
 };
+pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions, inspect, memory, report, size};
 pub use layout::options::OptionOverrides as LayoutOptions;
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, MemoryPlan, Piece as SegmentPiece, Plan, Segment, Shards, Storage,

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 
+use serde::{Serialize, Serializer};
+
 use crate::data::{Blob, BlobId, dedup};
 use crate::delegate;
 use crate::delegate::description::Description;
@@ -16,9 +18,13 @@ use crate::source::{Source, SourceContent};
 /// Payload of a delegate.
 ///
 /// [`payloads()`] has an example.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Payload {
+    /// Name of the payload: `METHOD/DELEGATE`.
+    #[serde(rename = "payload")]
+    pub path: String,
     /// Name of the method.
     pub method: String,
     /// Name of the delegate: that of the YAML; `part0`, `part1` and so on in a binary file, as [`print`](crate::print()) names them.
@@ -31,16 +37,25 @@ pub struct Payload {
     pub format: Option<&'static str>,
     /// Number of instructions that call the delegate.
     pub calls: usize,
-    /// Position in the list of the first payload that is the same data, if it is not this one.
-    pub same_as: Option<usize>,
-    /// Bytes.
+    /// Name of the first payload that is the same data, if it is not this one.
+    pub same_as: Option<String>,
+    /// Bytes; serialised as their number.
+    #[serde(rename = "size", serialize_with = "size")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub data: Blob,
     /// The name of the source.
+    #[serde(skip)]
     source: String,
     /// The source is YAML: its data need not be in a file.
+    #[serde(skip)]
     is_text: bool,
     /// The payload overlaps others that are described.
+    #[serde(skip)]
     overlaps: bool,
+}
+
+fn size<S: Serializer>(data: &Blob, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(data.len())
 }
 
 /// Largest payload of YAML whose graph is printed, in bytes: the constants are printed, too.
@@ -53,7 +68,7 @@ const MAX_INLINE: u64 = 1 << 20;
 ///
 /// let all: Vec<Payload> = payloads(&Source::open("examples/xnnpack_linear.yaml".as_ref())?)?;
 /// let payload = &all[0];
-/// assert_eq!((payload.path(), payload.format), ("forward/linear".to_owned(), Some("XNNPACK")));
+/// assert_eq!((&*payload.path, payload.format), ("forward/linear", Some("XNNPACK")));
 ///
 /// let description: Description = payload.describe()?;
 /// assert_eq!(description.summary(), "XNNPACK, 2 operations, 1 input, 1 output");
@@ -118,9 +133,9 @@ fn list(
         for (index, (delegate, calls)) in plan.delegates().iter().zip(calls).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
-            let same_as = first.get(&same(delegate.processed)).copied();
+            let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);
             let (format, overlaps) = match same_as {
-                Some(first) => (delegate::format_of(&backend, data)?, payloads[first].overlaps),
+                Some(first) => (delegate::format_of(&backend, data)?, first.overlaps),
                 None => {
                     first.insert(same(delegate.processed), payloads.len());
                     let rest = left.checked_sub(data.len());
@@ -128,9 +143,12 @@ fn list(
                     (delegate::format_of(&backend, data)?, rest.is_none())
                 }
             };
+            let same_as = same_as.map(|first| first.path.clone());
+            let (method, delegate) = (plan.name.clone().unwrap_or_default(), name(method, index));
             payloads.push(Payload {
-                method: plan.name.clone().unwrap_or_default(),
-                delegate: name(method, index),
+                path: format!("{method}/{delegate}"),
+                method,
+                delegate,
                 index,
                 backend,
                 format: format.map(|format| format.name()),
@@ -147,11 +165,6 @@ fn list(
 }
 
 impl Payload {
-    /// Returns the name of the payload: `METHOD/DELEGATE`.
-    pub fn path(&self) -> String {
-        format!("{}/{}", self.method, self.delegate)
-    }
-
     /// Describes the payload by its format: header, counts of operations, inputs and outputs, constants. A payload of an unknown format, or
     /// one that is malformed, has its hash, first bytes and readable strings.
     ///

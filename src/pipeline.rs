@@ -720,7 +720,7 @@ pub struct CheckOptions {
 ///
 /// let findings = check(&Source::binary("empty.pte", b"no program"), &CheckOptions::default()).unwrap();
 /// assert!(findings[0].has_errors());
-/// assert_eq!(findings[0].list()[0].rule.id, "H-1");
+/// assert_eq!(findings[0].list[0].rule.id, "H-1");
 /// ```
 ///
 /// # Errors

@@ -46,7 +46,7 @@ fn a_large_program_has_the_findings_of_a_small_one() {
         let assembly = pte_emit::assemble(&source, &pte_emit::Options::default()).unwrap();
         let origin = Origin::Bytes(assembly.program_file().unwrap().to_vec().unwrap().into());
         let found = check::file(&origin, &ValidatorOptions::default()).unwrap();
-        found.list().iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
+        found.list.iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
     };
     let small = findings(1);
     assert_eq!(small.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), ["I-23"]);
@@ -187,7 +187,7 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
 ";
     let at = |yaml: &str, rule: &str| {
         let findings = pte_emit::check(&Source::yaml("m.yaml", yaml, "."), &CheckOptions::default()).unwrap();
-        let found = findings[0].list().iter().find(|finding| finding.rule.id == rule).unwrap().clone();
+        let found = findings[0].list.iter().find(|finding| finding.rule.id == rule).unwrap().clone();
         let source = found.source.clone().unwrap();
         (source.path, yaml[source.span].to_owned(), (source.line, source.column), found.location.path, found.found)
     };

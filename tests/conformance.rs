@@ -349,7 +349,7 @@ fn edited_dumps_compute_as_edited_modules() {
             let assembly = assembly.unwrap_or_else(|error| panic!("{context}: {error}\n{source}"));
             let program = assembly.program_file().unwrap().to_vec().unwrap();
             let findings = pte_emit::check(&Source::binary("edited.pte", &program), &CheckOptions::default()).unwrap();
-            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list());
+            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list);
             let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
             let compared = compared.unwrap_or_else(|failures| panic!("{context}:\n{}", failures.join("\n")));
             assert_eq!(compared, assembly.program().plans().len(), "{context}");
@@ -383,7 +383,7 @@ fn edited_graphs_compute_as_edited_modules() {
         let assembly = assembly.unwrap_or_else(|error| panic!("{edit}: {error}\n{source}"));
         let bytes = assembly.program_file().unwrap().to_vec().unwrap();
         let findings = pte_emit::check(&Source::binary("edited.pte", &bytes), &CheckOptions::default()).unwrap();
-        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list());
+        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list);
         let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
         assert_eq!(compared.unwrap_or_else(|failures| panic!("{edit}:\n{}", failures.join("\n"))), 1, "{edit}");
     }

@@ -55,7 +55,7 @@ fn lines(found: &Differences) -> Vec<String> {
 /// Paths and kinds of the differences of an area.
 fn changes(found: &Differences, area: DiffArea) -> Vec<(DiffKind, DiffTopic, String)> {
     let of = found.of(area);
-    of.map(|difference| (difference.kind, difference.topic, difference.path().to_owned())).collect()
+    of.map(|difference| (difference.kind, difference.topic, difference.path.clone())).collect()
 }
 
 /// Examples that are one document with methods.
@@ -869,7 +869,7 @@ named_data: {n: {hex: '00'}}
         let found = compared(&left, &right);
         let is_it = |difference: &pte_emit::Difference| {
             difference.area == area
-                && difference.path().starts_with(path)
+                && difference.path.starts_with(path)
                 && difference.right.as_ref().is_some_and(|part| part.value.contains(text))
         };
         assert!(found.list.iter().any(is_it), "{set}: {:#?}", found.list);
@@ -1227,7 +1227,7 @@ fn a_removed_layer_does_not_shift_the_others() {
     let found = compared(&network(&[0, 1, 2, 3, 4, 5, 6, 7]), &network(&[0, 1, 2, 4, 5, 6, 7]));
     assert_eq!(found.of(DiffArea::Data).count(), 0, "{:#?}", found.list);
     let removed = found.of(DiffArea::Meaning).filter(|difference| difference.kind == DiffKind::Removed);
-    let paths: Vec<&str> = removed.map(pte_emit::Difference::path).collect();
+    let paths: Vec<&str> = removed.map(|difference| &*difference.path).collect();
     assert_eq!(paths, ["methods.forward.instructions[6]", "methods.forward.instructions[7]"]);
 }
 
@@ -1241,7 +1241,7 @@ fn graphs_of_delegates_are_compared_node_by_node() {
     assert!(!resolved.plans()[0].delegates().is_empty());
     let quantized = Source::open(&root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
     let found = diff(&source(&text), &quantized, &only(DiffArea::Meaning)).unwrap();
-    let paths: Vec<&str> = found.list.iter().map(pte_emit::Difference::path).collect();
+    let paths: Vec<&str> = found.list.iter().map(|difference| &*difference.path).collect();
     assert!(paths.iter().any(|path| path.contains("delegates[0].graph.nodes[")), "{paths:?}");
 }
 
@@ -1466,7 +1466,7 @@ fn every_byte_of_an_xnnpack_payload_is_compared() {
             let found = compared(&bytes, &other);
             let counts = [DiffArea::Meaning, DiffArea::Data].map(|area| found.of(area).count());
             assert!(counts != [0, 0], "byte {offset}, bit {bit}: {:#?}", found.list);
-            keys += usize::from(found.list.iter().any(|difference| difference.path().ends_with(".constant")));
+            keys += usize::from(found.list.iter().any(|difference| difference.path.ends_with(".constant")));
         }
     }
     assert!(changed > 300 && keys > 100, "{changed} changes, {keys} of keys");

@@ -86,7 +86,7 @@ fn programs_are_valid_and_round_trip() {
     for index in 0..150 {
         let bytes = file(1, index, &operators, INSTRUCTIONS);
         let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
-        let errors: Vec<String> = findings.list().iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{index}: {errors:?}");
         let mut options = PrintOptions::default();
         options.large_data = LargeData::Inline;
@@ -112,7 +112,7 @@ fn every_operator_has_programs_and_they_are_valid() {
         // Many calls: a rare one is not valid if outs are not compared with the element types that the kernel writes.
         let bytes = file(0, 0, &[operator], 60);
         let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
-        let errors: Vec<String> = findings.list().iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{name}: {errors:?}");
     }
 }

@@ -31,7 +31,7 @@ fn sizes(source: &Source<'_>, dimensions: &[SizeDimension]) -> Option<Vec<(Strin
     let mut options = SizeOptions::default();
     options.dimensions = dimensions.to_vec();
     let files = size(source, &options).ok()?;
-    Some(files.into_iter().map(|(name, file)| (name, serde_json::from_str(&file.json()).unwrap())).collect())
+    Some(files.into_iter().map(|(name, file)| (name, serde_json::to_value(file).unwrap())).collect())
 }
 
 /// Every node is the sum of its children.
@@ -123,27 +123,28 @@ fn the_json_has_the_schema() {
         schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
         jsonschema::validator_for(&schema).unwrap()
     };
-    let [inspection, tree, needed] = ["inspect", "size", "memory"].map(validator);
+    let [inspection, tree, needed] = ["Inspection", "FileSize", "ProgramMemory"].map(validator);
     let check = |validator: &jsonschema::Validator, document: &Value, name: &str| {
         let errors: Vec<String> =
             validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
     };
     let mut checked = 0;
-    for path in files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]) {
+    let upstream = files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
+    for path in upstream.into_iter().chain(files(Path::new("examples"), &["yaml"])) {
         let name = path.display().to_string();
-        let source = Source::open(&path).unwrap();
+        let Ok(source) = Source::open(&path) else { continue };
         let Ok(documents) = inspect(&source, &InspectOptions::default()) else { continue };
         for (name, document) in documents {
-            check(&inspection, &serde_json::from_str(&document.json(&name)).unwrap(), &name);
+            check(&inspection, &serde_json::to_value(document).unwrap(), &name);
         }
         sizes(&source, ALL).into_iter().flatten().for_each(|(name, document)| check(&tree, &document, &name));
         if let Ok(memory) = memory(&source, &MemoryOptions::default()) {
-            check(&needed, &serde_json::from_str(&memory.json()).unwrap(), &name);
+            check(&needed, &serde_json::to_value(memory).unwrap(), &name);
         }
         checked += 1;
     }
-    assert!(checked > 100, "{checked} files");
+    assert!(checked > 300, "{checked} files");
     // A schema that accepts anything would not fail above.
     assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
     assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
@@ -163,8 +164,8 @@ fn yaml_is_inspected_as_its_files() {
         let Some(program) = assembly.program_file() else { continue };
         let file = Source::binary("file.pte", &program.to_vec().unwrap());
         let found = inspect(&file, &InspectOptions::default()).unwrap();
-        let json = |document: &pte_emit::Inspection| -> Value { serde_json::from_str(&document.json("")).unwrap() };
-        let (mut yaml, mut binary) = (json(&documents[0].1), json(&found[0].1));
+        let [mut yaml, mut binary] = [&documents, &found].map(|files| serde_json::to_value(&files[0].1).unwrap());
+        yaml["file"] = "file.pte".into();
         // Names are those of the source, or those that `dump` would print.
         for document in [&mut yaml, &mut binary] {
             for method in document["methods"].as_array_mut().unwrap() {
@@ -176,7 +177,7 @@ fn yaml_is_inspected_as_its_files() {
         pretty_assertions::assert_eq!(yaml, binary, "{}", path.display());
         let needed = |source: &Source<'_>| {
             let memory = memory(source, &MemoryOptions::default()).unwrap();
-            let mut document: Value = serde_json::from_str(&memory.json()).unwrap();
+            let mut document = serde_json::to_value(memory).unwrap();
             for method in document["methods"].as_array_mut().unwrap() {
                 for pool in method["pools"].as_array_mut().unwrap() {
                     let tensors = pool["tensors"].as_array_mut().unwrap();
@@ -197,7 +198,7 @@ fn lifetimes_are_those_of_the_execution() {
     let pool = |name: &str| -> Value {
         let source = Source::open(format!("tests/golden/upstream/bytes/{name}/model.pte").as_ref()).unwrap();
         let memory = memory(&source, &MemoryOptions::default()).unwrap();
-        serde_json::from_str::<Value>(&memory.json()).unwrap()["methods"][0]["pools"][0].clone()
+        serde_json::to_value(memory).unwrap()["methods"][0]["pools"][0].clone()
     };
     let alive = |pool: &Value, wanted: &str| -> Value {
         let tensors = pool["tensors"].as_array().unwrap();
@@ -270,7 +271,7 @@ fn files_and_documents_are_told_apart() {
 fn bundled_programs_have_the_facts_of_the_program() {
     let source = Source::open("tests/golden/upstream/bundled/addmul/model.bpte".as_ref()).unwrap();
     let files = inspect(&source, &InspectOptions::default()).unwrap();
-    let bundle: Value = serde_json::from_str(&files[0].1.json("")).unwrap();
+    let bundle: Value = serde_json::to_value(&files[0].1).unwrap();
     assert_eq!(bundle["header"]["magic"], "eh00");
     assert_eq!(bundle["segments"].as_array().map(Vec::len), Some(1));
     assert!(bundle["metadata_bytes"].as_u64() < bundle["bytes"].as_u64());
@@ -281,9 +282,9 @@ fn bundled_programs_have_the_facts_of_the_program() {
 fn weights_of_delegates_have_names() {
     let source = Source::open("tests/golden/upstream/bytes/conv_xnn/model.pte".as_ref()).unwrap();
     let files = inspect(&source, &InspectOptions::default()).unwrap();
-    let document: Value = serde_json::from_str(&files[0].1.json("")).unwrap();
+    let document: Value = serde_json::to_value(&files[0].1).unwrap();
     let delegates = document["methods"][0]["delegates"].as_array().unwrap();
-    let known: Vec<String> = pte_emit::payloads(&source).unwrap().iter().map(pte_emit::Payload::path).collect();
+    let known: Vec<String> = pte_emit::payloads(&source).unwrap().into_iter().map(|payload| payload.path).collect();
     assert_eq!(
         delegates.iter().map(|delegate| &delegate["name"]).collect::<Vec<_>>(),
         known.iter().collect::<Vec<_>>()
@@ -311,7 +312,7 @@ fn operators_are_those_of_gen_oplist() {
     for (path, expected) in programs {
         let source = Source::open(Path::new(path)).unwrap();
         let documents = inspect(&source, &InspectOptions::default()).unwrap();
-        let document: Value = serde_json::from_str(&documents[0].1.json("")).unwrap();
+        let document: Value = serde_json::to_value(&documents[0].1).unwrap();
         let methods = document["methods"].as_array().unwrap();
         let mut names: Vec<&String> =
             methods.iter().flat_map(|method| method["operators"].as_object().unwrap().keys()).collect();

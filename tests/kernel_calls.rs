@@ -243,7 +243,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
     let origin = Origin::Bytes(bytes.into());
     let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
     let Ok(found) = found else { return BTreeSet::from(["panic"]) };
-    let errors = found.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let errors = found.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     errors.map(|finding| finding.rule.id).collect()
 }
 

@@ -168,7 +168,7 @@ fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
 
 fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
     let findings = findings(files);
-    let all = || findings.iter().flat_map(Findings::list);
+    let all = || findings.iter().flat_map(|findings| &findings.list);
     let found: BTreeSet<&str> = all().map(|finding| finding.rule.id).collect();
     assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
     let reported = all().any(|finding| finding.rule.severity < RuleSeverity::Note);

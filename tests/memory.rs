@@ -18,7 +18,7 @@ fn computed(source: &Source<'_>, abi: Abi, external: bool) -> Option<Value> {
     let mut options = MemoryOptions::default();
     (options.abi, options.external) = (abi, external);
     let memory = memory(source, &options).ok()?;
-    Some(serde_json::from_str(&memory.json()).expect("JSON"))
+    Some(serde_json::to_value(memory).expect("JSON"))
 }
 
 /// Figures of the runtime built for 64-bit x86 and for 32-bit Arm.
@@ -121,7 +121,7 @@ fn described(end: &str) -> Option<String> {
 fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> usize {
     let source = Source::open(pte).expect("the runtime reads it");
     let files = pte_emit::inspect(&source, &pte_emit::InspectOptions::default()).expect("the runtime reads it");
-    let document: Value = serde_json::from_str(&files[0].1.json("")).expect("JSON");
+    let document: Value = serde_json::to_value(&files[0].1).expect("JSON");
     let mut compared = 0;
     for Loaded { name, ends, .. } in methods {
         let all = document["methods"].as_array().expect("methods");

@@ -315,7 +315,7 @@ fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
         findings.push(check::file(&Origin::Bytes(bytes.into()), &options).unwrap());
     }
     let errors = |findings: &Findings| -> Vec<&'static str> {
-        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+        let errors = findings.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
         errors.map(|finding| finding.rule.id).collect()
     };
     findings.iter().flat_map(errors).collect()

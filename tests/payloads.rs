@@ -43,7 +43,7 @@ fn payloads_of_other_writers_are_described() {
         let assembled = assemble(&source, &Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
         let from_yaml = payloads(&source).unwrap();
         let from_file = payloads(&Source::binary("m.pte", &assembled)).unwrap();
-        assert_eq!((from_yaml[0].path(), from_file[0].path()), ("forward/d".into(), "forward/part0".into()));
+        assert_eq!((&*from_yaml[0].path, &*from_file[0].path), ("forward/d", "forward/part0"));
         let description = from_yaml[0].describe().unwrap();
         assert_eq!(description, from_file[0].describe().unwrap());
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");

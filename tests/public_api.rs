@@ -119,8 +119,8 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         let module: String = text.lines().map_while(|line| line.strip_prefix("//!")).map(line_of_docs).collect();
         modules.push(Docs::new(&module));
         // Types that a macro declares are indented.
-        let in_macros = declarations(text, "        ", &["pub struct ", "pub enum "]);
-        for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros) {
+        let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, &["pub struct ", "pub enum "]));
+        for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
             if let Some(public) = public(file, &name) {
                 types.insert(name, public.clone());
                 items.push(Item { path: public, owner: None, has_self: false, is_trait: false, docs });

@@ -8,8 +8,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+use serde::Serialize;
+
 /// Severity of the violation of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RuleSeverity {
     /// The bytes cannot be read.
@@ -68,19 +72,22 @@ impl fmt::Display for Profile {
 /// use pte_emit::{CheckOptions, Profile, RuleSeverity, Source, check};
 ///
 /// let findings = &check(&Source::binary("empty.pte", b""), &CheckOptions::default())?[0];
-/// let rule = findings.list()[0].rule;
+/// let rule = findings.list[0].rule;
 /// assert_eq!((rule.id, rule.severity), ("H-1", RuleSeverity::Malformed));
 /// assert_eq!(rule.title, "A .pte has at least 64 bytes.");
 /// assert!(rule.applies(Profile::Strict));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rule {
     /// Stable identifier, such as `H-1`.
+    #[serde(rename = "rule")]
     pub id: &'static str,
     /// Severity of a violation.
     pub severity: RuleSeverity,
     /// Profiles to which the rule applies.
+    #[serde(skip)]
     pub profiles: &'static [Profile],
     /// Requirement, in one sentence.
     pub title: &'static str,
@@ -89,6 +96,7 @@ pub struct Rule {
     /// Behaviour of ExecuTorch 1.5.1 at a violation.
     pub runtime: &'static str,
     /// Example of a violation.
+    #[serde(skip)]
     pub example: &'static str,
 }
 

@@ -21,7 +21,7 @@ use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::summary;
 use crate::assembly::Assembly;
-use crate::check::{Findings, RuleSeverity, ValidatorOptions};
+use crate::check::{RuleSeverity, ValidatorOptions};
 use crate::data::workers;
 use crate::diagnostics::{self, counted};
 use crate::error::Error;
@@ -546,7 +546,7 @@ fn report_warnings(file: FileFindings, assembly: &Assembly, messages: &Messages)
     }
     messages.report(&file.report);
     let names = LazyCell::new(|| SourceNames::new(assembly));
-    let findings = file.findings.iter().flat_map(Findings::list);
+    let findings = file.findings.iter().flat_map(|findings| &findings.list);
     for finding in findings.filter(|finding| finding.rule.severity < RuleSeverity::Note) {
         messages.print(&format!("warning: {}: {}", file.label(), names.lines(finding)));
     }

@@ -15,8 +15,7 @@ use super::options::FormatArguments;
 use super::source_names::{self, SourceNames};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::check::rules::Rule;
-use crate::check::{self, Finding, Profile, RuleSeverity, ValidatorOptions};
+use crate::check::{self, Finding, Profile, Rule, RuleSeverity, TruncatedRule, ValidatorOptions};
 use crate::diagnostics;
 use crate::error::Error;
 use crate::pipeline::Options as AssembleOptions;
@@ -141,7 +140,7 @@ fn validate(
     match source.content() {
         SourceContent::Binary(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
-            let lines = vec![findings.list().iter().map(source_names::plain).collect()];
+            let lines = vec![findings.list.iter().map(source_names::plain).collect()];
             let name = source.name().to_owned();
             let file = FileFindings { name, findings: vec![findings], ..FileFindings::default() };
             Ok(vec![Validated { file, lines, is_read: true }])
@@ -171,7 +170,7 @@ fn validate_yaml(
             let findings =
                 check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
             let names = LazyCell::new(|| SourceNames::new(&assembly));
-            let lines = findings.iter().map(|file| file.list().iter().map(|finding| names.lines(finding)).collect());
+            let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();
             Ok(Validated { file: FileFindings::of_source(source, assembly.warnings, findings), lines, is_read: true })
         }
@@ -190,7 +189,7 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
         let label = file.label();
         let is_shown = |rule: &Rule| Level::of_rule(rule.severity) <= least;
         for (findings, lines) in file.findings.iter().zip(lines) {
-            let shown = findings.list().iter().zip(lines);
+            let shown = findings.list.iter().zip(lines);
             let mut shown: Vec<(&Finding, &String)> = shown.filter(|(finding, _)| is_shown(finding.rule)).collect();
             shown.sort_by_key(|(finding, _)| finding.rule.severity.max(RuleSeverity::Invalid));
             let groups = if all { shown.into_iter().map(|shown| vec![shown]).collect() } else { grouped(shown) };
@@ -198,7 +197,7 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
                 let Some(((_, first), others)) = group.split_first() else { continue };
                 out += &format!("{label}: {first}{}", positions(others));
             }
-            for (rule, count) in findings.truncated().filter(|(rule, _)| is_shown(rule)) {
+            for TruncatedRule { rule, count, .. } in findings.truncated().filter(|truncated| is_shown(truncated.rule)) {
                 out += &format!("{label}: {}[{}]: {count} of these in total\n", rule.severity, rule.id);
             }
         }

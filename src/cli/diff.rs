@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -14,7 +15,7 @@ use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::data::Origin;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
@@ -112,7 +113,9 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     let with =
         [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
     let options = DiffOptions { data, only, with };
-    let found = crate::diff(&left, &right, &options)?;
+    let mut found = crate::diff(&left, &right, &options)?;
+    found.left.file = Some(left.name().to_owned());
+    found.right.file = Some(right.name().to_owned());
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
         found: &found,
@@ -124,7 +127,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     };
     let out = match arguments.format.format() {
         DiffFormat::Text => drawing.text(),
-        DiffFormat::Json => drawing.json(),
+        DiffFormat::Json => stdout::json(&DiffDocument { differences: &found, budget: budget.as_deref() }),
         DiffFormat::Markdown => drawing.markdown(),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
@@ -133,6 +136,17 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         None => found.is_empty(),
     };
     Ok(if is_within { Exit::Ok } else { Exit::Input })
+}
+
+/// Differences with the results of a budget.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiffDocument<'d> {
+    #[serde(flatten)]
+    differences: &'d Differences,
+    /// Result for each key of `--budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<&'d [BudgetLine]>,
 }
 
 /// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
@@ -172,17 +186,6 @@ struct Drawing<'d> {
 }
 
 impl Drawing<'_> {
-    fn json(&self) -> String {
-        let mut document = self.found.json();
-        for (side, name) in ["left", "right"].into_iter().zip(self.names) {
-            document[side]["file"] = name.into();
-        }
-        if !self.budget.is_empty() {
-            document["budget"] = self.budget.iter().map(BudgetLine::json).collect();
-        }
-        escaped_json(&format!("{document:#}\n")).into_owned()
-    }
-
     /// Returns the number of differences in words.
     fn verdict(&self) -> String {
         let names = |is_compared: bool| {
@@ -336,7 +339,7 @@ const YELLOW: &str = "\u{1b}[33m";
 
 /// Describes a difference in one line.
 fn line(difference: &Difference) -> String {
-    let path = difference.path();
+    let path = &difference.path;
     let value = match (&difference.left, &difference.right) {
         (Some(left), Some(right)) if left.value == right.value => left.value.clone(),
         (Some(left), Some(right)) => format!("{} -> {}", left.value, right.value),
@@ -363,7 +366,7 @@ fn uses(part: &DifferingPart) -> String {
     if part.uses.is_empty() {
         return String::new();
     }
-    let more = if part.more_uses > 0 { format!(" and {} more", part.more_uses) } else { String::new() };
+    let more = part.more_uses.filter(|more| *more > 0).map_or(String::new(), |more| format!(" and {more} more"));
     format!("; used by {}{more}", part.uses.join(", "))
 }
 

@@ -1,12 +1,15 @@
 //! Findings of `check` and messages of the assembler in one form, for `--format`: JSON, annotations of GitHub Actions, SARIF 2.1.0.
 //! docs/check.md describes them. Text is printed by `check` and `render`.
 
+use std::ops::Range;
+
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::check::rules::Rule;
-use crate::check::{Finding, Findings, RuleSeverity};
-use crate::diagnostics::{self, Diagnostic, Report, escaped, escaped_json};
+use super::stdout;
+use crate::check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule};
+use crate::diagnostics::{self, Diagnostic, Report, escaped};
 use crate::error::Error;
 use crate::source::Source;
 
@@ -24,7 +27,9 @@ pub enum FindingsFormat {
 }
 
 /// Level of a finding or message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// A defect.
     Error,
@@ -90,7 +95,8 @@ pub struct FileFindings {
 }
 
 /// Number of findings and messages by level.
-#[derive(Default, Clone, Copy)]
+#[derive(Default, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Number of errors.
     pub errors: u64,
@@ -137,8 +143,76 @@ struct Entry<'f> {
     position: Option<Position>,
     /// Offset in the bytes of a binary file.
     offset: Option<u64>,
-    /// Fields that only JSON has.
-    details: Map<String, Value>,
+    /// Suggestion of the assembler.
+    help: Option<&'f str>,
+    /// Position of a message in bytes.
+    span: Option<Range<usize>>,
+    finding: Option<&'f Finding>,
+}
+
+/// Everything that is reported, in JSON.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FindingsDocument<'f> {
+    files: Vec<FileDocument<'f>>,
+    #[serde(flatten)]
+    total: Counts,
+}
+
+/// What is reported about a file, or about a document of YAML.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct FileDocument<'f> {
+    /// Name of the file; empty for messages about the command line.
+    file: &'f str,
+    /// Number of the document in its file, from 1, if the file has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<usize>,
+    #[serde(flatten)]
+    counts: Counts,
+    /// Messages, and of each rule the first 20 findings.
+    findings: Vec<EntryDocument<'f>>,
+    /// Rules with more findings.
+    truncated: Vec<TruncatedRule>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum EntryDocument<'f> {
+    /// Finding of a rule.
+    Finding {
+        level: Level,
+        message: String,
+        #[serde(flatten)]
+        finding: &'f Finding,
+    },
+    /// Message without a rule.
+    Message {
+        level: Level,
+        /// Code of the message.
+        rule: Option<&'f str>,
+        message: String,
+        /// Suggestion of the assembler.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        help: Option<&'f str>,
+        /// Position in the YAML.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source: Option<MessagePosition>,
+    },
+}
+
+/// Position of a message in a source.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct MessagePosition {
+    /// Byte range.
+    #[serde(flatten)]
+    span: Range<usize>,
+    /// Line in the file, from 1.
+    line: usize,
+    /// Column in characters, from 1.
+    column: usize,
 }
 
 impl FileFindings {
@@ -202,20 +276,20 @@ impl FileFindings {
     fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let messages = self.messages.iter().map(|(level, message)| Entry::of_text(*level, message.clone()));
         let diagnostics = self.report.diagnostics.iter().map(|message| Entry::of_diagnostic(&self.report, message));
-        let findings = self.findings.iter().flat_map(Findings::list);
+        let findings = self.findings.iter().flat_map(|findings| &findings.list);
         let findings = findings.filter_map(|finding| Some(Entry::of_finding(self.level(finding.rule)?, finding)));
         messages.chain(diagnostics).chain(findings)
     }
 
-    /// Returns the rules with more findings than are listed, and the number of their findings.
-    fn truncated(&self) -> impl Iterator<Item = (&'static Rule, u64)> {
+    /// Returns the rules with more findings than are listed.
+    fn truncated(&self) -> impl Iterator<Item = TruncatedRule> {
         let truncated = self.findings.iter().flat_map(Findings::truncated);
-        truncated.filter(|(rule, _)| self.level(rule).is_some())
+        truncated.filter(|truncated| self.level(truncated.rule).is_some())
     }
 
     /// Returns the entries, and a note for each rule with more findings than are listed.
     fn entries_and_totals(&self) -> impl Iterator<Item = Entry<'_>> {
-        let total = |(rule, count): (&'static Rule, u64)| Entry {
+        let total = |TruncatedRule { rule, count, .. }| Entry {
             code: Some(rule.id),
             rule: Some(rule),
             ..Entry::of_text(Level::Note, format!("{count} of these in total"))
@@ -223,52 +297,36 @@ impl FileFindings {
         self.entries().chain(self.truncated().map(total))
     }
 
-    fn json(&self) -> Value {
-        let counts = self.counts();
-        let truncated = self.truncated().map(|(rule, count)| json!({"rule": rule.id, "count": count}));
-        let mut file = json!({
-            "file": self.name,
-            "errors": counts.errors,
-            "warnings": counts.warnings,
-            "notes": counts.notes,
-            "findings": self.entries().map(Entry::json).collect::<Value>(),
-            "truncated": truncated.collect::<Value>(),
-        });
-        if let Some(number) = self.document {
-            file["document"] = number.into();
+    fn document(&self) -> FileDocument<'_> {
+        FileDocument {
+            file: &self.name,
+            document: self.document,
+            counts: self.counts(),
+            findings: self.entries().map(Entry::document).collect(),
+            truncated: self.truncated().collect(),
         }
-        file
     }
 }
 
 impl<'f> Entry<'f> {
     fn of_text(level: Level, message: String) -> Entry<'f> {
-        let (code, rule, path, position, offset) = (None, None, "", None, None);
-        Entry { level, code, rule, path, message, position, offset, details: Map::new() }
+        let (code, rule, path, position, offset, help, span, finding) = (None, None, "", None, None, None, None, None);
+        Entry { level, code, rule, path, message, position, offset, help, span, finding }
     }
 
     fn of_diagnostic(report: &Report, diagnostic: &'f Diagnostic) -> Entry<'f> {
         let Diagnostic { severity, at, message, label, help, .. } = diagnostic;
-        let mut details = Map::new();
-        if let Some(help) = help {
-            details.insert("help".into(), help.as_str().into());
-        }
         let position = at.as_ref().map(|span| {
             let (line, column) = report.line_column(span.start);
-            let source = json!({"start": span.start, "end": span.end, "line": line, "column": column});
-            details.insert("source".into(), source);
             Position { line, column, end: Some(report.line_column(span.end)) }
         });
         let separator = if label.is_empty() { "" } else { ": " };
         let message = format!("{message}{separator}{label}");
-        Entry { position, details, ..Entry::of_text(Level::of_message(*severity), message) }
+        let text = Entry::of_text(Level::of_message(*severity), message);
+        Entry { position, span: at.clone(), help: help.as_deref(), ..text }
     }
 
     fn of_finding(level: Level, finding: &'f Finding) -> Entry<'f> {
-        let details = match finding.json() {
-            Value::Object(details) => details,
-            _ => Map::new(),
-        };
         let source = finding.source.as_ref();
         Entry {
             code: Some(finding.rule.id),
@@ -276,7 +334,7 @@ impl<'f> Entry<'f> {
             path: source.map_or(&finding.location.path, |source| &source.path),
             position: source.map(|source| Position { line: source.line, column: source.column, end: None }),
             offset: finding.location.offset,
-            details,
+            finding: Some(finding),
             ..Entry::of_text(level, format!("{}, expected {}", finding.found, finding.expected))
         }
     }
@@ -284,17 +342,18 @@ impl<'f> Entry<'f> {
     /// Returns the message with the path before it, and the help after it.
     fn text(&self) -> String {
         let separator = if self.path.is_empty() { "" } else { ": " };
-        let help = self.details.get("help").and_then(Value::as_str);
-        let help = help.map_or(String::new(), |help| format!(" (help: {help})"));
+        let help = self.help.map_or(String::new(), |help| format!(" (help: {help})"));
         format!("{}{separator}{}{help}", self.path, self.message)
     }
 
-    fn json(self) -> Value {
-        let mut object = self.details;
-        object.insert("level".into(), self.level.name().into());
-        object.insert("rule".into(), self.code.into());
-        object.insert("message".into(), self.message.into());
-        object.into()
+    fn document(self) -> EntryDocument<'f> {
+        let Entry { level, code: rule, message, help, .. } = self;
+        if let Some(finding) = self.finding {
+            return EntryDocument::Finding { level, message, finding };
+        }
+        let source = self.position.zip(self.span);
+        let source = source.map(|(Position { line, column, .. }, span)| MessagePosition { span, line, column });
+        EntryDocument::Message { level, rule, message, help, source }
     }
 
     /// Returns a workflow command: `::error file=model.yaml,line=3,col=5,title=T-21::message`.
@@ -366,12 +425,7 @@ pub fn document(files: &[FileFindings], format: FindingsFormat, least: Level) ->
 fn json(files: &[FileFindings]) -> String {
     let mut total = Counts::default();
     files.iter().for_each(|file| total.add(file.counts()));
-    pretty(&json!({
-        "files": files.iter().map(FileFindings::json).collect::<Value>(),
-        "errors": total.errors,
-        "warnings": total.warnings,
-        "notes": total.notes,
-    }))
+    stdout::json(&FindingsDocument { files: files.iter().map(FileFindings::document).collect(), total })
 }
 
 /// Returns all findings as workflow commands of GitHub Actions, up to a level.
@@ -409,15 +463,11 @@ fn sarif(files: &[FileFindings]) -> String {
     };
     let rules: Value = rules.iter().map(rule).collect();
     let driver = json!({"name": "pte-emit", "version": env!("CARGO_PKG_VERSION"), "rules": rules});
-    pretty(&json!({
+    stdout::json(&json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }))
-}
-
-fn pretty(value: &Value) -> String {
-    escaped_json(&format!("{value:#}\n")).into_owned()
 }
 
 /// Escapes the data of a workflow command.

@@ -10,10 +10,10 @@ use super::io::{self, Messages};
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names};
+use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use crate::inspect::allocator::Abi;
-use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
-use crate::inspection::{MemoryOptions, ProgramMemory};
+use crate::inspect::memory::{MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
+use crate::inspection::MemoryOptions;
 use crate::layout::memory::XNNPACK_PADDING;
 
 /// Arguments of `memory`.
@@ -69,7 +69,7 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
     for source in sources.open(&arguments.input)? {
         let memory = crate::memory(&source, &options)?;
         match arguments.format.is_json() {
-            true => out += &escaped_json(&memory.json()),
+            true => out += &stdout::json(&memory),
             false => write_text(&source.label(), &memory, arguments, &mut out),
         }
     }
@@ -79,10 +79,10 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
     let limit = arguments.limit.rows();
-    let methods = &memory.data().methods;
+    let methods = &memory.methods;
     for method in methods.iter().take(limit) {
         let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));
-        let planned = counted(method.planned(), "byte");
+        let planned = counted(method.planned, "byte");
         let _ = writeln!(out, "  planned memory: {planned} in {}", counted(method.pools.len(), "pool"));
         for pool in method.pools.iter().take(limit) {
             write_pool(method, pool, limit, out);
@@ -100,13 +100,13 @@ fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut St
     }
 }
 
-fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String) {
-    let Pool { number, device, bytes, unshared, .. } = pool;
+fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &mut String) {
+    let MemoryPool { pool: number, device, bytes, unshared, .. } = pool;
     let _ = writeln!(out, "  pool {number} ({device}): {}, {unshared} without sharing", counted(*bytes, "byte"));
     if pool.tensors.is_empty() {
         return;
     }
-    let event = clipped_to(&method.event(pool.peak), ROW);
+    let event = clipped_to(&pool.peak.event, ROW);
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
     let times = method.instructions.len() + 2;
     let terminal = stdout::columns().map(|columns| columns.saturating_sub(INDENT).max(1));
@@ -118,8 +118,8 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
         let _ = writeln!(out, "{:INDENT$}each bar is {each} instructions", "");
     }
     let is_alive = |tensor: &&PlannedTensor| {
-        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak);
-        tensor.bytes > 0 && tensor.times.is_some_and(at_peak)
+        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak.time);
+        tensor.bytes > 0 && tensor.alive.is_some_and(at_peak)
     };
     let mut alive: Vec<&PlannedTensor> = pool.tensors.iter().filter(is_alive).collect();
     alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
@@ -130,7 +130,7 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
     write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
-        let reason = match (pool.is_for_xnnpack, pool.padding) {
+        let reason = match (pool.padding_for_xnnpack, pool.padding) {
             (true, XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
             (true, _) => format!(", {XNNPACK_PADDING} of which the exporter adds for XNNPACK"),
             (false, _) => String::new(),
@@ -139,21 +139,21 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
 }
 
-fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
+fn write_allocator(method: &MethodFootprint, abi: AbiName, out: &mut String) {
     let abi = match abi {
         AbiName::Bits64 => "64-bit",
         AbiName::Arm32 => "32-bit Arm",
     };
-    let memory = &method.allocator;
-    let least = if memory.is_lower_bound { "at least " } else { "" };
+    let memory = &method.method_allocator;
+    let least = if memory.at_least { "at least " } else { "" };
     let _ = writeln!(
         out,
         "  method allocator ({abi}): {least}{}, {least}{} without a temporary allocator",
         counted(memory.bytes, "byte"),
-        memory.without_temporary
+        memory.without_temporary_allocator
     );
-    if !method.unknown_backends.is_empty() {
-        let backends = first_names(method.unknown_backends.iter().map(String::as_str));
+    if !memory.unknown_backends.is_empty() {
+        let backends = first_names(memory.unknown_backends.iter().map(String::as_str));
         let _ = writeln!(out, "    it is not known how much these backends take: {backends}");
     }
 }

@@ -1,7 +1,8 @@
 //! `pte-emit ops [NAME]`: lists the known operators, or describes one.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::exit::{Exit, Failure};
 use super::options::{FormatArguments, TextOrJson};
@@ -41,7 +42,7 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
         None => operators::names().filter_map(operator).collect(),
     };
     let text = match &operators[..] {
-        all if arguments.format.is_json() => format!("{:#}\n", all.iter().map(Operator::json).collect::<Value>()),
+        all if arguments.format.is_json() => stdout::json(&all.iter().map(Operator::document).collect::<Vec<_>>()),
         [one] => one.text(),
         several => several.iter().map(Operator::row).collect(),
     };
@@ -98,18 +99,15 @@ impl Operator {
         text + &format!("  example:\n    {}\n", self.example())
     }
 
-    fn json(&self) -> Value {
-        let arguments: Vec<Value> = self.signature.args.iter().map(argument).collect();
-        let mut operator = Map::new();
-        operator.insert("name".into(), self.name.into());
-        operator.insert("library".into(), self.library.into());
-        operator.insert("arguments".into(), arguments.into());
-        operator.insert("returns".into(), self.signature.result.map(|result| result.to_string()).into());
-        if let Some(results) = self.results() {
-            operator.insert("results".into(), results.into());
+    fn document(&self) -> OperatorDocument<'_> {
+        OperatorDocument {
+            name: self.name,
+            library: self.library,
+            arguments: self.signature.args.iter().map(ArgumentDocument::new).collect(),
+            returns: self.signature.result.map(|result| result.to_string()),
+            results: self.results(),
+            example: self.example(),
         }
-        operator.insert("example".into(), self.example().into());
-        operator.into()
     }
 
     /// Returns whether assembling infers the element types and sizes of the results; `None` if there are none.
@@ -155,16 +153,37 @@ fn parameter(arg: &Arg) -> String {
     format!("{}: {}{default}{in_place}", arg.name, arg.kind)
 }
 
-fn argument(arg: &Arg) -> Value {
-    let role = match arg.role {
-        Role::In => "in",
-        Role::InPlace => "in_place",
-        Role::Out => "out",
-    };
-    let mut argument = json!({"name": arg.name, "type": arg.kind.to_string(), "role": role});
-    if let Some(default) = &arg.default {
+/// An operator in JSON; docs/operators.md describes the keys.
+#[derive(Serialize)]
+struct OperatorDocument<'o> {
+    name: &'o str,
+    library: Option<&'o str>,
+    arguments: Vec<ArgumentDocument<'o>>,
+    returns: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<String>,
+    example: String,
+}
+
+#[derive(Serialize)]
+struct ArgumentDocument<'o> {
+    name: &'o str,
+    #[serde(rename = "type")]
+    kind: String,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+}
+
+impl ArgumentDocument<'_> {
+    fn new(arg: &Arg) -> ArgumentDocument<'_> {
+        let role = match arg.role {
+            Role::In => "in",
+            Role::InPlace => "in_place",
+            Role::Out => "out",
+        };
         // The default of a table is JSON, which a test of the tables verifies.
-        argument["default"] = serde_json::from_str(default).unwrap_or(Value::Null);
+        let default = arg.default.as_ref().map(|default| serde_json::from_str(default).unwrap_or_default());
+        ArgumentDocument { name: &arg.name, kind: arg.kind.to_string(), role, default }
     }
-    argument
 }

@@ -10,8 +10,8 @@ use super::io::Messages;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
-use crate::inspect::size::{Dimension, SizeNode, SizeTree};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped};
+use crate::inspect::size::{Dimension, FileSize, SizeNode};
 use crate::inspection::SizeOptions;
 
 /// Arguments of `size`.
@@ -42,8 +42,8 @@ enum SizeFormat {
 }
 
 fn dimension(text: &str) -> Result<Dimension, String> {
-    let found = Dimension::NAMES.iter().find(|(name, _)| *name == text);
-    found.map(|(_, dimension)| *dimension).ok_or_else(|| "expected segment, method, kind or tensor".to_owned())
+    let found = Dimension::ALL.into_iter().find(|dimension| dimension.name() == text);
+    found.ok_or_else(|| "expected segment, method, kind or tensor".to_owned())
 }
 
 /// Runs the command.
@@ -54,8 +54,7 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     let options = SizeOptions { dimensions: arguments.dimensions.clone() };
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
-            let name = Dimension::NAMES.iter().find(|(_, other)| other == dimension).map_or("", |(name, _)| name);
-            return Err(Failure::usage(format!("`--dimensions` has the level {name} twice")));
+            return Err(Failure::usage(format!("`--dimensions` has the level {} twice", dimension.name())));
         }
     }
     let format = arguments.format.format();
@@ -67,9 +66,9 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
         for (name, mut size) in crate::size(&source, &options)? {
             size.limit(limit);
             match format {
-                SizeFormat::Text => write_text(&name, size.data(), &mut out),
-                SizeFormat::Json => out += &escaped_json(&size.json()),
-                SizeFormat::Csv => write_csv(size.data(), is_first, &mut out),
+                SizeFormat::Text => write_text(&name, &size, &mut out),
+                SizeFormat::Json => out += &stdout::json(&size),
+                SizeFormat::Csv => write_csv(&size, is_first, &mut out),
             }
             is_first = false;
         }
@@ -78,27 +77,28 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
 }
 
-fn write_text(name: &str, size: &SizeTree, out: &mut String) {
-    let _ = writeln!(out, "{}: {}", escaped(name), counted(size.root.bytes, "byte"));
-    let width = size.root.bytes.to_string().len();
-    write_rows(&size.root, 1, width, out);
+fn write_text(name: &str, size: &FileSize, out: &mut String) {
+    let _ = writeln!(out, "{}: {}", escaped(name), counted(size.bytes, "byte"));
+    write_rows(&size.children, size.bytes, 1, size.bytes.to_string().len(), out);
 }
 
-fn write_rows(node: &SizeNode, level: usize, width: usize, out: &mut String) {
+/// Prints the children of a node of `bytes` bytes.
+fn write_rows(children: &[SizeNode], bytes: u64, level: usize, width: usize, out: &mut String) {
     let indent = 2 * level;
-    for child in &node.children {
-        let percent = child.bytes as f64 * 100.0 / node.bytes.max(1) as f64;
+    for child in children {
+        let percent = child.bytes as f64 * 100.0 / bytes.max(1) as f64;
         let name = clipped_to(&child.name, ROW);
         let _ = writeln!(out, "{:indent$}{percent:>5.1}% {:>width$}  {name}", "", child.bytes);
-        write_rows(child, level + 1, width, out);
+        write_rows(&child.children, child.bytes, level + 1, width, out);
     }
 }
 
-fn write_csv(size: &SizeTree, with_title: bool, out: &mut String) {
+fn write_csv(size: &FileSize, with_title: bool, out: &mut String) {
     if with_title {
-        let _ = writeln!(out, "file,{},bytes", size.dimension_names().collect::<Vec<_>>().join(","));
+        let names: Vec<&str> = size.dimensions.iter().map(|dimension| dimension.name()).collect();
+        let _ = writeln!(out, "file,{},bytes", names.join(","));
     }
-    write_leaves(&size.root, &column(&size.file), out);
+    write_leaves(&size.children, &column(&size.file), out);
 }
 
 /// Formats a column: quotes are doubled; line breaks and other control characters are escaped.
@@ -106,13 +106,13 @@ fn column(text: &str) -> String {
     format!("\"{}\",", escaped(text).replace('"', "\"\""))
 }
 
-/// Prints a row for each node without children; `row` has the columns of those above.
-fn write_leaves(node: &SizeNode, row: &str, out: &mut String) {
-    // An empty file has no rows.
-    if node.children.is_empty() && !node.name.is_empty() {
-        let _ = writeln!(out, "{row}{}", node.bytes);
-    }
-    for child in &node.children {
-        write_leaves(child, &format!("{row}{}", column(&child.name)), out);
+/// Prints a row for each leaf; `row` has the columns of the nodes above.
+fn write_leaves(children: &[SizeNode], row: &str, out: &mut String) {
+    for child in children {
+        let row = format!("{row}{}", column(&child.name));
+        if child.children.is_empty() {
+            let _ = writeln!(out, "{row}{}", child.bytes);
+        }
+        write_leaves(&child.children, &row, out);
     }
 }

@@ -166,13 +166,13 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
 
 /// Rules of findings that are errors or warnings.
 pub fn broken_rules(findings: &Findings) -> BTreeSet<String> {
-    let bad = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
+    let bad = findings.list.iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
     bad.map(|finding| finding.rule.id.to_owned()).collect()
 }
 
 /// Findings, one per line.
 pub fn lines(findings: &Findings) -> String {
-    findings.list().iter().map(|finding| format!("{finding}\n")).collect()
+    findings.list.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
 /// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
@@ -219,7 +219,7 @@ const ABOUT_PAYLOADS: [&str; 11] =
 /// Asserts that `check` reports the same for a program and for its metadata with the size of the file. Returns the findings.
 pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
     let of = |findings: &Findings| -> String {
-        let found = findings.list().iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
+        let found = findings.list.iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
         found.map(|finding| format!("{finding}\n")).collect()
     };
     let whole = check::file(&Origin::Bytes(bytes.into()), &ValidatorOptions::default()).unwrap();
@@ -235,7 +235,7 @@ pub fn check_answers(bytes: &[u8]) {
     let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
     let findings = check::file(&origin, &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
     let most = check::finding::KEPT * check::rules::RULES.len();
-    assert!(findings.list().len() <= most, "{} findings", findings.list().len());
+    assert!(findings.list.len() <= most, "{} findings", findings.list.len());
     let legacy = ValidatorOptions { profile: check::Profile::Legacy, ..ValidatorOptions::default() };
     if !check::file(&origin, &legacy).unwrap().has_errors() {
         match bytes.get(4..8) {

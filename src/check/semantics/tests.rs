@@ -36,7 +36,7 @@ fn found(program: &Program) -> Vec<(&'static str, String)> {
         offset: None,
         path: element.path(program),
     });
-    findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
+    findings.list.iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
 /// Returns rules and paths of the findings in a method `forward`.
@@ -825,7 +825,7 @@ fn unusual_programs_are_accepted() {
             offset: None,
             path: element.path(&program),
         });
-        let found = findings.list().iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
+        let found = findings.list.iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
         let found: Vec<String> = found.map(ToString::to_string).collect();
         assert_eq!(found, Vec::<String>::new(), "{what}");
     }
