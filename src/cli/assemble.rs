@@ -23,11 +23,11 @@ use crate::data::workers;
 use crate::diagnostics::{self, counted};
 use crate::error::Error;
 use crate::layout::Shards;
-use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
+use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
+use crate::model::Model;
 use crate::operators::OperatorSet;
 use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
 use crate::reader::bundled_program;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -112,7 +112,7 @@ const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
 
 /// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
 #[derive(Debug, Default)]
-struct LayoutArguments(OptionOverrides);
+struct LayoutArguments(LayoutOptions);
 
 impl Args for LayoutArguments {
     fn augment_args(command: clap::Command) -> clap::Command {
@@ -143,9 +143,9 @@ impl FromArgMatches for LayoutArguments {
     }
 
     fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        for (index, option) in OPTIONS.iter().enumerate() {
+        for option in OPTIONS {
             if let Some(value) = matches.get_one::<OptionValue>(option.name) {
-                self.0.push(index, *value);
+                option.set(&mut self.0, *value);
             }
         }
         Ok(())
@@ -466,7 +466,7 @@ fn stem(input: &Path) -> &OsStr {
 
 impl Command {
     /// Assembles a document. `name` is the default name of its outputs.
-    fn assemble_document(&self, name: &OsStr, source: Source<'_>, messages: &Messages) -> Result<Written, Failure> {
+    fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
         let Command { arguments, definitions, .. } = self;
         let limit = arguments.max_size.unwrap_or(DEFAULT_MAX_SIZE);
         let options = Options {
@@ -478,7 +478,7 @@ impl Command {
             shards: arguments.shards(name),
             prune: arguments.prune,
         };
-        let assembly = crate::assemble(&source, &options)?;
+        let assembly = source.assemble(&options)?;
         let size = assembly.data_size();
         if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
             let message =
@@ -532,9 +532,7 @@ impl Command {
             return Err(Failure::Usage(message));
         }
         let source = io::open_binary(input)?;
-        let SourceContent::Binary(origin) = source.content() else {
-            return Err(Error::input(source.name(), "expected a .bpte").into());
-        };
+        let origin = source.origin().ok_or_else(|| Error::input(source.name(), "expected a .bpte"))?;
         let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
         let target = arguments.target(stem(input), program);
         arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;

@@ -16,8 +16,8 @@ use super::stdout;
 use crate::check::{self, Finding, Findings, Profile, RuleSeverity, ValidatorOptions};
 use crate::diagnostics::{self, Diagnostic, Report};
 use crate::error::Error;
+use crate::model::Model;
 use crate::pipeline::Options as AssembleOptions;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -168,14 +168,14 @@ fn validate(
 ) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(input)?;
-    match source.content() {
-        SourceContent::Binary(origin) => {
+    match source.origin() {
+        Some(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
             let lines = vec![findings.list().iter().map(source_names::plain).collect()];
             let name = source.name().to_owned();
             Ok(vec![Validated { name, findings: vec![findings], lines, ..Validated::default() }])
         }
-        SourceContent::Text(_) => match definitions.documents(io::confined(source, arguments.confine.as_deref())) {
+        None => match definitions.documents(io::confined(source, arguments.confine.as_deref())) {
             Ok(documents) => {
                 let assemble = AssembleOptions { max_size: arguments.max_size, ..AssembleOptions::default() };
                 documents.into_iter().map(|source| validate_yaml(&source, &assemble, options)).collect()
@@ -197,13 +197,9 @@ fn one_line(error: &Error) -> String {
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(
-    source: &Source<'_>,
-    assemble: &AssembleOptions,
-    options: &ValidatorOptions,
-) -> Result<Validated, Error> {
-    let (name, document) = (source.name().to_owned(), source.document_number());
-    match crate::assemble(source, assemble) {
+fn validate_yaml(source: &Model, assemble: &AssembleOptions, options: &ValidatorOptions) -> Result<Validated, Error> {
+    let (name, document) = (source.name().to_owned(), source.document());
+    match source.assemble(assemble) {
         Ok(assembly) => {
             let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
             let findings =

@@ -11,13 +11,11 @@ use clap::{Args, ColorChoice, ValueEnum};
 use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::stdout;
-use crate::data::Origin;
 use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
-use crate::pipeline::DiffOptions;
-use crate::source::Source;
+use crate::model::{DiffOptions, Model};
 use budget::{Budget, BudgetLine};
 
 /// Arguments of `diff`.
@@ -118,7 +116,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     // Those of one side first: the first file with a key counts.
     let with = [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.with).cloned().collect());
     let options = DiffOptions { data, only, with };
-    let found = crate::diff(&left, &right, &options)?;
+    let found = left.diff(&right, &options)?;
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
         found: &found,
@@ -142,9 +140,9 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
 }
 
 /// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
-fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Source<'static>, Failure> {
+fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Model, Failure> {
     if is_null_device(path) {
-        return Ok(Source::of_origin(path.display().to_string(), Origin::File(path.into())));
+        return Ok(Model::open_binary(path));
     }
     let source = io::open_any(path)?;
     if !source.is_text() {

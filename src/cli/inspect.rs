@@ -69,7 +69,7 @@ fn inspect(
     let options = InspectOptions { data: arguments.data };
     let mut malformed = Vec::new();
     for source in definitions.documents(io::open_any(input)?)? {
-        for (name, inspection) in crate::inspect(&source, &options)? {
+        for (name, inspection) in source.inspect(&options)? {
             match arguments.json {
                 true => *out += &escaped_json(&inspection.json(&name)),
                 false => {

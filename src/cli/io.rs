@@ -21,8 +21,8 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
 use crate::layout::options::parse_bytes;
+use crate::model::Model;
 use crate::operators::OperatorSet;
-use crate::source::{Source, SourceContent};
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -50,23 +50,23 @@ const STDIN: &str = "<stdin>";
 ///
 /// # Errors
 /// An input that cannot be read, or that is neither of a binary format nor UTF-8.
-pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open(path: &Path) -> Result<Model, Error> {
     if path.as_os_str() != STREAM {
-        return Source::open(path);
+        return Model::open(path);
     }
-    Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
+    Model::from_bytes(STDIN, read_stdin()?, "")
 }
 
 /// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is damaged.
 ///
 /// # Errors
 /// Those of [`open`] and [`open_binary`].
-pub fn open_any(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_any(path: &Path) -> Result<Model, Error> {
     if is_binary_name(path) { open_binary(path) } else { open(path) }
 }
 
 /// Confines the files that a source refers to, if a folder is given.
-pub fn confined<'s>(source: Source<'s>, folder: Option<&Path>) -> Source<'s> {
+pub fn confined(source: Model, folder: Option<&Path>) -> Model {
     match folder {
         Some(folder) => source.confined_to(folder),
         None => source,
@@ -94,13 +94,12 @@ pub fn existing_folder(text: &str) -> Result<PathBuf, String> {
 ///
 /// # Errors
 /// An input that cannot be read; text, unless the extension is that of a binary format.
-pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_binary(path: &Path) -> Result<Model, Error> {
     let source = match path.as_os_str() == STREAM {
-        true => Source::binary(STDIN, &read_stdin()?),
-        false => Source::of_origin(path.display().to_string(), Origin::File(path.into())),
+        true => Model::from_binary(STDIN, read_stdin()?),
+        false => Model::open_binary(path),
     };
-    let SourceContent::Binary(origin) = source.content() else { return Ok(source) };
-    let head = origin.head(TEXT_PROBE).map_err(|error| Error::io(source.name(), "", &error))?;
+    let head = source.head(TEXT_PROBE)?;
     if !is_binary_name(path) && is_text(&head) {
         let found = if is_source_name(path) { "YAML" } else { "text" };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
@@ -201,10 +200,10 @@ impl Definitions {
     ///
     /// # Errors
     /// Undefined names.
-    pub fn documents(&self, source: Source<'static>) -> Result<Vec<Source<'static>>, Error> {
-        let documents = crate::documents(source, &self.values)?;
+    pub fn documents(&self, source: Model) -> Result<Vec<Model>, Error> {
+        let documents = source.documents(&self.values)?;
         workers::lock(&self.used).extend(documents.used);
-        Ok(documents.sources)
+        Ok(documents.models)
     }
 
     /// Returns the names of definitions that no input uses, of those read so far.

@@ -68,7 +68,7 @@ pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
     let definitions = Definitions::new(&arguments.definitions);
     let mut out = String::new();
     for source in definitions.documents(io::open_any(&arguments.input)?)? {
-        let memory = crate::memory(&source, &options)?;
+        let memory = source.memory(&options)?;
         match arguments.json {
             true => out += &escaped_json(&memory.json()),
             false => write_text(&source.label(), &memory, arguments, &mut out),

@@ -12,7 +12,7 @@ use super::outputs::Outputs;
 use super::stdout;
 use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
-use crate::payload::{self, Payload};
+use crate::payload::Payload;
 use crate::printer::yaml;
 use crate::printer::{LargeData, PrintOptions};
 
@@ -102,13 +102,13 @@ impl InputArguments {
         let source = io::open_any(path)?;
         let name = source.name().to_owned();
         if !source.is_text() {
-            return Ok(Input { payloads: payload::payloads(&source)?, name });
+            return Ok(Input { payloads: source.payloads()?, name });
         }
         let definitions = Definitions::new(&self.definitions);
         let documents = definitions.documents(io::confined(source, self.confine.as_deref()))?;
         definitions.warn_unused(messages);
         match &documents[..] {
-            [document] => Ok(Input { payloads: payload::payloads(document)?, name }),
+            [document] => Ok(Input { payloads: document.payloads()?, name }),
             several => {
                 let found = counted(several.len() as u64, "document");
                 Err(Error::input(&name, format!("expected one program, found {found}")).into())

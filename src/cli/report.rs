@@ -10,9 +10,8 @@ use super::outputs::Outputs;
 use super::stdout;
 use crate::error::Error;
 use crate::inspection::ReportOptions;
-use crate::pipeline::{CheckOptions, Options};
+use crate::model::{CheckOptions, Model};
 use crate::report::ReportFormat;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -70,8 +69,8 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
         arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
     }
     let report = match &newer {
-        Some(newer) => crate::report(newer, Some(&first), &options)?,
-        None => crate::report(&first, None, &options)?,
+        Some(newer) => newer.report(Some(&first), &options)?,
+        None => first.report(None, &options)?,
     };
     match output {
         Some(path) => {
@@ -86,20 +85,16 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
 
 impl ReportArguments {
     /// Returns an error if the output would replace an input, or a file that the YAML of one refers to.
-    fn check_output<'s>(
-        &self,
-        output: &Path,
-        sources: impl Iterator<Item = &'s Source<'static>>,
-    ) -> Result<(), Failure> {
+    fn check_output<'s>(&self, output: &Path, sources: impl Iterator<Item = &'s Model>) -> Result<(), Failure> {
         let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.with);
         io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
         // A new file replaces nothing.
         if !output.exists() {
             return Ok(());
         }
-        for source in sources.filter(|source| matches!(source.content(), SourceContent::Text(_))) {
+        for source in sources.filter(|source| source.is_text()) {
             // What is wrong with it is reported later.
-            let Ok(assembly) = crate::assemble(source, &Options::default()) else { continue };
+            let Ok(assembly) = source.assembly() else { continue };
             let mut files = Vec::new();
             assembly.program().blobs.iter().for_each(|blob| blob.each_file(&mut |path| files.push(path)));
             io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
@@ -109,7 +104,7 @@ impl ReportArguments {
 }
 
 /// Opens an input of one document.
-fn open(path: &Path, definitions: &Definitions) -> Result<Source<'static>, Failure> {
+fn open(path: &Path, definitions: &Definitions) -> Result<Model, Failure> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(path)?;
     let name = source.name().to_owned();

@@ -59,7 +59,7 @@ pub fn run(arguments: &SizeArguments) -> Result<Exit, Failure> {
     let mut out = String::new();
     let mut is_first = true;
     for source in definitions.documents(io::open_any(&arguments.input)?)? {
-        for (name, mut size) in crate::size(&source, &options)? {
+        for (name, mut size) in source.size(&options)? {
             let default = if arguments.json || arguments.csv { 0 } else { ROWS };
             match arguments.limit.unwrap_or(default) {
                 0 => {}

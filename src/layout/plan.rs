@@ -10,9 +10,9 @@ use crate::data::BlobId;
 /// each `.ptd`, and for each delegate [`DelegateData`] with its [`Storage`].
 ///
 /// ```
-/// use pte_emit::{Options, Plan, SegmentPiece, Source, assemble};
+/// use pte_emit::{Model, Plan, SegmentPiece};
 ///
-/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
+/// let assembly = Model::open("examples/linear.yaml")?.assembly()?;
 /// let plan: &Plan = assembly.plan();
 /// assert_eq!(plan.memory[0].sizes, [0, 80]); // of `forward`
 /// assert_eq!(plan.segments[0].size, 60); // weight and bias
