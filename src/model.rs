@@ -292,10 +292,7 @@ impl Model {
 
     /// Returns the YAML or JSON; `None` for a binary file.
     pub fn text(&self) -> Option<&str> {
-        match &self.source.content {
-            SourceContent::Text(text) => Some(text),
-            SourceContent::Binary(_) => None,
-        }
+        Some(self.source.text()).filter(|_| self.origin().is_none())
     }
 
     /// Returns the first bytes of the content, at most `len`.
@@ -310,12 +307,8 @@ impl Model {
     /// # Errors
     /// A file that cannot be read.
     pub fn head(&self, len: u64) -> Result<Vec<u8>, Error> {
-        match &self.source.content {
-            SourceContent::Text(text) => Ok(text.bytes().take(len as usize).collect()),
-            SourceContent::Binary(origin) => {
-                origin.head(len).map(|head| head.to_vec()).map_err(|error| Error::io(self.name(), "", &error))
-            }
-        }
+        let Some(origin) = self.origin() else { return Ok(self.source.text().bytes().take(len as usize).collect()) };
+        origin.head(len).map(|head| head.to_vec()).map_err(|error| self.source.unreadable(&error))
     }
 
     /// Returns the content of a binary file.
@@ -447,8 +440,8 @@ impl Model {
         if self.is_text() {
             return self.assembly().map(Assembly::program);
         }
-        let read = || self.resolve().map(|resolved| resolved.program);
-        self.answers.program.get_or_init(read).as_ref().map_err(Error::clone)
+        let program = self.answers.program.get_or_init(|| Ok(self.resolve()?.program));
+        program.as_ref().map_err(Error::clone)
     }
 
     /// Returns the files: the binary file, or those that YAML assembles to, the program first.
@@ -503,12 +496,8 @@ impl Model {
     /// # Errors
     /// A file that cannot be read, or is of an unknown format; invalid YAML.
     pub fn to_yaml(&self, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
-        let unreadable = |error: io::Error| Error::io(self.name(), "", &error);
-        match &self.source.content {
-            SourceContent::Binary(origin) => printer::print(origin, folder, options, &assemble_printed),
-            SourceContent::Text(_) => printer::print(&self.main_file()?.origin, folder, options, &assemble_printed),
-        }
-        .map_err(unreadable)
+        let printed = printer::print(&self.main_file()?.origin, folder, options, &assemble_printed);
+        printed.map_err(|error| self.source.unreadable(&error))
     }
 
     /// Validates a binary file, or the files that YAML assembles to. Returns one list of findings per file, the program first. Reads only
