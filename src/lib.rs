@@ -131,9 +131,10 @@ pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
 pub use inspect::size::Dimension as SizeDimension;
 pub use inspection::{FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, ReportOptions, SizeOptions};
+pub use ir::template::is_name as is_variable_name;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
-    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings,
+    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
 };
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, MemoryPlan, Piece as SegmentPiece, Plan, Segment,

@@ -444,6 +444,25 @@ impl Model {
         program.as_ref().map_err(Error::clone)
     }
 
+    /// Returns the `.pte` in a `.bpte`, byte for byte.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let bpte = Model::from_binary("linear.bpte", linear.assembly()?.bundled()?.to_vec()?);
+    /// assert_eq!(bpte.bundled_program()?.to_vec()?, linear.assembly()?.program_file().unwrap().to_vec()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no `.bpte`.
+    pub fn bundled_program(&self) -> Result<Blob, Error> {
+        let origin = self.origin().ok_or_else(|| Error::input(self.name(), "expected a .bpte"))?;
+        let bundled = reader::bundled_program::read(origin).map_err(|error| self.source.unreadable(&error))?;
+        Ok(bundled.program)
+    }
+
     /// Returns the files: the binary file, or those that YAML assembles to, the program first.
     ///
     /// # Errors

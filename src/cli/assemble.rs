@@ -27,7 +27,6 @@ use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
 use crate::model::Model;
 use crate::operators::OperatorSet;
 use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
-use crate::reader::bundled_program;
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -532,12 +531,11 @@ impl Command {
             return Err(Failure::Usage(message));
         }
         let source = io::open_binary(input)?;
-        let origin = source.origin().ok_or_else(|| Error::input(source.name(), "expected a .bpte"))?;
-        let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
+        let program_file = source.bundled_program()?;
         let target = arguments.target(stem(input), program);
         arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
         arguments.deny_before_writing(0, definitions)?;
-        let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
+        let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
         let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
         Ok(Written { outputs, summary: String::new() })
     }

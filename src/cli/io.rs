@@ -19,7 +19,6 @@ use crate::delegate;
 use crate::diagnostics::{Diagnostic, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
-use crate::ir::template;
 use crate::layout::options::parse_bytes;
 use crate::model::Model;
 use crate::operators::OperatorSet;
@@ -114,7 +113,7 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
     if path.as_os_str() == STREAM {
         return None;
     }
-    let head = Origin::File(path.into()).head(delegate::HEAD as u64).ok()?;
+    let head = Model::open_binary(path).head(delegate::HEAD as u64).ok()?;
     // Without the name of a backend, only the bytes count.
     delegate::recognise("", &head).map(|format| format.name())
 }
@@ -164,7 +163,7 @@ pub fn is_binary_file(path: &Path) -> bool {
 
 /// Returns true for an existing file with text.
 pub fn is_text_file(path: &Path) -> bool {
-    path.is_file() && Origin::File(path.into()).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
+    path.is_file() && Model::open_binary(path).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
 }
 
 /// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
@@ -226,7 +225,7 @@ impl Definitions {
 /// A message with the expected form.
 pub fn definition(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        Some((name, value)) if crate::is_variable_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
     }
 }

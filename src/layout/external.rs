@@ -25,6 +25,7 @@ use crate::program::{Tensor, TensorLayout};
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalFile {
     /// Tag; `None` for the default file.
     pub tag: Option<String>,
@@ -38,6 +39,7 @@ pub struct ExternalFile {
 
 /// Entry of `named_data` of a `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalNamedData {
     /// Key.
     pub key: String,

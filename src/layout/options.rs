@@ -67,6 +67,7 @@ pub enum HeaderMode {
 
 /// Storage of equal strings in a FlatBuffer. Neither serializer of ExecuTorch shares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strings {
     /// Each string is stored separately.
     Separate,
@@ -252,6 +253,7 @@ macro_rules! options {
         /// # Ok::<(), pte_emit::Error>(())
         /// ```
         #[derive(Debug, Clone, PartialEq, Eq)]
+        #[non_exhaustive]
         pub struct LayoutConfig {
             $(
                 #[doc = concat!($doc, "; default: ", $default, ".")]
@@ -420,6 +422,10 @@ fn alternatives(words: &[&str]) -> String {
 }
 
 /// A number of bytes: digits, with K, M, G or T for powers of 1024. `None` for anything else.
+///
+/// ```
+/// assert_eq!((pte_emit::parse_bytes("4K"), pte_emit::parse_bytes("many")), (Some(4096), None));
+/// ```
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
     let shift = match unit {

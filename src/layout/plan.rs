@@ -22,6 +22,7 @@ use crate::data::BlobId;
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Plan {
     /// Planned memory by method.
     pub memory: Vec<MemoryPlan>,
@@ -49,6 +50,7 @@ pub struct Plan {
 
 /// Location of the payload of a delegate (table `BackendDelegateDataReference`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DelegateData {
     /// Inside the FlatBuffer or in a segment.
     pub storage: Storage,

@@ -312,13 +312,9 @@ pub fn is_reemitted(path: &Path) {
     let builder = if path.ends_with("flatc.pte") { Serializer::Flatc } else { Serializer::Exir };
     let alignments = [(128, 16, 16), (4096, 64, 32), (128, 16, 256)];
     let same = alignments.iter().any(|&(segment_alignment, tensor_alignment, delegate_alignment)| {
-        let options = LayoutConfig {
-            segment_alignment,
-            tensor_alignment,
-            delegate_alignment,
-            builder,
-            ..LayoutConfig::default()
-        };
+        let mut options = LayoutConfig::default();
+        (options.segment_alignment, options.tensor_alignment) = (segment_alignment, tensor_alignment);
+        (options.delegate_alignment, options.builder) = (delegate_alignment, builder);
         super::program::write(&found.program, &options) == bytes
     });
     assert!(same, "the emitted file differs");
