@@ -402,7 +402,7 @@ fn edits() -> PathBuf {
 
 /// The dump of a program of tests/golden/edits, with paths relative to that folder.
 fn dumped(name: &str) -> String {
-    let source = Model::open(&edits().join(format!("{name}.pte"))).unwrap();
+    let source = Model::open(edits().join(format!("{name}.pte"))).unwrap();
     let printed = source.to_yaml(&edits(), &PrintOptions::default()).unwrap();
     assert_eq!(printed.difference, None);
     printed.text

@@ -1066,7 +1066,7 @@ fn differences_that_descriptions_do_not_show_are_reported() {
 #[test]
 fn data_that_one_side_lacks_or_nothing_reads_are_compared() {
     let text = sources::read(&root().join("examples/xnnpack_linear.yaml"));
-    let source = |text: &str| Model::from_yaml("xnnpack.yaml", text.to_owned(), root().join("examples"));
+    let source = |text: &str| Model::from_yaml("xnnpack.yaml", text, root().join("examples"));
     let key = "named_data: {one: {external: xnnpack, data: {numbers: [1, 2], dtype: float32}}}\n";
     let found = source(&format!("{text}{key}")).diff(&source(&text), &DiffOptions::default()).unwrap();
     let expected = (DiffKind::Removed, DiffTopic::ExternalData, "keys.one".to_owned());
@@ -1234,12 +1234,12 @@ fn a_removed_layer_does_not_shift_the_others() {
 #[test]
 fn graphs_of_delegates_are_compared_node_by_node() {
     let text = sources::read(&root().join("examples/xnnpack_linear.yaml"));
-    let source = |text: &str| Model::from_yaml("xnnpack.yaml", text.to_owned(), root().join("examples"));
+    let source = |text: &str| Model::from_yaml("xnnpack.yaml", text, root().join("examples"));
     assert!(source(&text).diff(&source(&text), &DiffOptions::default()).unwrap().is_empty());
     let bytes = sources::example("xnnpack_linear.yaml", "pte");
     let resolved = Model::from_binary("x.pte", &bytes).resolve().unwrap().program.clone();
     assert!(!resolved.plans()[0].delegates().is_empty());
-    let quantized = Model::open(&root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
+    let quantized = Model::open(root().join("examples/xnnpack_quantized_convolution.yaml")).unwrap();
     let found = source(&text).diff(&quantized, &only(DiffArea::Meaning)).unwrap();
     let paths: Vec<&str> = found.list.iter().map(pte_emit::Difference::path).collect();
     assert!(paths.iter().any(|path| path.contains("delegates[0].graph.nodes[")), "{paths:?}");

@@ -161,7 +161,7 @@ fn yaml_is_inspected_as_its_files() {
         let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
         let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         let Some(program) = assembly.program_file() else { continue };
-        let file = Model::from_binary("file.pte", &program.to_vec().unwrap());
+        let file = Model::from_binary("file.pte", program.to_vec().unwrap());
         let found = file.inspect(&InspectOptions::default()).unwrap();
         let json = |document: &pte_emit::Inspection| -> Value { serde_json::from_str(&document.json("")).unwrap() };
         let (mut yaml, mut binary) = (json(&documents[0].1), json(&found[0].1));

@@ -212,7 +212,7 @@ fn malformed_files_have_a_report_of_what_can_be_read() {
 
 #[test]
 fn findings_are_at_their_nodes() {
-    let source = Model::open(&root().join("examples/malformed/jump_out_of_range.yaml")).unwrap();
+    let source = Model::open(root().join("examples/malformed/jump_out_of_range.yaml")).unwrap();
     let document = document(&formatted(&source, ReportFormat::Html).unwrap());
     let node = &document["graph"]["methods"][0]["nodes"][0];
     let finding = node["findings"][0].as_u64().expect("the jump has a finding");
@@ -234,7 +234,7 @@ fn two_files_have_their_differences() {
 
 #[test]
 fn a_report_says_why_files_cannot_be_compared() {
-    let now = Model::open(&root().join("examples/add.yaml")).unwrap();
+    let now = Model::open(root().join("examples/add.yaml")).unwrap();
     let before = Model::from_binary("cut.pte", b"\x30\0\0\0ET12");
     let document = document(&now.report(Some(&before), &ReportOptions::default()).unwrap());
     let error = document["comparison_error"].as_str().unwrap();
@@ -279,7 +279,7 @@ fn graph_files_have_no_unsafe_characters() {
 /// A value has edges from the writers of all branches, and a jump behind the last instruction leads to the outputs.
 #[test]
 fn branches_lead_to_what_reads_their_results() {
-    let source = Model::open(&root().join("examples/if_else.yaml")).unwrap();
+    let source = Model::open(root().join("examples/if_else.yaml")).unwrap();
     let text = formatted(&source, ReportFormat::Dot).unwrap();
     for edge in
         ["m0_n3 -> m0_out0", "m0_n5 -> m0_out0", "m0_n2 -> m0_n5 [style=dashed", "m0_n4 -> m0_out0 [style=dashed"]
@@ -462,7 +462,7 @@ fn a_browser_shows_all_of_a_report() {
         jobs.push(json!({"page": at(name), "steps": steps, "dark": name.contains("dark")}));
     };
     let page = |source: &Model| formatted(source, ReportFormat::Html).unwrap_or_else(|error| panic!("{error}"));
-    let open = |path: &str| Model::open(&root().join(path)).unwrap();
+    let open = |path: &str| Model::open(root().join(path)).unwrap();
     let pictures = |name: &str, selector: &str| -> Vec<Value> {
         match std::env::var_os("BLESS") {
             Some(_) => vec![

@@ -244,7 +244,7 @@ fn without_docs(tokens: TokenStream) -> Vec<TokenTree> {
     let is_docs = |token: Option<&TokenTree>| matches!(token, Some(TokenTree::Group(group)) if group.stream().to_string().starts_with("doc "));
     let is_hash = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '#');
     let numbered = tokens.iter().enumerate();
-    let kept = numbered.filter(|(at, token)| !is_docs(Some(token)) && !(is_hash(token) && is_docs(tokens.get(at + 1))));
+    let kept = numbered.filter(|(at, token)| !(is_docs(Some(token)) || is_hash(token) && is_docs(tokens.get(at + 1))));
     kept.map(|(_, token)| token.clone()).collect()
 }
 
