@@ -743,8 +743,7 @@ mod tests {
     #[test]
     fn other_options_assemble_again() {
         let twice = |model: &Model| {
-            let mut options = Options::default();
-            options.external_data = true;
+            let options = Options { external_data: true, ..Options::default() };
             assert_eq!(model.check(&CheckOptions::default())?.len(), 1);
             assert_eq!(model.clone().with_options(options).check(&CheckOptions::default())?.len(), 2);
             Ok(())
