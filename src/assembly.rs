@@ -352,7 +352,8 @@ impl Assembly {
     /// ```
     /// use pte_emit::Model;
     ///
-    /// let assembly = Model::open("examples/linear.yaml")?.assembly()?;
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let assembly = linear.assembly()?;
     /// let bundled = assembly.bundled()?;
     /// assert_eq!(&bundled.flatbuffer()[4..8], b"BP08");
     /// let mut bpte = Vec::new();

@@ -12,7 +12,8 @@ use crate::data::BlobId;
 /// ```
 /// use pte_emit::{Model, Plan, SegmentPiece};
 ///
-/// let assembly = Model::open("examples/linear.yaml")?.assembly()?;
+/// let linear = Model::open("examples/linear.yaml")?;
+/// let assembly = linear.assembly()?;
 /// let plan: &Plan = assembly.plan();
 /// assert_eq!(plan.memory[0].sizes, [0, 80]); // of `forward`
 /// assert_eq!(plan.segments[0].size, 60); // weight and bias

@@ -29,7 +29,8 @@ pub enum LargeData {
 ///
 /// let graph = "{values: {x: {datatype: fp32, sizes: [1]}}, inputs: [x], outputs: [y], nodes: [{abs: {input: x, output: y}}]}";
 /// let yaml = format!("methods: {{f: {{delegates: {{d: {{backend: XnnpackBackend, graph: {graph}}}}}}}}}");
-/// let assembly = Model::from_yaml("f.yaml", &yaml, ".").assembly()?;
+/// let source = Model::from_yaml("f.yaml", &yaml, ".");
+/// let assembly = source.assembly()?;
 /// let mut bytes = Vec::new();
 /// assembly.program_file().unwrap().write(&mut bytes)?;
 ///
