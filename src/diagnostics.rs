@@ -245,10 +245,10 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Severity, Source, parse};
+/// use pte_emit::{Model, Severity};
 ///
-/// let source = Source::yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
-/// let error = parse(&source).unwrap_err();
+/// let source = Model::from_yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
+/// let error = source.parse().unwrap_err();
 /// let report = error.report();
 /// assert!(report.has_errors());
 ///

@@ -1392,8 +1392,8 @@ fn the_examples_of_operators_assemble() {
         }
         let example = text(operator, "example");
         let yaml = format!("methods:\n  forward:\n    values:\n{values}    instructions:\n      {example}\n");
-        let source = pte_emit::Source::yaml("example.yaml", &yaml, "");
-        let assembly = pte_emit::assemble(&source, &pte_emit::Options::default());
+        let source = pte_emit::Model::from_yaml("example.yaml", &yaml, "");
+        let assembly = source.assemble(&pte_emit::Options::default());
         // The sizes are no operator's; the number and kinds of the arguments are right.
         match assembly {
             Ok(assembly) => {

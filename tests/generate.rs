@@ -13,7 +13,7 @@ use pte_emit::data::Origin;
 use pte_emit::generate::calls::{operators, runs_on_cpu};
 use pte_emit::generate::programs::{KnownOperator, program};
 use pte_emit::generate::random::Random;
-use pte_emit::{LargeData, Options, PrintOptions, Source};
+use pte_emit::{LargeData, Model, Options, PrintOptions};
 
 mod support;
 
@@ -90,12 +90,12 @@ fn programs_are_valid_and_round_trip() {
         assert!(!findings.has_errors(), "{index}: {errors:?}");
         let mut options = PrintOptions::default();
         options.large_data = LargeData::Inline;
-        let printed = pte_emit::print(&Source::binary("", &bytes), Path::new("."), &options).unwrap();
+        let printed = Model::from_binary("", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{index}");
         assert!(!printed.text.contains("Every property"), "{index}: {}", printed.text);
-        let assembly = pte_emit::assemble(&Source::yaml("", &printed.text, "."), &Options::default()).unwrap();
+        let assembly = Model::from_yaml("", &printed.text, ".").assemble(&Options::default()).unwrap();
         assert!(assembly.program_file().unwrap().to_vec().unwrap() == bytes, "{index}");
-        let program = pte_emit::read(&Source::binary("", &bytes)).unwrap().program;
+        let program = Model::from_binary("", &bytes).resolve().unwrap().program;
         let plans = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
         used.extend(plans.filter_map(|operator| operator.name.clone()));
     }

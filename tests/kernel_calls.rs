@@ -22,7 +22,7 @@ use pte_emit::generate::operand::{Content, GeneratedCall, Operand, TensorOperand
 use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
 use pte_emit::operators::{Base, Role, Signature};
-use pte_emit::{LargeData, Options, PrintOptions, Source};
+use pte_emit::{LargeData, Model, Options, PrintOptions};
 
 mod support;
 
@@ -251,7 +251,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
 fn one_line(bytes: &[u8]) -> String {
     let mut options = PrintOptions::default();
     options.large_data = LargeData::Inline;
-    let printed = match pte_emit::print(&Source::binary("call.pte", bytes), ".".as_ref(), &options) {
+    let printed = match Model::from_binary("call.pte", bytes).to_yaml(".".as_ref(), &options) {
         Ok(printed) => printed.text,
         Err(error) => return error.to_string(),
     };

@@ -17,7 +17,7 @@ use pte_emit::data::Origin;
 use pte_emit::printer::PrintOptions;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan};
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 mod support;
 
@@ -230,22 +230,20 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
     for (name, bytes) in files {
         let origin = Origin::Bytes(bytes.as_slice().into());
         // These must not panic; their results are not compared.
-        let _ = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &options(true));
-        let _ = assemble(&Source::from_origin(name, origin.clone()), &AssembleOptions::default())
+        let _ = pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &options(true));
+        let _ = Model::from_origin(name, origin.clone())
+            .assemble(&AssembleOptions::default())
             .map(|assembly| file(&assembly, name));
-        let printed = match pte_emit::print(
-            &pte_emit::Source::from_origin("dump", origin.clone()),
-            Path::new(""),
-            &options(false),
-        ) {
+        let printed = match pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &options(false))
+        {
             Ok(printed) => printed,
             Err(error) => {
                 differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
                 continue;
             }
         };
-        let input = Source::yaml(name, &printed.text, Path::new(""));
-        let again = assemble(&input, &AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
+        let input = Model::from_yaml(name, &printed.text, Path::new(""));
+        let again = input.assemble(&AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
         match (again, printed.difference) {
             (Some(Ok(again)), None) if again == *bytes => {}
             (_, Some(difference)) => differences += &format!("{name}: {difference}\n"),

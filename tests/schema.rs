@@ -109,9 +109,9 @@ fn two_validators_agree() {
         for path in files_below(&root().join(folder), &["yaml", "json"]) {
             if let Ok(text) = std::fs::read_to_string(&path) {
                 // Each document of a file, with the defaults of its variables.
-                let source = pte_emit::Source::yaml("schema", text, "");
-                let Ok(found) = pte_emit::documents(source, &BTreeMap::new()) else { continue };
-                found.sources.iter().for_each(|source| _ = add(&path, source.text().unwrap()));
+                let source = pte_emit::Model::from_yaml("schema", text, "");
+                let Ok(found) = source.documents(&BTreeMap::new()) else { continue };
+                found.models.iter().for_each(|source| _ = add(&path, source.text().unwrap()));
             }
         }
     }

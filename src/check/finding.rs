@@ -32,7 +32,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 /// Position of a finding in the YAML that a file was assembled from: of a delegate with a graph, or of a value or a node of the graph.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Source, check};
+/// use pte_emit::{CheckOptions, Model};
 ///
 /// let yaml = "methods: {forward: {
 ///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
@@ -41,7 +41,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 ///     inputs: [x], outputs: [y],
 ///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
 ///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
-/// let findings = check(&Source::yaml("model.yaml", yaml, "."), &CheckOptions::default())?;
+/// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
 /// let finding = findings[0].list.iter().find(|finding| finding.rule.id == "D-12").unwrap();
 /// let source = finding.source.as_ref().unwrap();
 /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
@@ -131,10 +131,10 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
 /// The findings of one file, each a [`Finding`].
 ///
 /// ```
-/// use pte_emit::{CheckOptions, RuleSeverity, Source, check};
+/// use pte_emit::{CheckOptions, Model, RuleSeverity};
 ///
-/// let source = Source::open("examples/malformed/jump_out_of_range.yaml".as_ref())?;
-/// let findings = &check(&source, &CheckOptions::default())?[0];
+/// let source = Model::open("examples/malformed/jump_out_of_range.yaml")?;
+/// let findings = &source.check(&CheckOptions::default())?[0];
 /// assert!(findings.has_errors());
 /// assert_eq!(findings.count(RuleSeverity::Invalid), 1);
 /// assert_eq!(findings.truncated().count(), 0);

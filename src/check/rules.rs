@@ -69,9 +69,9 @@ impl fmt::Display for Profile {
 /// A rule, referred to by the [`Finding`](crate::Finding)s that violate it.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Profile, RuleSeverity, Source, check};
+/// use pte_emit::{CheckOptions, Model, Profile, RuleSeverity};
 ///
-/// let findings = &check(&Source::binary("empty.pte", b""), &CheckOptions::default())?[0];
+/// let findings = &Model::from_binary("empty.pte", b"").check(&CheckOptions::default())?[0];
 /// let rule = findings.list[0].rule;
 /// assert_eq!((rule.id, rule.severity), ("H-1", RuleSeverity::Malformed));
 /// assert_eq!(rule.title, "A .pte has at least 64 bytes.");

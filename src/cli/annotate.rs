@@ -52,7 +52,7 @@ pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Fa
     let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.format.is_json(), colours };
     let mut failed = None;
     let written = stdout::write(source.name(), |out| {
-        crate::annotate(&source, &options, out).map_err(|error| {
+        source.annotate(&options, out).map_err(|error| {
             let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
             failed = Some(error);
             kind.into()

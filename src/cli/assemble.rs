@@ -26,10 +26,9 @@ use crate::data::workers;
 use crate::diagnostics::{self, counted};
 use crate::error::Error;
 use crate::layout::Shards;
-use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
+use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
+use crate::model::Model;
 use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
-use crate::reader::bundled_program;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -97,7 +96,7 @@ const OTHER_COMMANDS: &[(&str, &str)] = &[
 
 /// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
 #[derive(Debug, Default)]
-struct LayoutArguments(OptionOverrides);
+struct LayoutArguments(LayoutOptions);
 
 impl Args for LayoutArguments {
     fn augment_args(command: clap::Command) -> clap::Command {
@@ -128,9 +127,9 @@ impl FromArgMatches for LayoutArguments {
     }
 
     fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        for (index, option) in OPTIONS.iter().enumerate() {
+        for option in OPTIONS {
             if let Some(value) = matches.get_one::<OptionValue>(option.name) {
-                self.0.push(index, *value);
+                option.set(&mut self.0, *value);
             }
         }
         Ok(())
@@ -464,9 +463,9 @@ fn stem(input: &Path) -> &OsStr {
 
 impl Command<'_> {
     /// Assembles a document. `name` is the default name of its outputs.
-    fn assemble_document(&self, name: &OsStr, source: Source<'_>, messages: &Messages) -> Result<Written, Failure> {
+    fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
         let Command { arguments, sources, .. } = self;
-        let mut assembly = crate::assemble(&source, &arguments.options(name))?;
+        let mut assembly = source.assemble(&arguments.options(name))?;
         let report = std::mem::take(&mut assembly.warnings);
         self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
@@ -503,7 +502,7 @@ impl Command<'_> {
     }
 
     /// Returns an error if the data of the inputs so far exceed the limit.
-    fn check_size(&self, source: &Source<'_>, assembly: &Assembly) -> Result<(), Failure> {
+    fn check_size(&self, source: &Model, assembly: &Assembly) -> Result<(), Failure> {
         let limit = self.arguments.sources.options().max_size.unwrap_or(DEFAULT_MAX_SIZE);
         let size = assembly.data_size();
         if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
@@ -523,14 +522,11 @@ impl Command<'_> {
             return Err(Failure::Usage(message));
         }
         let source = io::open_binary(input)?;
-        let SourceContent::Binary(origin) = source.content() else {
-            return Err(Error::input(source.name(), "expected a .bpte").into());
-        };
-        let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
+        let program_file = source.bundled_program()?;
         let target = arguments.target(stem(input), program);
         arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
         arguments.deny_before_writing(0, sources)?;
-        let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
+        let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
         let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
         Ok(Written { outputs, summary: String::new() })
     }

@@ -18,8 +18,7 @@ use super::stdout;
 use crate::check::{self, Finding, Profile, Rule, RuleSeverity, TruncatedRule, ValidatorOptions};
 use crate::diagnostics;
 use crate::error::Error;
-use crate::pipeline::Options as AssembleOptions;
-use crate::source::{Source, SourceContent};
+use crate::model::Model;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -87,7 +86,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
     for input in &arguments.inputs {
-        match validate(input, arguments, &options, &sources) {
+        match validate(input, &options, &sources) {
             Ok(files) => validated.extend(files),
             Err(error) => {
                 let file = FileFindings::of_unreadable(input.display().to_string(), &error);
@@ -129,27 +128,19 @@ struct Validated {
     is_read: bool,
 }
 
-fn validate(
-    input: &Path,
-    arguments: &CheckArguments,
-    options: &ValidatorOptions,
-    sources: &Sources<'_>,
-) -> Result<Vec<Validated>, Error> {
+fn validate(input: &Path, options: &ValidatorOptions, sources: &Sources<'_>) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(input)?;
-    match source.content() {
-        SourceContent::Binary(origin) => {
+    match source.origin() {
+        Some(origin) => {
             let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
             let lines = vec![findings.list.iter().map(source_names::plain).collect()];
             let name = source.name().to_owned();
             let file = FileFindings { name, findings: vec![findings], ..FileFindings::default() };
             Ok(vec![Validated { file, lines, is_read: true }])
         }
-        SourceContent::Text(_) => match sources.documents(source) {
-            Ok(documents) => {
-                let assemble = arguments.sources.options();
-                documents.into_iter().map(|source| validate_yaml(&source, &assemble, options)).collect()
-            }
+        None => match sources.documents(source) {
+            Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
             Err(error) => {
                 let file = FileFindings::of_report(error.report().clone());
                 Ok(vec![Validated { file, is_read: true, ..Validated::default() }])
@@ -159,20 +150,20 @@ fn validate(
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(
-    source: &Source<'_>,
-    assemble: &AssembleOptions,
-    options: &ValidatorOptions,
-) -> Result<Validated, Error> {
-    match crate::assemble(source, assemble) {
+fn validate_yaml(source: &Model, options: &ValidatorOptions) -> Result<Validated, Error> {
+    match source.assembly() {
         Ok(assembly) => {
             let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
             let findings =
-                check::assembly(&assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
-            let names = LazyCell::new(|| SourceNames::new(&assembly));
+                check::assembly(assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
+            let names = LazyCell::new(|| SourceNames::new(assembly));
             let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();
-            Ok(Validated { file: FileFindings::of_source(source, assembly.warnings, findings), lines, is_read: true })
+            Ok(Validated {
+                file: FileFindings::of_source(source, assembly.warnings.clone(), findings),
+                lines,
+                is_read: true,
+            })
         }
         Err(error) if error.io_kind().is_some() => Err(error),
         Err(error) => {

@@ -14,14 +14,12 @@ use super::io::{self, Messages};
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::data::Origin;
 use crate::diagnostics::{ROW, clipped_to, counted, escaped};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
 use crate::error::Error;
-use crate::pipeline::DiffOptions;
-use crate::source::Source;
+use crate::model::{DiffOptions, Model};
 use budget::{Budget, BudgetLine};
 
 /// Arguments of `diff`.
@@ -113,7 +111,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     let with =
         [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
     let options = DiffOptions { data, only, with };
-    let mut found = crate::diff(&left, &right, &options)?;
+    let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
@@ -150,9 +148,9 @@ pub struct DiffDocument<'d> {
 }
 
 /// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
-fn open(path: &Path, sources: &Sources<'_>) -> Result<Source<'static>, Error> {
+fn open(path: &Path, sources: &Sources<'_>) -> Result<Model, Error> {
     if is_null_device(path) {
-        return Ok(Source::of_origin(path.display().to_string(), Origin::File(path.into())));
+        return Ok(Model::open_binary(path));
     }
     sources.open_one(path, |count| format!("{}, expected one to compare", counted(count, "document")))
 }

@@ -11,7 +11,7 @@ use super::stdout;
 use crate::check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule};
 use crate::diagnostics::{self, Diagnostic, Report, escaped};
 use crate::error::Error;
-use crate::source::Source;
+use crate::model::Model;
 
 /// Values of `--format` of commands that report findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -223,8 +223,8 @@ impl FileFindings {
     }
 
     /// Messages and findings about a source.
-    pub fn of_source(source: &Source<'_>, report: Report, findings: Vec<Findings>) -> FileFindings {
-        let (name, document) = (source.name().to_owned(), source.document_number());
+    pub fn of_source(source: &Model, report: Report, findings: Vec<Findings>) -> FileFindings {
+        let (name, document) = (source.name().to_owned(), source.document());
         FileFindings { name, document, is_yaml: source.is_text(), report, findings, ..FileFindings::default() }
     }
 

@@ -13,11 +13,11 @@ use crate::generate::lower::{self, BoundaryMemory};
 use crate::generate::programs::{self, KnownOperator};
 use crate::generate::random::Random;
 use crate::generate::wild::wild;
+use crate::model::Model;
 use crate::operators;
-use crate::pipeline::{self, Options};
+use crate::pipeline::Options;
 use crate::printer::PrintOptions;
 use crate::program::Program;
-use crate::source::Source;
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
@@ -101,7 +101,7 @@ impl GenerateArguments {
         match self.to.unwrap_or(ProgramFormat::Yaml) {
             ProgramFormat::Pte => Ok(("pte", bytes)),
             ProgramFormat::Yaml => {
-                let printed = pipeline::print(&Source::binary("", &bytes), Path::new(""), &PrintOptions::default())?;
+                let printed = Model::from_binary("", &bytes).to_yaml(Path::new(""), &PrintOptions::default())?;
                 Ok(("yaml", printed.text.into_bytes()))
             }
         }

@@ -72,7 +72,7 @@ fn inspect(
     let options = InspectOptions { data: arguments.all_data };
     let mut malformed = Vec::new();
     for source in sources.open(input)? {
-        for (name, inspection) in crate::inspect(&source, &options)? {
+        for (name, inspection) in source.inspect(&options)? {
             match arguments.format.is_json() {
                 true => *out += &stdout::json(&inspection),
                 false => {

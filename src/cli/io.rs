@@ -18,7 +18,7 @@ use crate::diagnostics::{Diagnostic, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
 use crate::layout::options::parse_bytes;
-use crate::source::{Source, SourceContent};
+use crate::model::Model;
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -41,18 +41,18 @@ const STDIN: &str = "<stdin>";
 ///
 /// # Errors
 /// An input that cannot be read, or that is neither of a binary format nor UTF-8.
-pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open(path: &Path) -> Result<Model, Error> {
     if path.as_os_str() != STREAM {
-        return Source::open(path);
+        return Model::open(path);
     }
-    Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
+    Model::from_bytes(STDIN, read_stdin()?, "")
 }
 
 /// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is damaged.
 ///
 /// # Errors
 /// Those of [`open`] and [`open_binary`].
-pub fn open_any(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_any(path: &Path) -> Result<Model, Error> {
     if is_binary_name(path) { open_binary(path) } else { open(path) }
 }
 
@@ -68,13 +68,12 @@ pub fn size(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// An input that cannot be read; text, unless the extension is that of a binary format.
-pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_binary(path: &Path) -> Result<Model, Error> {
     let source = match path.as_os_str() == STREAM {
-        true => Source::binary(STDIN, &read_stdin()?),
-        false => Source::of_origin(path.display().to_string(), Origin::File(path.into())),
+        true => Model::from_binary(STDIN, read_stdin()?),
+        false => Model::open_binary(path),
     };
-    let SourceContent::Binary(origin) = source.content() else { return Ok(source) };
-    let head = origin.head(TEXT_PROBE).map_err(|error| Error::io(source.name(), "", &error))?;
+    let head = source.head(TEXT_PROBE)?;
     if !is_binary_name(path) && is_text(&head) {
         let found = if is_source_name(path) { "YAML" } else { "text" };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
@@ -89,7 +88,7 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
     if path.as_os_str() == STREAM {
         return None;
     }
-    let head = Origin::File(path.into()).head(delegate::HEAD as u64).ok()?;
+    let head = Model::open_binary(path).head(delegate::HEAD as u64).ok()?;
     // Without the name of a backend, only the bytes count.
     delegate::recognise("", &head).map(|format| format.name())
 }
@@ -113,7 +112,7 @@ pub fn is_binary_file(path: &Path) -> bool {
 
 /// Returns true for an existing file with text.
 pub fn is_text_file(path: &Path) -> bool {
-    path.is_file() && Origin::File(path.into()).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
+    path.is_file() && Model::open_binary(path).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
 }
 
 /// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.

@@ -67,7 +67,7 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     for source in sources.open(&arguments.input)? {
-        let memory = crate::memory(&source, &options)?;
+        let memory = source.memory(&options)?;
         match arguments.format.is_json() {
             true => out += &stdout::json(&memory),
             false => write_text(&source.label(), &memory, arguments, &mut out),

@@ -15,7 +15,7 @@ use super::stdout;
 use crate::delegate::description::Description;
 use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
-use crate::payload::{self, Payload};
+use crate::payload::Payload;
 use crate::printer::yaml;
 use crate::printer::{LargeData, PrintOptions};
 
@@ -100,7 +100,7 @@ impl InputArguments {
         let found = |count| format!("expected one program, found {}", counted(count, "document"));
         let source = sources.open_one(path, found)?;
         sources.warn_unused(messages);
-        Ok(Input { payloads: payload::payloads(&source)?, name: source.name().to_owned() })
+        Ok(Input { payloads: source.payloads()?, name: source.name().to_owned() })
     }
 }
 

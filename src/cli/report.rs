@@ -10,9 +10,8 @@ use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::inspection::ReportOptions;
-use crate::pipeline::{CheckOptions, Options};
+use crate::model::{CheckOptions, Model};
 use crate::report::ReportFormat;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -69,8 +68,8 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
     }
     let report = match &newer {
-        Some(newer) => crate::report(newer, Some(&first), &options)?,
-        None => crate::report(&first, None, &options)?,
+        Some(newer) => newer.report(Some(&first), &options)?,
+        None => first.report(None, &options)?,
     };
     match output {
         Some(path) => {
@@ -85,20 +84,16 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
 
 impl ReportArguments {
     /// Returns an error if the output would replace an input, or a file that the YAML of one refers to.
-    fn check_output<'s>(
-        &self,
-        output: &Path,
-        sources: impl Iterator<Item = &'s Source<'static>>,
-    ) -> Result<(), Failure> {
+    fn check_output<'s>(&self, output: &Path, sources: impl Iterator<Item = &'s Model>) -> Result<(), Failure> {
         let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.sources.with);
         io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
         // A new file replaces nothing.
         if !output.exists() {
             return Ok(());
         }
-        for source in sources.filter(|source| matches!(source.content(), SourceContent::Text(_))) {
+        for source in sources.filter(|source| source.is_text()) {
             // What is wrong with it is reported later.
-            let Ok(assembly) = crate::assemble(source, &Options::default()) else { continue };
+            let Ok(assembly) = source.assembly() else { continue };
             let mut files = Vec::new();
             assembly.program().blobs.iter().for_each(|blob| blob.each_file(&mut |path| files.push(path)));
             io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;

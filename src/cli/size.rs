@@ -63,7 +63,7 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
     let mut out = String::new();
     let mut is_first = true;
     for source in sources.open(&arguments.input)? {
-        for (name, mut size) in crate::size(&source, &options)? {
+        for (name, mut size) in source.size(&options)? {
             size.limit(limit);
             match format {
                 SizeFormat::Text => write_text(&name, &size, &mut out),

@@ -11,10 +11,10 @@ use crate::check::{DataFile, ValidatorOptions};
 use crate::data::{Origin, workers};
 use crate::diagnostics::{Diagnostic, Report};
 use crate::error::Error;
-use crate::ir::template;
+use crate::is_variable_name;
+use crate::model::Model;
 use crate::operators::OperatorSet;
 use crate::pipeline::Options;
-use crate::source::Source;
 
 /// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
 const HEADING: &str = "Sources";
@@ -93,26 +93,19 @@ impl<'a> Sources<'a> {
         arguments.validator().map(|_| Sources::new(arguments))
     }
 
-    /// Opens an input of any format, and returns its documents; a binary file is one. The data of YAML are within `--max-size`.
+    /// Opens an input of any format, and returns its documents; a binary file is one.
     ///
     /// # Errors
-    /// An input that cannot be read; undefined names; with `--max-size`, all errors in YAML.
-    pub fn open(&self, path: &Path) -> Result<Vec<Source<'static>>, Error> {
-        let documents = self.documents(io::open_any(path)?)?;
-        // Questions about a source assemble it with the default options.
-        if self.arguments.max_size.is_some() {
-            for source in documents.iter().filter(|source| source.is_text()) {
-                crate::assemble(source, &self.arguments.options())?;
-            }
-        }
-        Ok(documents)
+    /// An input that cannot be read; undefined names.
+    pub fn open(&self, path: &Path) -> Result<Vec<Model>, Error> {
+        self.documents(io::open_any(path)?)
     }
 
     /// Opens an input of one document. `expected` formats the message about another number of documents.
     ///
     /// # Errors
     /// Those of [`Sources::open`]; several documents.
-    pub fn open_one(&self, path: &Path, expected: impl Fn(u64) -> String) -> Result<Source<'static>, Error> {
+    pub fn open_one(&self, path: &Path, expected: impl Fn(u64) -> String) -> Result<Model, Error> {
         let mut documents = self.open(path)?;
         match (documents.pop(), documents.len() as u64) {
             (Some(document), 0) => Ok(document),
@@ -123,18 +116,20 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Returns the documents of a source, confined to the folder of `--confine`, with definitions substituted.
+    /// Returns the documents of a source with definitions substituted. The files that YAML refers to are in the folder of `--confine`, its
+    /// data within `--max-size`.
     ///
     /// # Errors
     /// Undefined names.
-    pub fn documents(&self, source: Source<'static>) -> Result<Vec<Source<'static>>, Error> {
+    pub fn documents(&self, source: Model) -> Result<Vec<Model>, Error> {
+        let source = source.with_options(self.arguments.options());
         let source = match &self.arguments.confine {
-            Some(folder) if source.is_text() => source.confined_to(folder),
-            Some(_) | None => source,
+            Some(folder) => source.confined_to(folder),
+            None => source,
         };
-        let documents = crate::documents(source, &self.definitions)?;
+        let documents = source.documents(&self.definitions)?;
         workers::lock(&self.used).extend(documents.used);
-        Ok(documents.sources)
+        Ok(documents.models)
     }
 
     /// Returns the names of definitions that no source uses, of those read so far.
@@ -154,7 +149,7 @@ impl<'a> Sources<'a> {
 /// Parses `NAME=VALUE`.
 fn definition(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        Some((name, value)) if is_variable_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
     }
 }

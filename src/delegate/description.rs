@@ -43,7 +43,7 @@ pub enum Fact {
     Map(Vec<(Cow<'static, str>, Fact)>),
 }
 
-/// Content of a payload, as far as its format is known; [`payloads`](crate::payloads()) has an example.
+/// Content of a payload, as far as its format is known; [`Model::payloads`](crate::Model::payloads) has an example.
 ///
 /// It is [`Serialize`]: JSON has the fields `format`, `problem` and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]

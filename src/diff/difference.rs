@@ -273,16 +273,13 @@ totals! {
 /// [`DiffTopic`] and one or two [`DifferingPart`]s, those of data with [`DataStatistics`]; and [`DiffTotals`] of both sides.
 ///
 /// ```
-/// use pte_emit::{
-///     DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
-///     Source, diff,
-/// };
+/// use pte_emit::{DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Model};
 ///
 /// let weights = |last: &str| {
 ///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
-///     Source::yaml("weights.yaml", yaml, ".")
+///     Model::from_yaml("weights.yaml", yaml, ".")
 /// };
-/// let found: Differences = diff(&weights("2"), &weights("4"), &DiffOptions::default())?;
+/// let found: Differences = weights("2").diff(&weights("4"), &DiffOptions::default())?;
 /// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
 ///
 /// let difference: &Difference = &found.list[0];

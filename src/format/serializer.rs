@@ -97,10 +97,10 @@ static EXIR_SHARED_VTABLES: SerializerFacts = SerializerFacts { vtables: VtableS
 
 impl Serializer {
     /// All serializers.
-    pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
+    pub(crate) const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
     /// Returns the choices of the serializer.
-    pub fn facts(self) -> &'static SerializerFacts {
+    pub(crate) fn facts(self) -> &'static SerializerFacts {
         match self {
             Serializer::Exir => &EXIR,
             Serializer::Flatc => &FLATC,

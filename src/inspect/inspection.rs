@@ -10,7 +10,7 @@ use crate::reader::flat_tensor::FlatTensorEntry;
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Contents of a file, a result of [`inspect`](crate::inspect()): [`FileFacts`], and by format [`ProgramSummary`],
+/// Contents of a file, a result of [`Model::inspect`](crate::Model::inspect): [`FileFacts`], and by format [`ProgramSummary`],
 /// [`KeySummary`]s and [`TestsSummary`]s.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -24,9 +24,9 @@ pub struct Inspection {
     /// What is wrong with a malformed file, of which the rest could be read; empty for any other.
     ///
     /// ```
-    /// use pte_emit::{InspectOptions, Source, inspect};
+    /// use pte_emit::{InspectOptions, Model};
     ///
-    /// let files = inspect(&Source::binary("cut.pte", b"\x30\0\0\0ET12"), &InspectOptions::default())?;
+    /// let files = Model::from_binary("cut.pte", b"\x30\0\0\0ET12").inspect(&InspectOptions::default())?;
     /// assert_eq!(files[0].1.errors.len(), 1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

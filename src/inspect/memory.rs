@@ -15,7 +15,7 @@ use crate::program::{ExecutionPlan, Instruction, device_name};
 /// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`memory`](crate::memory()).
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`Model::memory`](crate::Model::memory).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -55,7 +55,7 @@ impl Dimension {
 /// Name of the bytes that have no method or owner.
 const NONE: &str = "(none)";
 
-/// Where the bytes of a file are, as a tree of [`SizeNode`]s: a result of [`size`](crate::size()).
+/// Where the bytes of a file are, as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

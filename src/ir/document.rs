@@ -11,7 +11,7 @@ use crate::data::random::Distribution;
 use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
-use crate::layout::options::OptionOverrides;
+use crate::layout::options::LayoutOptions;
 use crate::program::{ContainerMetadata, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
 /// A value with the id of its node.
@@ -679,7 +679,7 @@ pub enum RandomKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The options.
-    pub options: OptionOverrides,
+    pub options: LayoutOptions,
     /// The node of `header`.
     pub header_at: Option<NodeId>,
 }

@@ -86,10 +86,10 @@ pub struct Program {
 ///
 /// ```
 /// use pte_emit::program::{EValue, ExecutionPlan};
-/// use pte_emit::{Source, parse, resolve};
+/// use pte_emit::Model;
 ///
-/// let source = Source::open("examples/linear.yaml".as_ref())?;
-/// let program = resolve(parse(&source)?)?.program;
+/// let source = Model::open("examples/linear.yaml")?;
+/// let program = source.parse()?.resolve()?.program;
 /// let forward: &ExecutionPlan = &program.plans()[0];
 /// let (index, weight) = forward.tensors().next().unwrap();
 /// assert_eq!((index, weight.nbytes()), (0, Some(48)));

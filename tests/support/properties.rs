@@ -14,7 +14,7 @@ use pte_emit::layout::LayoutConfig;
 use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
 use pte_emit::reader;
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 use super::sources;
 
@@ -78,7 +78,7 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
         options.max_size = Some(SMALL);
         options
     };
-    let Ok(assembly) = assemble(&Source::yaml("source", text, folder), &overrides) else { return Ok(()) };
+    let Ok(assembly) = Model::from_yaml("source", text, folder).assemble(&overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // Patched files may be unreadable.
     if file.size().is_none_or(|size| size > SMALL)
@@ -87,12 +87,9 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let file = file.to_vec().map_err(|error| error.to_string())?;
-    let printed = pte_emit::print(
-        &pte_emit::Source::from_origin("dump", Origin::Bytes(file.as_slice().into())),
-        Path::new(""),
-        &print_options(),
-    )
-    .map_err(|error| error.to_string())?;
+    let printed = pte_emit::Model::from_origin("dump", Origin::Bytes(file.as_slice().into()))
+        .to_yaml(Path::new(""), &print_options())
+        .map_err(|error| error.to_string())?;
     match printed.difference {
         None if first_file(&printed.text) == file => Ok(()),
         None => Err(format!("the comparison missed a difference:\n{}", printed.text)),
@@ -121,8 +118,9 @@ pub fn annotate_options(set: impl FnOnce(&mut AnnotateOptions)) -> AnnotateOptio
 
 /// Assembles a source to its program, or to its first `.ptd` if it has no methods.
 pub fn first_file(text: &str) -> Vec<u8> {
-    let input = Source::yaml("dump", text, Path::new(""));
-    let assembly = assemble(&input, &AssembleOptions::default())
+    let input = Model::from_yaml("dump", text, Path::new(""));
+    let assembly = input
+        .assemble(&AssembleOptions::default())
         .unwrap_or_else(|report| panic!("{}\n{text}", pte_emit::cli::render::report(report.report(), false)));
     match assembly.program_file() {
         Some(file) => file.to_vec().unwrap(),
@@ -135,7 +133,7 @@ pub fn first_file(text: &str) -> Vec<u8> {
 /// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
     let options = print_options_of(explicit, large_data, &path.display().to_string());
-    pte_emit::print(&pte_emit::Source::from_origin("dump", Origin::File(path.into())), Path::new(""), &options)
+    pte_emit::Model::from_origin("dump", Origin::File(path.into())).to_yaml(Path::new(""), &options)
 }
 
 /// Asserts that `dump` of a file assembles to the same file, with all options.
@@ -314,13 +312,9 @@ pub fn is_reemitted(path: &Path) {
     let builder = if path.ends_with("flatc.pte") { Serializer::Flatc } else { Serializer::Exir };
     let alignments = [(128, 16, 16), (4096, 64, 32), (128, 16, 256)];
     let same = alignments.iter().any(|&(segment_alignment, tensor_alignment, delegate_alignment)| {
-        let options = LayoutConfig {
-            segment_alignment,
-            tensor_alignment,
-            delegate_alignment,
-            builder,
-            ..LayoutConfig::default()
-        };
+        let mut options = LayoutConfig::default();
+        (options.segment_alignment, options.tensor_alignment) = (segment_alignment, tensor_alignment);
+        (options.delegate_alignment, options.builder) = (delegate_alignment, builder);
         super::program::write(&found.program, &options) == bytes
     });
     assert!(same, "the emitted file differs");

@@ -16,13 +16,13 @@ use crate::program::{
     Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
 };
 use crate::reader;
-use crate::{Options, Source, assemble};
+use crate::{Model, Options};
 
 /// Assembles and reads a program; `method` is the YAML of a method `forward`.
 fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
-    let input = Source::yaml("test", &text, ".");
-    let assembly = assemble(&input, &Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
+    let input = Model::from_yaml("test", &text, ".");
+    let assembly = input.assemble(&Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
     let bytes: Arc<[u8]> = assembly.program_file().unwrap().to_vec().unwrap().into();
     reader::program::read(&Origin::Bytes(bytes)).unwrap().program
 }
