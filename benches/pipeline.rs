@@ -27,11 +27,11 @@ use pte_emit::layout::shared::SharedState;
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions};
 use pte_emit::reader;
-use pte_emit::{Assembly, Options as AssembleOptions, Source, annotate, assemble, check, emitter};
+use pte_emit::{Assembly, Model, Options as AssembleOptions, annotate, check, emitter};
 
 fn whole(text: &str) -> Vec<u8> {
-    let input = Source::yaml("bench", text, Path::new(""));
-    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let input = Model::from_yaml("bench", text, Path::new(""));
+    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assembly.program_file().expect("it has methods").to_vec().expect("no data files")
 }
 
@@ -110,8 +110,7 @@ fn reading(count: usize, rounds: usize) {
             "print, and assemble to compare",
             Box::new(|| {
                 drop(black_box(
-                    pte_emit::print(&Source::from_origin("bench", origin.clone()), Path::new(""), &options)
-                        .expect("a valid file"),
+                    Model::from_origin("bench", origin.clone()).to_yaml(Path::new(""), &options).expect("a valid file"),
                 ))
             }),
         ),
@@ -166,7 +165,7 @@ fn weights(count: usize, rounds: usize) {
     drop(file);
     text += "    inputs: []\n    outputs: [w0]\n";
     let assembled = |overrides: &AssembleOptions| {
-        assemble(&Source::yaml("bench", &text, folder), overrides).unwrap_or_else(|error| panic!("{error}"))
+        Model::from_yaml("bench", &text, folder).assemble(overrides).unwrap_or_else(|error| panic!("{error}"))
     };
     let split = {
         let mut options = AssembleOptions::default();
@@ -206,7 +205,7 @@ fn weights(count: usize, rounds: usize) {
             ".pte split into .pte and .ptd",
             Box::new(|| {
                 write(
-                    &assemble(&Source::from_origin("bench", model.clone()), &split).expect("a valid file"),
+                    &Model::from_origin("bench", model.clone()).assemble(&split).expect("a valid file"),
                     &folder.join("split"),
                 )
             }),
@@ -222,7 +221,8 @@ fn weights(count: usize, rounds: usize) {
             "print the .pte, referring to its weights",
             Box::new(|| {
                 drop(black_box(
-                    pte_emit::print(&Source::from_origin("bench", model.clone()), &folder.join("model"), &options)
+                    Model::from_origin("bench", model.clone())
+                        .to_yaml(&folder.join("model"), &options)
                         .expect("a valid file"),
                 ))
             }),
@@ -244,7 +244,7 @@ fn comparing(count: usize, rounds: usize) {
         text += &format!("      w{i}: {{tensor: float32, sizes: [{ELEMENTS}], data: {{random: {{seed: {i}}}}}}}\n");
     }
     text += "    inputs: []\n    outputs: [w0]\n";
-    let assembly = assemble(&Source::yaml("bench", &text, folder), &AssembleOptions::default());
+    let assembly = Model::from_yaml("bench", &text, folder).assemble(&AssembleOptions::default());
     let assembly = assembly.unwrap_or_else(|error| panic!("{error}"));
     let paths = ["old", "equal", "changed"].map(|name| {
         write(&assembly, &folder.join(name));
@@ -256,8 +256,8 @@ fn comparing(count: usize, rounds: usize) {
     changed.write_all(&0.25f32.to_le_bytes()).expect("there is room");
     drop(changed);
     let differences = |other: &Path| {
-        let open = |path: &Path| Source::from_origin("bench", Origin::File(path.into()));
-        pte_emit::diff(&open(&paths[0]), &open(other), &pte_emit::DiffOptions::default()).expect("valid files").len()
+        let open = |path: &Path| Model::from_origin("bench", Origin::File(path.into()));
+        open(&paths[0]).diff(&open(other), &pte_emit::DiffOptions::default()).expect("valid files").len()
     };
     let mut cases: Vec<Case<'_>> = vec![
         (

@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use input::{Case, interleaved, json, print, yaml};
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use pte_emit::{Model, Options as AssembleOptions};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -99,8 +99,8 @@ fn program(path: &Path, weights: &str, bytes: u64, compare: bool) {
 /// Assembles a source without writing its files.
 fn planned(folder: &Path, name: &str) {
     let text = fs::read_to_string(folder.join(name)).expect("it was written");
-    let input = Source::yaml(name, &text, folder);
-    drop(assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}")));
+    let input = Model::from_yaml(name, &text, folder);
+    drop(input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}")));
 }
 
 fn weights(bytes: u64, rounds: usize) {
@@ -194,7 +194,7 @@ fn questions(bytes: u64, rounds: usize) {
         })
         .collect();
     let text = format!("methods: {{forward: {{values: {{{}}}, outputs: [{}]}}}}", values.join(", "), names.join(", "));
-    let assembly = assemble(&Source::yaml("bench", text, ""), &AssembleOptions::default());
+    let assembly = Model::from_yaml("bench", text, "").assemble(&AssembleOptions::default());
     let assembly = assembly.unwrap_or_else(|error| panic!("{error}"));
     let program = assembly.program_file().expect("it has a method");
     let mut file = File::create(folder.join("model.pte")).expect("there is room");

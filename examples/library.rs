@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The program, in as many lines as the model has parts.
-pub fn linear() -> Result<Resolved<'static>, Error> {
+pub fn linear() -> Result<Resolved, Error> {
     let mut forward = MethodBuilder::new("forward");
     let weight = forward.constant(&[3, 4], &[1.0f32, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0, 1.0, 1.0, 1.0]);
     let bias = forward.constant(&[3], &[0.1f32, 0.2, 0.3]);

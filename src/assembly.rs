@@ -7,10 +7,12 @@ use std::io;
 use std::sync::Arc;
 
 use crate::data::{Blob, Origin, PlannedBytes};
-use crate::diagnostics::Report;
+use crate::diagnostics::{self, Report};
 use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
+use crate::emitter::safetensors::{self, Safetensors};
 use crate::emitter::{self, ByteSink, File, Metadata};
+use crate::error::Error;
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use crate::layout::{self, LayoutConfig, Plan};
@@ -25,14 +27,15 @@ use crate::transform::prune::PrunedMethod;
 /// A program with the metadata of its files; data are read when the files are written.
 ///
 /// ```
-/// use pte_emit::{Options, Source, assemble};
+/// use pte_emit::{Model, Options};
 ///
-/// let source = Source::open("examples/linear.yaml".as_ref())?;
+/// let source = Model::open("examples/linear.yaml")?;
 /// let mut options = Options::default();
 /// options.external_data = true;
-/// let assembly = assemble(&source, &options)?;
+/// let assembly = source.assemble(&options)?;
 /// assert!(assembly.warnings.diagnostics.is_empty());
 /// assert_eq!(assembly.program().plans().len(), 1);
+/// assert_eq!((assembly.value_name(0, 0), assembly.data_size()), (Some("weight"), 144));
 /// assert!(assembly.plan().segments.iter().all(|segment| segment.size == 0));
 ///
 /// let program = assembly.program_file().expect("the source has methods");
@@ -68,6 +71,8 @@ pub struct Assembly {
     pub(crate) delegates: Vec<DelegatePosition>,
     /// The names of the values in the source, by method.
     pub(crate) value_names: Vec<Vec<Option<String>>>,
+    /// The names of the delegates in the source, by method.
+    pub(crate) delegate_names: Vec<Vec<String>>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
 }
@@ -282,6 +287,7 @@ pub fn emit(
         reported_operators: BTreeSet::new(),
         delegates: Vec::new(),
         value_names: Vec::new(),
+        delegate_names: Vec::new(),
         program_file,
         data_files,
     };
@@ -311,13 +317,12 @@ fn emit_file(
 
 impl Assembly {
     /// Returns the total size in bytes of all data.
-    #[cfg(feature = "cli")]
-    pub(crate) fn data_size(&self) -> u64 {
+    pub fn data_size(&self) -> u64 {
         data_size(&self.program, &self.tests, &self.overrides)
     }
 
     /// Returns the name of a value of a method in the source.
-    pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+    pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
@@ -343,6 +348,64 @@ impl Assembly {
     }
 
     /// Returns the program and its tests as a `.bpte`.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let assembly = linear.assembly()?;
+    /// let bundled = assembly.bundled()?;
+    /// assert_eq!(&bundled.flatbuffer()[4..8], b"BP08");
+    /// let mut bpte = Vec::new();
+    /// bundled.write(&mut bpte)?;
+    /// assert_eq!(bundled.size(), Some(bpte.len() as u64));
+    /// assert_eq!(bundled.to_vec()?, bpte);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
+    /// fields.
+    pub fn bundled(&self) -> Result<BundledFile, Error> {
+        self.bundle().map_err(|error| self.error(&error))
+    }
+
+    /// Returns the tensors of an assembly without methods as a `.safetensors` file.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "named_data: {bias: {tensor: float32, sizes: [2], data: [0.5, -0.5]}}";
+    /// let weights = Model::from_yaml("weights.yaml", yaml, ".").assembly()?.safetensors()?;
+    /// let mut file = Vec::new();
+    /// weights.write(&mut file)?;
+    /// assert_eq!(file.len() as u64, weights.size());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An assembly with methods; a blob that is not a tensor, an element type that the format does not have: the message names the key.
+    pub fn safetensors(&self) -> Result<Safetensors, Error> {
+        self.tensors().map_err(|error| self.error(&error))
+    }
+
+    /// Does the same as [`Assembly::safetensors`]; the error does not name the source.
+    pub(crate) fn tensors(&self) -> io::Result<Safetensors> {
+        match self.program_file() {
+            None => safetensors::emit(&self.program),
+            Some(_) => {
+                let methods = diagnostics::counted(self.program.plans().len() as u64, "method");
+                Err(io::Error::other(format!("a .safetensors has no methods, the program has {methods}")))
+            }
+        }
+    }
+
+    /// Returns an error about the source.
+    fn error(&self, error: &io::Error) -> Error {
+        Error::io(&self.warnings.label(), "", error)
+    }
+
+    /// Does the same as [`Assembly::bundled`]; the error does not name the source.
     pub(crate) fn bundle(&self) -> io::Result<BundledFile> {
         let program = self.program_file().ok_or_else(|| io::Error::other("a bundled program needs methods"))?;
         let order = self.options.bpte_builder.unwrap_or(self.options.builder);

@@ -19,7 +19,7 @@ use crate::ir::document::{
 };
 use crate::ir::{self, NodeDiagnostic, tree::NodeId};
 use crate::operators;
-use crate::pipeline::{Options, Resolved, emit, plan};
+use crate::pipeline::{Options, Resolved};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{Program, TensorShapeDynamism};
 
@@ -613,13 +613,13 @@ fn data(id: NodeId, bytes: Vec<u8>) -> Data<'static> {
     Data { id, source: DataSource::Bytes(bytes), align: None, dtype: None, copy: 0 }
 }
 
-impl Resolved<'_> {
+impl Resolved {
     /// A program of these methods, with values numbered as the exporter numbers them. [`Assembly::warnings`] has the warnings.
     ///
     /// # Errors
     /// Arguments that do not match the schema of their operator, data that do not match their sizes, duplicate method names, values of
     /// another builder.
-    pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Resolved<'static>, Error> {
+    pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Resolved, Error> {
         let mut builder = DocumentBuilder { nodes: vec![String::new()], errors: Vec::new() };
         let methods: Vec<Method<'_>> = methods.into_iter().map(|method| builder.method(method)).collect();
         let mut names = HashSet::new();
@@ -648,12 +648,12 @@ impl Resolved<'_> {
         }
     }
 
-    /// Plans the program and emits its files: [`plan`], then [`emit`].
+    /// Plans the program and emits its files.
     ///
     /// # Errors
-    /// As [`plan`] and [`emit`].
+    /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
     pub fn to_files(self, options: &Options) -> Result<Assembly, Error> {
-        emit(plan(self, options)?)
+        self.plan(options)?.emit()
     }
 }
 
@@ -661,7 +661,7 @@ impl Program {
     /// Plans the program and emits its files: a `.pte`, or for a program without methods a `.ptd`, and the files that `options` request.
     ///
     /// # Errors
-    /// As [`plan`] and [`emit`].
+    /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
     pub fn to_files(&self, options: &Options) -> Result<Assembly, Error> {
         Resolved::from(self.clone()).to_files(options)
     }

@@ -7,8 +7,12 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
+use serde::Serialize;
+
 /// Severity of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
     /// The stage has failed; there is no output.
@@ -241,10 +245,10 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Severity, Source, parse};
+/// use pte_emit::{Model, Severity};
 ///
-/// let source = Source::yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
-/// let error = parse(&source).unwrap_err();
+/// let source = Model::from_yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
+/// let error = source.parse().unwrap_err();
 /// let report = error.report();
 /// assert!(report.has_errors());
 ///
@@ -283,6 +287,11 @@ impl Report {
     /// States that the text follows `lines` lines of its file, and is its document of a number.
     pub(crate) fn after(self, lines: usize, document: Option<usize>) -> Report {
         Report { lines_before: lines, document, ..self }
+    }
+
+    /// Returns the number of the document in its file, from 1, if the file has several.
+    pub fn document(&self) -> Option<usize> {
+        self.document
     }
 
     /// Returns the name in front of messages about the source as a whole.

@@ -8,10 +8,10 @@ use crate::diagnostics::{Diagnostic, Report, Severity, is_io};
 /// Error of a stage: one or more messages about a source.
 ///
 /// ```
-/// use pte_emit::{Options, Source, assemble};
+/// use pte_emit::Model;
 ///
-/// let source = Source::yaml("m.yaml", "methods: {forward: {outputs: [x]}}", ".");
-/// let error = assemble(&source, &Options::default()).unwrap_err();
+/// let model = Model::from_yaml("m.yaml", "methods: {forward: {outputs: [x]}}", ".");
+/// let error = model.assembly().unwrap_err();
 /// assert_eq!(error.io_kind(), None);
 /// assert!(error.diagnostics()[0].message.contains("`x`"));
 /// assert!(error.to_string().starts_with("m.yaml:1:"));

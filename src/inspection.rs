@@ -2,42 +2,41 @@
 //! The computation is in [`crate::inspect`], drawing in [`crate::report`].
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::path::{Path, PathBuf};
 
-use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
-use crate::check::{Finding, Findings};
+use crate::check::Findings;
 use crate::data::Origin;
 use crate::diagnostics::is_io;
 use crate::diff::Difference;
 use crate::error::Error;
 use crate::format::container::Container;
 use crate::format::{Format, container};
+use crate::inspect::Subject;
 use crate::inspect::allocator::Abi;
 use crate::inspect::file::FileFacts;
 use crate::inspect::graph::ProgramGraph;
-use crate::inspect::size::{self as sizes, Dimension};
-use crate::inspect::summary::{Comparison, Contents, named_data_paths};
-use crate::inspect::{Subject, memory as planned};
+use crate::inspect::inspection::{Inspection, KeySummary, TestsSummary};
+use crate::inspect::memory::ProgramMemory;
+use crate::inspect::size::{Dimension, FileSize};
+use crate::inspect::summary::{Comparison, ProgramSummary, named_data_paths};
 use crate::layout::MemoryPlan;
-use crate::pipeline::{CheckOptions, DiffOptions, Options};
+use crate::model::{CheckOptions, DiffOptions, Model, ModelFile};
 use crate::printer;
+use crate::program::test_cases::MethodTests;
 use crate::program::{ExecutionPlan, Program};
 use crate::reader;
-use crate::reader::flat_tensor::FlatTensorEntry;
-use crate::report::{self as reports, ReportFormat};
-use crate::source::{Source, SourceContent};
+use crate::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
+use crate::source::SourceContent;
 
-/// Options of [`memory`](crate::memory()).
+/// Options of [`Model::memory`].
 ///
 /// ```
-/// use pte_emit::{Abi, MemoryOptions, Source, memory};
+/// use pte_emit::{Abi, MemoryOptions, Model};
 ///
-/// let add = Source::open("examples/add.yaml".as_ref())?;
+/// let add = Model::open("examples/add.yaml")?;
 /// let mut options = MemoryOptions::default();
 /// options.abi = Abi::Arm32;
-/// assert!(memory(&add, &options)?.json().contains(r#""abi": "arm32""#));
+/// assert_eq!(add.memory(&options)?.abi, Abi::Arm32);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -49,49 +48,32 @@ pub struct MemoryOptions {
     pub external: bool,
 }
 
-/// Memory that a program needs: the result of [`memory`](crate::memory()).
-pub struct ProgramMemory(planned::MethodMemories);
-
-impl ProgramMemory {
-    /// The data.
-    #[cfg(feature = "cli")]
-    pub(crate) fn data(&self) -> &planned::MethodMemories {
-        &self.0
-    }
-
-    /// Returns the memory as JSON, as `pte-emit memory --json` prints it (docs/inspect.md).
-    pub fn json(&self) -> String {
-        format!("{:#}\n", self.0.json())
+impl Model {
+    /// Computes the memory that the methods of a program need: planned memory over time, and what loading takes from the method
+    /// allocator of the runtime.
+    ///
+    /// The result consists of [`ProgramMemory`](crate::ProgramMemory), [`MethodFootprint`](crate::MethodFootprint),
+    /// [`MethodAllocator`](crate::MethodAllocator), [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak) and
+    /// [`PlannedTensor`](crate::PlannedTensor).
+    ///
+    /// ```
+    /// use pte_emit::{MemoryOptions, Model};
+    ///
+    /// let needed = Model::open("examples/add.yaml")?.memory(&MemoryOptions::default())?;
+    /// assert_eq!(needed.methods[0].planned, 48);
+    /// assert_eq!(needed.methods[0].method_allocator.bytes, 384);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is malformed; a file without a program; invalid YAML.
+    pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
+        let subject = Inspected::of(self)?;
+        Ok(ProgramMemory::new(&subject.view(), options.external, options.abi))
     }
 }
 
-impl fmt::Debug for ProgramMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ProgramMemory").field(&self.0).finish()
-    }
-}
-
-/// Computes the memory that the methods of a program need: planned memory over time, and what loading takes from the method
-/// allocator of the runtime.
-///
-/// ```
-/// use pte_emit::{MemoryOptions, Source, memory};
-///
-/// let needed = memory(&Source::open("examples/add.yaml".as_ref())?, &MemoryOptions::default())?;
-/// let json: serde_json::Value = serde_json::from_str(&needed.json()).unwrap();
-/// assert_eq!(json["methods"][0]["planned"], 48);
-/// assert_eq!(json["methods"][0]["method_allocator"]["bytes"], 384);
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-///
-/// # Errors
-/// A file that cannot be read or is malformed; a file without a program; invalid YAML.
-pub fn memory(source: &Source<'_>, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
-    let subject = Inspected::open(source)?;
-    Ok(ProgramMemory(planned::MethodMemories::new(&subject.view(), options.external, options.abi)))
-}
-
-/// Options of [`size`](crate::size()).
+/// Options of [`Model::size`].
 ///
 /// ```
 /// use pte_emit::{SizeDimension, SizeOptions};
@@ -111,91 +93,46 @@ impl Default for SizeOptions {
     }
 }
 
-/// Where the bytes of a file are: a result of [`size`](crate::size()).
-pub struct FileSize(sizes::SizeTree);
-
-impl FileSize {
-    /// The data.
-    #[cfg(feature = "cli")]
-    pub(crate) fn data(&self) -> &sizes::SizeTree {
-        &self.0
-    }
-
-    /// Merges all but the largest `rows` rows of each level into one.
-    #[cfg(feature = "cli")]
-    pub(crate) fn limit(&mut self, rows: usize) {
-        self.0.limit(rows);
-    }
-
-    /// Size of the file in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.0.root.bytes
-    }
-
-    /// Returns the tree as JSON, as `pte-emit size --json` prints it (docs/inspect.md).
-    pub fn json(&self) -> String {
-        format!("{:#}\n", self.0.json())
-    }
-}
-
-impl fmt::Debug for FileSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FileSize").field(&self.0).finish()
-    }
-}
-
-/// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
-/// the files that it assembles to, each with its name: that of the source with another extension.
-///
-/// ```
-/// use pte_emit::{SizeOptions, Source, size};
-///
-/// let files = size(&Source::open("examples/add.yaml".as_ref())?, &SizeOptions::default())?;
-/// let (name, add) = &files[0];
-/// assert!(name.ends_with("add.pte"));
-/// let json: serde_json::Value = serde_json::from_str(&add.json()).unwrap();
-/// assert_eq!(json["bytes"], add.bytes());
-/// assert_eq!(json["children"][0]["name"], "FlatBuffer");
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-///
-/// # Errors
-/// A file that cannot be read or is of an unknown format; invalid YAML.
-pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
-    let name = source.label();
-    let failed = |error: std::io::Error| Error::io(&name, "", &error);
-    let measure = |file: &str, origin: &Origin, format: Format, names: &HashMap<String, String>| {
-        sizes::SizeTree::new(file, origin, format, &options.dimensions, names).map(FileSize).map_err(failed)
-    };
-    let is_named = options.dimensions.contains(&Dimension::Tensor);
-    match source.content() {
-        SourceContent::Binary(origin) => {
-            let (head, len) = (origin.head(container::HEAD).map_err(failed)?, origin.len().map_err(failed)?);
-            let format = annotate::format(&head, len, Some(Path::new(source.name())));
+impl Model {
+    /// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
+    /// the files that it assembles to, each with its name: that of the source with another extension.
+    ///
+    /// The result consists of [`FileSize`](crate::FileSize) and [`SizeNode`](crate::SizeNode).
+    ///
+    /// ```
+    /// use pte_emit::{Model, SizeOptions};
+    ///
+    /// let mut files = Model::open("examples/add.yaml")?.size(&SizeOptions::default())?;
+    /// let (name, add) = &mut files[0];
+    /// assert!(name.ends_with("add.pte"));
+    /// assert_eq!(add.bytes, add.children.iter().map(|child| child.bytes).sum::<u64>());
+    /// assert_eq!(add.children[0].name, "FlatBuffer");
+    /// add.limit(2);
+    /// assert!(add.children.len() <= 3);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is of an unknown format; invalid YAML.
+    pub fn size(&self, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
+        let files = self.files()?;
+        let is_named = options.dimensions.contains(&Dimension::Tensor);
+        let is_bundled = files.first().is_some_and(|file| file.format == Some(Format::BundledProgram));
+        let prefix = if is_bundled { "program." } else { "" };
+        // A malformed file and a .ptd have no names.
+        let program = Some(self).filter(|_| is_named).and_then(|model| Inspected::of(model).ok());
+        let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
+        let measure = |ModelFile { name, format, origin }: ModelFile| {
             let format = format.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
-            let prefix = if let Format::BundledProgram = format { "program." } else { "" };
-            // A malformed file and a .ptd have no names.
-            let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
-            let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
-            Ok(vec![(name.clone(), measure(&name, origin, format, &names)?)])
-        }
-        SourceContent::Text(_) => {
-            let assembled = Assembled::new(source)?;
-            // A malformed program has no names.
-            let program = Some(&assembled).filter(|_| is_named).and_then(|assembled| assembled.program().ok());
-            let names = program.map_or_else(HashMap::new, |program| names(&program.view(), ""));
-            let files = assembled.files()?.into_iter();
-            files
-                .map(|(name, format, origin)| {
-                    let size = measure(&name, &origin, format, &names)?;
-                    Ok((name, size))
-                })
-                .collect()
-        }
+            let size = FileSize::new(&name, &origin, format, &options.dimensions, &names);
+            let size = size.map_err(|error| self.source().unreadable(&error))?;
+            Ok((name, size))
+        };
+        files.into_iter().map(measure).collect()
     }
 }
 
-/// Options of [`inspect`](crate::inspect()).
+/// Options of [`Model::inspect`].
 ///
 /// ```
 /// assert!(!pte_emit::InspectOptions::default().data);
@@ -207,132 +144,52 @@ pub struct InspectOptions {
     pub data: bool,
 }
 
-/// What a file contains: a result of [`inspect`](crate::inspect()).
-pub struct Inspection {
-    facts: FileFacts,
-    contents: Option<Contents>,
-    keys: Vec<FlatTensorEntry>,
-    tests: Vec<(String, usize)>,
-    errors: Vec<String>,
-}
-
-impl Inspection {
-    /// Facts of the file.
-    #[cfg(feature = "cli")]
-    pub(crate) fn facts(&self) -> &FileFacts {
-        &self.facts
-    }
-
-    /// Contents of the program; `None` for a `.ptd`.
-    #[cfg(feature = "cli")]
-    pub(crate) fn contents(&self) -> Option<&Contents> {
-        self.contents.as_ref()
-    }
-
-    /// Entries of a `.ptd`.
-    #[cfg(feature = "cli")]
-    pub(crate) fn keys(&self) -> &[FlatTensorEntry] {
-        &self.keys
-    }
-
-    /// Methods with the number of their test cases, of a `.bpte`.
-    #[cfg(feature = "cli")]
-    pub(crate) fn tests(&self) -> &[(String, usize)] {
-        &self.tests
-    }
-
-    /// What is wrong with a malformed file, of which the rest could be read; empty for any other.
+impl Model {
+    /// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
+    /// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
+    /// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name. Of a malformed file, reads what can
+    /// be read; [`Inspection::errors`] has the rest.
+    ///
+    /// The result consists of [`Inspection`](crate::Inspection), [`FileFacts`](crate::FileFacts), [`HeaderFacts`](crate::HeaderFacts),
+    /// [`SerializerKind`](crate::SerializerKind), [`SegmentFacts`](crate::SegmentFacts), [`KeySummary`](crate::KeySummary),
+    /// [`TestsSummary`](crate::TestsSummary), [`ProgramSummary`](crate::ProgramSummary), [`NeededRelease`](crate::NeededRelease),
+    /// [`ConstantsSummary`](crate::ConstantsSummary), [`MethodSummary`](crate::MethodSummary), [`ValueSummary`](crate::ValueSummary),
+    /// [`StateSummary`](crate::StateSummary), [`AllocatorSummary`](crate::AllocatorSummary), [`DelegateSummary`](crate::DelegateSummary)
+    /// and [`DelegateInterface`](crate::DelegateInterface).
     ///
     /// ```
-    /// use pte_emit::{InspectOptions, Source, inspect};
+    /// use pte_emit::{InspectOptions, Model};
     ///
-    /// let files = inspect(&Source::binary("cut.pte", b"\x30\0\0\0ET12"), &InspectOptions::default())?;
-    /// assert_eq!(files[0].1.errors().len(), 1);
+    /// let files = Model::open("examples/add.yaml")?.inspect(&InspectOptions::default())?;
+    /// let (name, add) = &files[0];
+    /// assert!(name.ends_with("add.pte"));
+    /// let method = &add.contents.as_ref().unwrap().methods[0];
+    /// assert_eq!(method.operators, [("aten::add.out".to_owned(), 1)]);
+    /// assert_eq!(method.inputs[0].kind, "float32 [2, 2]");
+    /// let json = serde_json::to_value(add).unwrap();
+    /// assert_eq!(json["methods"][0]["operators"]["aten::add.out"], 1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
-    pub fn errors(&self) -> &[String] {
-        &self.errors
-    }
-
-    fn value(&self, name: &str) -> serde_json::Value {
-        let mut document = serde_json::json!({"version": INSPECT_VERSION, "file": name, "errors": self.errors});
-        let parts = [Some(self.facts.json()), self.contents.as_ref().map(Contents::json)];
-        for part in parts.into_iter().flatten() {
-            let serde_json::Value::Object(part) = part else { continue };
-            part.into_iter().for_each(|(key, value)| document[key] = value);
+    ///
+    /// # Errors
+    /// A file that cannot be read, is empty, or is of an unknown format; invalid YAML.
+    pub fn inspect(&self, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
+        let compare = if options.data { Comparison::All } else { Comparison::Little };
+        let mut names = Names::default();
+        match &self.source().content {
+            SourceContent::Text(_) => names = Names::of(self.assembly()?),
+            SourceContent::Binary(origin) => {
+                if origin.len().map_err(|error| self.source().unreadable(&error))? == 0 {
+                    return Err(Error::input(&self.label(), reader::program::EMPTY));
+                }
+            }
         }
-        let key = |entry: &FlatTensorEntry| {
-            let layout = entry.tensor_layout.as_ref();
-            serde_json::json!({
-                "key": entry.key,
-                "bytes": entry.data.len(),
-                "type": layout.map(|layout| layout.scalar_type.to_string()),
-                "sizes": layout.map(|layout| &layout.sizes),
-            })
-        };
-        if self.facts.container.format == Format::FlatTensor {
-            document["keys"] = self.keys.iter().map(key).collect();
-        }
-        if self.facts.container.format == Format::BundledProgram {
-            let tests = self.tests.iter().map(|(method, cases)| serde_json::json!({"method": method, "cases": cases}));
-            document["tests"] = tests.collect();
-        }
-        document
-    }
-
-    /// Returns the contents as JSON, as `pte-emit inspect --json` prints them (docs/inspect.md). `name` is the name of the file in it.
-    pub fn json(&self, name: &str) -> String {
-        format!("{:#}\n", self.value(name))
-    }
-}
-
-impl fmt::Debug for Inspection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inspection").field("facts", &self.facts).finish_non_exhaustive()
-    }
-}
-
-/// Version of the JSON of [`Inspection::json`].
-const INSPECT_VERSION: u32 = 1;
-
-/// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
-/// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
-/// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name. Of a malformed file, reads what can
-/// be read; [`Inspection::errors`] has the rest.
-///
-/// ```
-/// use pte_emit::{InspectOptions, Source, inspect};
-///
-/// let files = inspect(&Source::open("examples/add.yaml".as_ref())?, &InspectOptions::default())?;
-/// let (name, add) = &files[0];
-/// let json: serde_json::Value = serde_json::from_str(&add.json(name)).unwrap();
-/// assert_eq!(json["methods"][0]["operators"]["aten::add.out"], 1);
-/// assert_eq!(json["methods"][0]["inputs"][0]["type"], "float32 [2, 2]");
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-///
-/// # Errors
-/// A file that cannot be read, is empty, or is of an unknown format; invalid YAML.
-pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
-    let name = source.label();
-    let failed = |error: std::io::Error| Error::io(&name, "", &error);
-    let compare = if options.data { Comparison::All } else { Comparison::Little };
-    let SourceContent::Binary(origin) = source.content() else {
-        let assembled = Assembled::new(source)?;
-        let files = assembled.files()?.into_iter().map(|(name, format, origin)| {
-            let inspection = inspect_file(&name, &origin, format.container(), &assembled.names, compare)?;
+        let inspect = |ModelFile { name, format, origin }: ModelFile| {
+            let inspection = inspect_file(&name, &origin, format.and_then(Format::container), &names, compare)?;
             Ok((name, inspection))
-        });
-        return files.collect();
-    };
-    let len = origin.len().map_err(failed)?;
-    if len == 0 {
-        return Err(Error::input(&name, reader::program::EMPTY));
+        };
+        self.files()?.into_iter().map(inspect).collect()
     }
-    let head = origin.head(container::HEAD).map_err(failed)?;
-    let format = annotate::format(&head, len, Some(Path::new(source.name())));
-    let inspection = inspect_file(&name, origin, format.and_then(Format::container), &Names::default(), compare)?;
-    Ok(vec![(name.clone(), inspection)])
 }
 
 /// Inspects a file. `names` are those of the YAML that it was assembled from.
@@ -345,8 +202,8 @@ fn inspect_file(
 ) -> Result<Inspection, Error> {
     let failed = |error: std::io::Error| Error::io(name, "", &error);
     let container = container.ok_or_else(|| Error::input(name, "expected a .pte, .ptd or .bpte file"))?;
-    let mut facts = FileFacts::read(container, origin).map_err(failed)?;
-    let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
+    let facts = FileFacts::read(container, origin).map_err(failed)?;
+    let mut found = Inspection::new(name, facts);
     // What is malformed is stated beside the rest.
     let mut stated = HashSet::new();
     let mut malformed = |error: std::io::Error| match is_io(&error) {
@@ -354,42 +211,47 @@ fn inspect_file(
         false => {
             let text = error.to_string();
             if stated.insert(text.clone()) {
-                errors.push(text);
+                found.errors.push(text);
             }
             Ok(())
         }
     };
     match container.format {
-        Format::FlatTensor => match reader::flat_tensor::read_part(origin) {
-            Ok((found, wrong)) => {
-                keys = found;
-                wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
+        Format::FlatTensor => {
+            let keys = found.keys.insert(Vec::new());
+            match reader::flat_tensor::read_part(origin) {
+                Ok((entries, wrong)) => {
+                    keys.extend(entries.into_iter().map(KeySummary::from));
+                    wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
+                }
+                Err(error) => malformed(error)?,
             }
-            Err(error) => malformed(error)?,
-        },
+        }
         Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
             Ok((program, wrong)) => {
                 let inspected = Inspected::new(program, names.clone());
-                contents = Some(Contents::new(&inspected.view(), compare).map_err(failed)?);
+                found.contents = Some(ProgramSummary::new(&inspected.view(), compare).map_err(failed)?);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }
             Err(error) => malformed(error)?,
         },
     }
     if container.format == Format::BundledProgram {
+        let tests = found.tests.insert(Vec::new());
         match reader::bundled_program::read(origin) {
             Ok(bundled) => {
                 let program = bundled.program_origin().map_err(failed)?;
-                facts.set_program(FileFacts::read(&container::PROGRAM, &program).map_err(failed)?);
-                tests = bundled.tests.into_iter().map(|tests| (tests.method, tests.cases.len())).collect();
+                found.facts.set_program(FileFacts::read(&container::PROGRAM, &program).map_err(failed)?);
+                let summary = |tests: MethodTests| TestsSummary { cases: tests.cases.len(), method: tests.method };
+                tests.extend(bundled.tests.into_iter().map(summary));
             }
             Err(error) => malformed(error)?,
         }
     }
-    Ok(Inspection { facts, contents, keys, tests, errors })
+    Ok(found)
 }
 
-/// Options of [`report`](crate::report()).
+/// Options of [`Model::report`].
 ///
 /// ```
 /// use pte_emit::{ReportFormat, ReportOptions};
@@ -411,94 +273,90 @@ const REPORT_LEVELS: [Dimension; 3] = [Dimension::Segment, Dimension::Kind, Dime
 /// Number of children of a node of the tree of sizes in a report; the smaller ones are one node.
 const REPORT_CHILDREN: usize = 200;
 
-/// Writes a report of a source: what [`inspect`](crate::inspect()), [`size`](crate::size()), [`memory`](crate::memory()) and
-/// [`check`](crate::check()) find, and the graphs of the methods, as one HTML file; or only the graphs, for another viewer. A malformed
-/// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too, or why
-/// both cannot be compared.
-///
-/// ```
-/// use pte_emit::{ReportFormat, ReportOptions, Source, report};
-///
-/// let add = Source::open("examples/add.yaml".as_ref())?;
-/// let page = report(&add, None, &ReportOptions::default())?;
-/// assert!(page.starts_with("<!doctype html>") && page.len() < 300_000);
-///
-/// let mut options = ReportOptions::default();
-/// options.format = ReportFormat::Dot;
-/// assert!(report(&add, None, &options)?.contains("aten::add.out"));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-///
-/// # Errors
-/// A file that cannot be read or is of an unknown format; a graph of a file without a program; invalid YAML.
-pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &ReportOptions) -> Result<String, Error> {
-    let name = source.label();
-    let mut sizes = size(source, &SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
-    let findings = crate::check(source, &options.check)?;
-    // The first file has the program.
-    let about: Vec<&str> = findings.first().into_iter().flat_map(Findings::list).map(|f| &*f.location.path).collect();
-    let program = Inspected::open(source);
-    let changes = before.map(|before| crate::diff(before, source, &DiffOptions::default()));
-    let (changes, comparison_error) = match changes.transpose() {
-        Ok(changes) => (changes, None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    // One that was removed has no path here.
-    let path = |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
-    let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
-    let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
-    let graph = || {
-        // A graph has no place for a message.
-        if let (Some(error), Some(before)) = (&comparison_error, before) {
-            let message = format!("cannot mark what changed since {}: {error}", before.label());
-            return Err(Error::input(&name, message));
+impl Model {
+    /// Writes a report of a source: what [`Model::inspect`], [`Model::size`], [`Model::memory`] and
+    /// [`Model::check`] find, and the graphs of the methods, as one HTML file; or only the graphs, for another viewer. A malformed
+    /// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too, or why
+    /// both cannot be compared.
+    ///
+    /// ```
+    /// use pte_emit::{Model, ReportFormat, ReportOptions};
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// let page = add.report(None, &ReportOptions::default())?;
+    /// assert!(page.starts_with("<!doctype html>") && page.len() < 300_000);
+    ///
+    /// let mut options = ReportOptions::default();
+    /// options.format = ReportFormat::Dot;
+    /// assert!(add.report(None, &options)?.contains("aten::add.out"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is of an unknown format; a graph of a file without a program; invalid YAML.
+    pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
+        let name = self.label();
+        let sizes = self.size(&SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
+        let findings = self.check(&options.check)?;
+        // The first file has the program.
+        let about: Vec<&str> =
+            findings.first().into_iter().flat_map(|findings| &findings.list).map(|f| &*f.location.path).collect();
+        let program = Inspected::of(self);
+        let changes = before.map(|before| before.diff(self, &DiffOptions::default()));
+        let (changes, comparison_error) = match changes.transpose() {
+            Ok(changes) => (changes, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        // One that was removed has no path here.
+        let path =
+            |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
+        let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
+        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+        let graph = || {
+            // A graph has no place for a message.
+            if let (Some(error), Some(before)) = (&comparison_error, before) {
+                let message = format!("cannot mark what changed since {}: {error}", before.label());
+                return Err(Error::input(&name, message));
+            }
+            match &program {
+                Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
+                Err(error) => Err(error.clone()),
+            }
+        };
+        match options.format {
+            ReportFormat::Html => {}
+            ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
+            ReportFormat::ModelExplorer => {
+                return Ok(format!("{:#}\n", reports::sorted(&reports::model_explorer::collection(&graph()?, &name))));
+            }
         }
-        match &program {
-            Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
-            Err(error) => Err(error.clone()),
-        }
-    };
-    match options.format {
-        ReportFormat::Html => {}
-        ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
-        ReportFormat::ModelExplorer => {
-            return Ok(format!("{:#}\n", reports::model_explorer::collection(&graph()?, &name)));
-        }
+        let contents = self.inspect(&InspectOptions::default());
+        let error = match &contents {
+            Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
+            Err(error) => Some(error.to_string()),
+        };
+        let view = program.as_ref().ok().map(Inspected::view);
+        let memory = view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default()));
+        let graph = view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed));
+        let mut contents = contents.unwrap_or_default().into_iter();
+        let mut findings = findings.into_iter();
+        let files = sizes.into_iter().map(|(name, mut size)| {
+            size.limit(REPORT_CHILDREN);
+            let contents = contents.next().map(|(_, contents)| contents);
+            let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
+            ReportedFile { name, contents, size, findings }
+        });
+        Ok(reports::html(&ReportDocument {
+            files: files.collect(),
+            memory,
+            graph,
+            error,
+            before: before.map(Model::label),
+            changes,
+            comparison_error,
+            name,
+        }))
     }
-    let contents = inspect(source, &InspectOptions::default());
-    let error = match &contents {
-        Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
-        Err(error) => Some(error.to_string()),
-    };
-    let contents = contents.unwrap_or_default();
-    let files = sizes.iter_mut().enumerate().map(|(number, (name, size))| {
-        size.0.limit(REPORT_CHILDREN);
-        let findings = findings.get(number);
-        let list = findings.into_iter().flat_map(Findings::list).map(Finding::json);
-        let truncated = findings.into_iter().flat_map(Findings::truncated);
-        serde_json::json!({
-            "name": name,
-            "contents": contents.get(number).map(|(name, contents)| contents.value(name)),
-            "size": size.0.json(),
-            "findings": list.collect::<Vec<_>>(),
-            "truncated": truncated.map(|(rule, count)| serde_json::json!({"rule": rule.id, "count": count})).collect::<Vec<_>>(),
-        })
-    });
-    let files: Vec<serde_json::Value> = files.collect();
-    let view = program.as_ref().ok().map(Inspected::view);
-    let memory = view.as_ref().map(|view| planned::MethodMemories::new(view, false, Abi::default()).json());
-    let graph = view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed).json());
-    let document = serde_json::json!({
-        "name": name,
-        "files": files,
-        "memory": memory,
-        "graph": graph,
-        "error": error,
-        "before": before.map(Source::label),
-        "changes": changes.map(|changes| changes.json()),
-        "comparison_error": comparison_error,
-    });
-    Ok(reports::html(&document))
 }
 
 /// Texts to show in place of the paths of values and of the owners of named data.
@@ -517,55 +375,14 @@ struct Names {
     delegates: Vec<Vec<String>>,
 }
 
-/// YAML that is assembled. Its files are read back, so that their figures are those of the files that it assembles to.
-struct Assembled {
-    /// Name in messages.
-    label: String,
-    /// Path without the extension.
-    stem: PathBuf,
-    /// Number of the document, if the source has several.
-    document: Option<usize>,
-    assembly: Assembly,
-    names: Names,
-}
-
-impl Assembled {
-    fn new(source: &Source<'_>) -> Result<Assembled, Error> {
-        let assembly = crate::assemble(source, &Options::default())?;
-        let delegates = match assembly.program().plans().iter().any(|plan| !plan.delegates().is_empty()) {
-            true => crate::pipeline::parse(source)?.delegate_names(),
-            false => Vec::new(),
-        };
+impl Names {
+    fn of(assembly: &Assembly) -> Names {
         let of_method = |(method, plan): (usize, &ExecutionPlan)| {
             let names = (0..plan.values().len()).map(|value| assembly.value_name(method, value).map(str::to_owned));
             names.collect()
         };
-        let values = Some(assembly.program().plans().iter().enumerate().map(of_method).collect());
-        let stem = Path::new(source.name()).with_extension("");
-        let document = source.document_number();
-        Ok(Assembled { label: source.label(), stem, document, names: Names { values, delegates }, assembly })
-    }
-
-    /// The files: name, format and content.
-    fn files(&self) -> Result<Vec<(String, Format, Origin)>, Error> {
-        let program = self.assembly.program_file().map(|file| (None, &container::PROGRAM, file));
-        let data = self.assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
-        let files = program.into_iter().chain(data).map(|(tag, container, file)| {
-            let stem = tag.map_or_else(|| self.stem.clone(), |tag| self.stem.with_file_name(tag));
-            let name = stem.with_extension(container.extension).display().to_string();
-            let name = self.document.map_or_else(|| name.clone(), |number| format!("{name}: document {number}"));
-            let origin = file.origin().map_err(|error| Error::io(&self.label, "", &error))?;
-            Ok((name, container.format, origin))
-        });
-        files.collect()
-    }
-
-    /// The program as its file has it.
-    fn program(&self) -> Result<Inspected, Error> {
-        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
-        let program = self.assembly.program_file().map(read).transpose();
-        let program = program.map_err(|error| Error::io(&self.label, "", &error))?;
-        Ok(Inspected::new(program.unwrap_or_default(), self.names.clone()))
+        let values = assembly.program().plans().iter().enumerate().map(of_method).collect();
+        Names { values: Some(values), delegates: assembly.delegate_names.clone() }
     }
 }
 
@@ -577,14 +394,17 @@ struct Inspected {
 }
 
 impl Inspected {
-    fn open(source: &Source<'_>) -> Result<Inspected, Error> {
-        match source.content() {
-            SourceContent::Text(_) => Assembled::new(source)?.program(),
-            SourceContent::Binary(origin) => {
-                let failed = |error| Error::io(source.name(), "", &error);
-                Ok(Inspected::new(read(origin).map_err(failed)?, Names::default()))
-            }
+    /// The program of a binary file, or the one that YAML assembles to: its file is read back, so that figures are those of the file.
+    fn of(model: &Model) -> Result<Inspected, Error> {
+        if let SourceContent::Binary(origin) = &model.source().content {
+            let program = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
+            return Ok(Inspected::new(program, Names::default()));
         }
+        let assembly = model.assembly()?;
+        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
+        let program = assembly.program_file().map(read).transpose();
+        let program = program.map_err(|error| model.source().unreadable(&error))?;
+        Ok(Inspected::new(program.unwrap_or_default(), Names::of(assembly)))
     }
 
     fn new(program: Program, names: Names) -> Inspected {

@@ -4,15 +4,15 @@
 //! docs/yaml-reference.md describes the YAML.
 //!
 //! ```text
-//! source --parse--> Document --resolve--> Resolved --plan--> Planned --emit--> Assembly --write--> files
-//! binary file ------------read----------> Resolved
+//! YAML --parse--> Document --resolve--> Resolved --plan--> Planned --emit--> Assembly --write--> files
+//! binary file ----------read----------> Resolved
 //! ```
 //!
-//! [`assemble`] runs all stages; each can be called alone. [`print`](print()), [`check`] and [`annotate`] work on binary files.
+//! [`Model`] is an opened source, YAML or a binary file: it answers questions, is assembled at most once, and gives its stages.
 //! [`MethodBuilder`] builds programs without YAML.
 //!
 //! ```
-//! use pte_emit::{Options, Source, assemble};
+//! use pte_emit::Model;
 //!
 //! let yaml = "
 //! methods:
@@ -25,8 +25,8 @@
 //!     instructions:
 //!       - {kernel: aten::relu.out, args: [x], out: y}
 //! ";
-//! let assembly = assemble(&Source::yaml("relu.yaml", yaml, "."), &Options::default())?;
-//! let bytes = assembly.program_file().unwrap().to_vec()?;
+//! let relu = Model::from_yaml("relu.yaml", yaml, ".");
+//! let bytes = relu.assembly()?.program_file().unwrap().to_vec()?;
 //! assert_eq!(&bytes[4..8], b"ET12");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -37,6 +37,7 @@
 mod builder;
 mod error;
 mod inspection;
+mod model;
 mod payload;
 mod pipeline;
 mod source;
@@ -118,7 +119,9 @@ struct Readme;
 pub use annotate::{AnnotateOptions, AnnotatePart};
 pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use check::{Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition, UnknownRuleId};
+pub use check::{
+    Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition, TruncatedRule, UnknownRuleId,
+};
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
 pub use diagnostics::{Diagnostic, Report, Severity};
@@ -127,35 +130,42 @@ pub use diff::{
 };
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
+pub use format::serializer::Serializer;
 pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
-pub use inspect::size::Dimension as SizeDimension;
-pub use inspection::{
-    FileSize, InspectOptions, Inspection, MemoryOptions, ProgramMemory, ReportOptions, SizeOptions, inspect, memory,
-    report, size,
+pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
+pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
+pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use inspect::size::{Dimension as SizeDimension, FileSize, SizeNode};
+pub use inspect::summary::{
+    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
+    ProgramSummary, StateSummary, ValueSummary,
 };
-pub use layout::options::OptionOverrides as LayoutOptions;
+pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
+pub use ir::template::is_name as is_variable_name;
+pub use layout::options::{
+    Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
+    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
+};
 pub use layout::{
-    DelegateData, ExternalFile, ExternalNamedData, MemoryPlan, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
+    DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, MemoryPlan, Piece as SegmentPiece, Plan, Segment,
+    Shards, Storage,
 };
+pub use model::{CheckOptions, DiffOptions, Documents, Model};
 pub use operators::{
     Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorSet,
     Role as OperatorArgRole, Signature,
 };
-pub use payload::{Payload, payloads};
-pub use pipeline::{
-    CheckOptions, DEFAULT_MAX_SIZE, DiffOptions, Document, Documents, Options, Planned, Resolved, annotate, check,
-    diff, documents, emit, json_schema, parse, plan, print, read, resolve,
-};
+pub use payload::Payload;
+pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use report::ReportFormat;
-pub use source::Source;
 
-/// Assembles a source: YAML, or a binary file that is rewritten with other options. Runs all stages from [`parse`] or [`read`] to [`emit`].
+/// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///
-/// # Errors
-/// All errors in the source; data files that cannot be read.
-pub fn assemble(source: &Source<'_>, options: &Options) -> Result<Assembly, Error> {
-    let resolved = if source.is_text() { resolve(parse(source)?)? } else { read(source)? };
-    emit(plan(resolved, options)?)
+/// ```
+/// assert!(pte_emit::json_schema().contains("https://json-schema.org"));
+/// ```
+pub fn json_schema() -> String {
+    format!("{:#}\n", ir::json_schema::schema())
 }

@@ -3,25 +3,33 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::data::{Blob, BlobId, dedup};
+use serde::{Serialize, Serializer};
+
+use crate::data::{Blob, BlobId, Origin, dedup};
 use crate::delegate;
 use crate::delegate::description::Description;
 use crate::diagnostics::counted;
 use crate::error::Error;
-use crate::pipeline::{self, Options};
+use crate::format::Format;
+use crate::model::Model;
 use crate::printer::{self, LargeData, PrintOptions};
 use crate::program::{Instruction, Program};
-use crate::source::{Source, SourceContent};
+use crate::reader;
+use crate::source::SourceContent;
 
 /// Payload of a delegate.
 ///
-/// [`payloads()`] has an example.
-#[derive(Debug, Clone)]
+/// [`Model::payloads`] has an example.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Payload {
+    /// Name of the payload: `METHOD/DELEGATE`.
+    #[serde(rename = "payload")]
+    pub path: String,
     /// Name of the method.
     pub method: String,
-    /// Name of the delegate: that of the YAML; `part0`, `part1` and so on in a binary file, as [`print`](crate::print()) names them.
+    /// Name of the delegate: that of the YAML; `part0`, `part1` and so on in a binary file, as [`Model::to_yaml`] names them.
     pub delegate: String,
     /// Index of the delegate in its method.
     pub index: usize,
@@ -31,63 +39,86 @@ pub struct Payload {
     pub format: Option<&'static str>,
     /// Number of instructions that call the delegate.
     pub calls: usize,
-    /// Position in the list of the first payload that is the same data, if it is not this one.
-    pub same_as: Option<usize>,
-    /// Bytes.
+    /// Name of the first payload that is the same data, if it is not this one.
+    pub same_as: Option<String>,
+    /// Bytes; serialised as their number.
+    #[serde(rename = "size", serialize_with = "size")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub data: Blob,
     /// The name of the source.
+    #[serde(skip)]
     source: String,
     /// The source is YAML: its data need not be in a file.
+    #[serde(skip)]
     is_text: bool,
     /// The payload overlaps others that are described.
+    #[serde(skip)]
     overlaps: bool,
+}
+
+fn size<S: Serializer>(data: &Blob, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(data.len())
 }
 
 /// Largest payload of YAML whose graph is printed, in bytes: the constants are printed, too.
 const MAX_INLINE: u64 = 1 << 20;
 
-/// Returns the payloads of the delegates of all methods, of a binary file or of YAML, in order. Of a file, only metadata are read.
-///
-/// ```
-/// use pte_emit::{Description, Fact, Payload, PrintOptions, Source, payloads};
-///
-/// let all: Vec<Payload> = payloads(&Source::open("examples/xnnpack_linear.yaml".as_ref())?)?;
-/// let payload = &all[0];
-/// assert_eq!((payload.path(), payload.format), ("forward/linear".to_owned(), Some("XNNPACK")));
-///
-/// let description: Description = payload.describe()?;
-/// assert_eq!(description.summary(), "XNNPACK, 2 operations, 1 input, 1 output");
-/// let (_, operations) = description.facts.iter().find(|(name, _)| name == "operations").unwrap();
-/// let one = Fact::Number(1);
-/// assert_eq!(*operations, Fact::Map(vec![("clamp".into(), one.clone()), ("fully_connected".into(), one)]));
-/// assert!(description.all().len() > description.facts.len()); // format and size, too
-/// let json = serde_json::to_string(&description).unwrap();
-/// assert!(json.starts_with("{\"format\":\"XNNPACK\","));
-///
-/// let yaml = payload.yaml("  ", &PrintOptions::default())?;
-/// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter1, bias: bias2, output: v3}}"));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
+impl Model {
+    /// Returns the payloads of the delegates of all methods, of a binary file or of YAML, in order. Of a file, only metadata are read.
+    ///
+    /// ```
+    /// use pte_emit::{Description, Fact, Model, Payload, PrintOptions};
+    ///
+    /// let all: Vec<Payload> = Model::open("examples/xnnpack_linear.yaml")?.payloads()?;
+    /// let payload = &all[0];
+    /// assert_eq!((&*payload.path, payload.format), ("forward/linear", Some("XNNPACK")));
+    ///
+    /// let description: Description = payload.describe()?;
+    /// assert_eq!(description.summary(), "XNNPACK, 2 operations, 1 input, 1 output");
+    /// let (_, operations) = description.facts.iter().find(|(name, _)| name == "operations").unwrap();
+    /// let one = Fact::Number(1);
+    /// assert_eq!(*operations, Fact::Map(vec![("clamp".into(), one.clone()), ("fully_connected".into(), one)]));
+    /// assert!(description.all().len() > description.facts.len()); // format and size, too
+    /// let json = serde_json::to_string(&description).unwrap();
+    /// assert!(json.starts_with("{\"format\":\"XNNPACK\","));
+    ///
+    /// let yaml = payload.yaml("  ", &PrintOptions::default())?;
+    /// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter1, bias: bias2, output: v3}}"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is malformed; all errors in YAML.
+    pub fn payloads(&self) -> Result<Vec<Payload>, Error> {
+        let unreadable = |error: io::Error| self.source().unreadable(&error);
+        let SourceContent::Binary(origin) = &self.source().content else {
+            let assembly = self.assembly()?;
+            let name = |method: usize, index: usize| assembly.delegate_names[method][index].clone();
+            // Equal data are one payload in the file, unless the YAML requests copies.
+            let same = dedup::find(&assembly.program.blobs).map_err(|(_, error)| unreadable(error))?;
+            let same = |blob: BlobId| same[blob.0 as usize];
+            return list(&assembly.program, self, &name, &same, u64::MAX).map_err(unreadable);
+        };
+        let program = read_program(origin).map_err(unreadable)?;
+        let len = origin.len().map_err(unreadable)?;
+        list(&program, self, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
+    }
+}
+
+/// Reads the program of a binary file, without its layout.
 ///
 /// # Errors
-/// A file that cannot be read or is malformed; all errors in YAML.
-pub fn payloads(source: &Source<'_>) -> Result<Vec<Payload>, Error> {
-    let unreadable = |error: io::Error| Error::io(&source.label(), "", &error);
-    match source.content() {
-        SourceContent::Binary(origin) => {
-            let program = pipeline::read_program(origin).map_err(unreadable)?;
-            let len = origin.len().map_err(unreadable)?;
-            list(&program, source, &|_, index| format!("part{index}"), &|blob| blob, len).map_err(unreadable)
+/// A file that cannot be read or is malformed.
+fn read_program(origin: &Origin) -> io::Result<Program> {
+    match origin.format()? {
+        Some(Format::BundledProgram) => {
+            let bundled = reader::bundled_program::read(origin)?;
+            Ok(reader::program::read(&bundled.program_origin()?)?.program)
         }
-        SourceContent::Text(_) => {
-            let document = pipeline::parse(source)?;
-            let names = document.delegate_names();
-            let planned = pipeline::plan(pipeline::resolve(document)?, &Options::default())?;
-            let name = |method: usize, index: usize| names[method][index].clone();
-            // Equal data are one payload in the file, unless the YAML requests copies.
-            let same = dedup::find(&planned.program().blobs).map_err(|(_, error)| unreadable(error))?;
-            list(planned.program(), source, &name, &|blob| same[blob.0 as usize], u64::MAX).map_err(unreadable)
+        Some(Format::FlatTensor | Format::Safetensors) => {
+            Err(io::Error::other("expected a program (.pte, .bpte), found tensors without methods"))
         }
+        Some(Format::Program) | None => Ok(reader::program::read(origin)?.program),
     }
 }
 
@@ -98,7 +129,7 @@ pub fn payloads(source: &Source<'_>) -> Result<Vec<Payload>, Error> {
 /// A payload that cannot be read.
 fn list(
     program: &Program,
-    source: &Source<'_>,
+    model: &Model,
     name: &dyn Fn(usize, usize) -> String,
     same: &dyn Fn(BlobId) -> BlobId,
     mut left: u64,
@@ -118,9 +149,9 @@ fn list(
         for (index, (delegate, calls)) in plan.delegates().iter().zip(calls).enumerate() {
             let data = program.blob(delegate.processed);
             let backend = delegate.id.clone().unwrap_or_default();
-            let same_as = first.get(&same(delegate.processed)).copied();
+            let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);
             let (format, overlaps) = match same_as {
-                Some(first) => (delegate::format_of(&backend, data)?, payloads[first].overlaps),
+                Some(first) => (delegate::format_of(&backend, data)?, first.overlaps),
                 None => {
                     first.insert(same(delegate.processed), payloads.len());
                     let rest = left.checked_sub(data.len());
@@ -128,17 +159,20 @@ fn list(
                     (delegate::format_of(&backend, data)?, rest.is_none())
                 }
             };
+            let same_as = same_as.map(|first| first.path.clone());
+            let (method, delegate) = (plan.name.clone().unwrap_or_default(), name(method, index));
             payloads.push(Payload {
-                method: plan.name.clone().unwrap_or_default(),
-                delegate: name(method, index),
+                path: format!("{method}/{delegate}"),
+                method,
+                delegate,
                 index,
                 backend,
                 format: format.map(|format| format.name()),
                 calls,
                 same_as,
                 data: data.clone(),
-                source: source.label(),
-                is_text: source.is_text(),
+                source: model.label(),
+                is_text: model.is_text(),
                 overlaps,
             });
         }
@@ -147,11 +181,6 @@ fn list(
 }
 
 impl Payload {
-    /// Returns the name of the payload: `METHOD/DELEGATE`.
-    pub fn path(&self) -> String {
-        format!("{}/{}", self.method, self.delegate)
-    }
-
     /// Describes the payload by its format: header, counts of operations, inputs and outputs, constants. A payload of an unknown format, or
     /// one that is malformed, has its hash, first bytes and readable strings.
     ///
@@ -168,7 +197,7 @@ impl Payload {
         delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
-    /// Returns the description as YAML, each line after `indent`, and the graph of an XNNPACK payload as [`print`](crate::print()) prints it.
+    /// Returns the description as YAML, each line after `indent`, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it.
     /// Large data are referred to as ranges of [`PrintOptions::file`] if the source is a file; of YAML, they are printed, and graphs of
     /// payloads of more than 1 MiB are left out.
     ///

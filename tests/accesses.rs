@@ -12,8 +12,8 @@ use pte_emit::operators;
 use pte_emit::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData};
 use pte_emit::transform::{prune, reduce};
 use pte_emit::{
-    Blob, BlobId, CheckOptions, DiffArea, DiffOptions, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
-    RuleId, ScalarType, Source, check, diff, print, printer,
+    Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
+    RuleId, ScalarType, printer,
 };
 
 /// Arguments in place whose content the kernel replaces without reading it.
@@ -165,9 +165,9 @@ fn bytes(program: &Program) -> Vec<u8> {
 
 /// Values in messages of a rule of `check`: `values[3]`.
 fn found(bytes: &[u8], rules: &[RuleId], what: &str) -> Values {
-    let findings = check(&Source::binary("file", bytes), &CheckOptions::default()).unwrap();
+    let findings = Model::from_binary("file", bytes).check(&CheckOptions::default()).unwrap();
     let of_rule =
-        findings.iter().flat_map(|findings| findings.list()).filter(|finding| rules.contains(&finding.rule.id));
+        findings.iter().flat_map(|findings| &findings.list).filter(|finding| rules.contains(&finding.rule.id));
     let value = |text: &str| text.split_once(what)?.1.split_once(']')?.0.parse().ok();
     of_rule.filter_map(|finding| value(&finding.found)).collect()
 }
@@ -221,7 +221,7 @@ fn read_for_diff(call: &Call) -> Values {
     };
     let (left, right) = (side(true), side(false));
     let options = DiffOptions::default();
-    let found = diff(&Source::binary("left", &left), &Source::binary("right", &right), &options).unwrap();
+    let found = Model::from_binary("left", &left).diff(&Model::from_binary("right", &right), &options).unwrap();
     let read = found.of(DiffArea::Meaning).filter_map(|difference| difference.left.as_ref());
     let read = read.filter(|part| part.value.contains("in the memory of"));
     let position = |path: &str| path.split_once("args[")?.1.split_once(']')?.0.parse::<usize>().ok();
@@ -269,7 +269,7 @@ fn difference_after_printing(call: &Call) -> Option<String> {
         plan.outputs = Some(call.writes.iter().chain(&call.result).map(|value| *value as i32).collect());
     });
     let bytes = bytes(&program);
-    print(&Source::binary("file", &bytes), "".as_ref(), &PrintOptions::default()).unwrap().difference
+    Model::from_binary("file", &bytes).to_yaml("".as_ref(), &PrintOptions::default()).unwrap().difference
 }
 
 /// All operators, one call of each.

@@ -35,7 +35,7 @@ fn the_docs_show_the_output() {
     let (before, _) = page.split_once("<!-- annotate --range 0..0x40 -->\n").unwrap();
     let (_, after) = page.split_once("<!-- end -->").unwrap();
     let updated = format!(
-        "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --only segments -->\n```text\n{}```\n<!-- end -->{after}",
+        "{before}<!-- annotate --range 0..0x40 -->\n```text\n{}```\n<!-- annotate --part segments -->\n```text\n{}```\n<!-- end -->{after}",
         annotation(&origin, "pte", &range),
         annotation(&origin, "pte", &segments)
     );
@@ -194,7 +194,7 @@ fn payloads_of_xnnpack_are_explained() {
         "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x], delegates: {part: {
         backend: XnnpackBackend, graph: {header: false, values: {w: {datatype: fp32, data: [0.5, 2]}}}}},
         instructions: [{delegate: part, args: [x, x]}]}}";
-    let assembly = pte_emit::assemble(&pte_emit::Source::yaml("bare.yaml", bare, "."), &pte_emit::Options::default());
+    let assembly = pte_emit::Model::from_yaml("bare.yaml", bare, ".").assemble(&pte_emit::Options::default());
     let text = lines_of(&assembly.unwrap().program_file().unwrap().to_vec().unwrap());
     assert!(text.contains("data    8 bytes       values[0]: float32 [2]: 0.5, 2"), "{text}");
 

@@ -125,12 +125,10 @@ fn json_states_an_infinite_input_as_a_string() {
         )
     };
     let bundle = |text: &str| {
-        let assembly =
-            pte_emit::assemble(&pte_emit::Source::yaml("m.json", text, "."), &pte_emit::Options::default()).unwrap();
+        let assembly = pte_emit::Model::from_yaml("m.json", text, ".").assemble(&pte_emit::Options::default()).unwrap();
         assembly.tests.clone()
     };
     assert_eq!(format!("{:?}", bundle(&source("\"-inf\""))), format!("{:?}", bundle(&source("-.inf"))));
-    let error =
-        pte_emit::assemble(&pte_emit::Source::yaml("m.json", source("\"much\""), "."), &pte_emit::Options::default());
+    let error = pte_emit::Model::from_yaml("m.json", source("\"much\""), ".").assemble(&pte_emit::Options::default());
     assert!(error.unwrap_err().to_string().contains("`d` is a Double, the test gives the string `much`"));
 }

@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::RuleId;
 use pte_emit::check::{self, Profile, ValidatorOptions};
 use pte_emit::data::Origin;
-use pte_emit::{CheckOptions, Source};
+use pte_emit::{CheckOptions, Model};
 
 mod support;
 
@@ -43,11 +43,11 @@ fn a_large_program_has_the_findings_of_a_small_one() {
         let yaml = std::fs::read_to_string(root().join("examples/malformed/jump_condition_is_an_int.yaml")).unwrap();
         let meta = format!("  forward:\n    container_meta: {{inputs: {}, outputs: y}}\n", "i".repeat(length));
         let yaml = yaml.replacen("  forward:\n", &meta, 1);
-        let source = pte_emit::Source::yaml("large.yaml", &yaml, ".");
-        let assembly = pte_emit::assemble(&source, &pte_emit::Options::default()).unwrap();
+        let source = pte_emit::Model::from_yaml("large.yaml", &yaml, ".");
+        let assembly = source.assemble(&pte_emit::Options::default()).unwrap();
         let origin = Origin::Bytes(assembly.program_file().unwrap().to_vec().unwrap().into());
         let found = check::file(&origin, &ValidatorOptions::default()).unwrap();
-        found.list().iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
+        found.list.iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
     };
     let small = findings(1);
     assert_eq!(small.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(), [RuleId::I_23]);
@@ -187,8 +187,8 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
       - {delegate: 'a part', args: [x, y]}
 ";
     let at = |yaml: &str, rule: RuleId| {
-        let findings = pte_emit::check(&Source::yaml("m.yaml", yaml, "."), &CheckOptions::default()).unwrap();
-        let found = findings[0].list().iter().find(|finding| finding.rule.id == rule).unwrap().clone();
+        let findings = Model::from_yaml("m.yaml", yaml, ".").check(&CheckOptions::default()).unwrap();
+        let found = findings[0].list.iter().find(|finding| finding.rule.id == rule).unwrap().clone();
         let source = found.source.clone().unwrap();
         (source.path, yaml[source.span].to_owned(), (source.line, source.column), found.location.path, found.found)
     };

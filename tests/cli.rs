@@ -217,7 +217,7 @@ fn a_mistyped_command_is_no_input() {
     for (arguments, expected) in [
         (&["info", "model.yaml"][..], "no such file `info`; did you mean the command `inspect`?"),
         (&["inspct", "model.yaml"], "no such file `inspct`; did you mean the command `inspect`?"),
-        (&["assemble", "model.yaml", "-o", "a.pte"], "no such file `assemble`; YAML is assembled without a command: "),
+        (&["compile", "model.yaml", "-o", "a.pte"], "no such file `compile`; did you mean the command `assemble`?"),
         (&["frobnicate", "model.yaml"], "no such file `frobnicate`; `pte-emit --help` lists the commands"),
     ] {
         folder.run(arguments).exits(2).stderr_contains(expected);
@@ -506,7 +506,7 @@ fn an_output_folder_is_created() {
     let names = folder.names();
     folder.run(&["invalid.yaml", "-o", "new/below/"]).exits(1);
     folder.run(&["missing.yaml", "-o", "new/"]).exits(3);
-    folder.run(&["model.yaml", "-o", "new/", "--format", "ptd"]).exits(2);
+    folder.run(&["model.yaml", "-o", "new/", "--to", "ptd"]).exits(2);
     folder.run(&["model.yaml", "-o", "file/"]).exits(3).stderr_contains("error: cannot create folder file/: ");
     folder
         .run(&["model.yaml", "-o", "file/below/"])
@@ -765,7 +765,7 @@ fn two_outputs_of_the_same_name_are_an_error() {
     folder.run(&["model.yaml", "-o", "lora.pte"]).exits(2).stderr_contains("lora.ptd");
     folder.run(&["same.yaml", "-o", "same.pte"]).exits(2).stderr_contains("same.ptd");
     folder
-        .run(&["model.yaml", "-o", "x.ptd", "--format", "pte", "--external-data", "x.ptd"])
+        .run(&["model.yaml", "-o", "x.ptd", "--to", "pte", "--external-data", "x.ptd"])
         .exits(2)
         .stderr_contains("x.ptd");
     folder.run(&["model.yaml", "-o", "x.pte", "--external-data", "./lora.ptd"]).exits(2).stderr_contains("lora.ptd");
@@ -784,8 +784,8 @@ fn the_extension_of_the_output_must_match_the_input() {
     let folder = Folder::new(&[("model.yaml", RELU), ("weights.yaml", WEIGHTS)]);
     folder.run(&["model.yaml", "-o", "model.ptd"]).exits(2).stderr_contains("has methods");
     folder.run(&["weights.yaml", "-o", "weights.pte"]).exits(2).stderr_contains("no methods");
-    folder.run(&["model.yaml", "--format", "ptd"]).exits(2).stderr_contains("has methods");
-    folder.run(&["weights.yaml", "--format", "pte"]).exits(2).stderr_contains("no methods");
+    folder.run(&["model.yaml", "--to", "ptd"]).exits(2).stderr_contains("has methods");
+    folder.run(&["weights.yaml", "--to", "pte"]).exits(2).stderr_contains("no methods");
     assert_eq!(folder.names(), ["model.yaml", "weights.yaml"]);
 }
 
@@ -793,17 +793,17 @@ fn the_extension_of_the_output_must_match_the_input() {
 fn an_unknown_extension_needs_a_format() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
     for name in ["model.foo", "model.v1.5", "new.yaml", "new.json", "model.hex.txt", ".yaml"] {
-        let done = folder.run(&["model.yaml", "-o", name]).exits(2).stderr_contains("--format FORMAT");
+        let done = folder.run(&["model.yaml", "-o", name]).exits(2).stderr_contains("--to FORMAT");
         done.stderr_contains("expected .pte, .ptd, .bpte");
     }
     assert_eq!(folder.names(), ["model.yaml"]);
-    folder.run(&["model.yaml", "-o", "model.foo", "--format", "pte"]).exits(0);
+    folder.run(&["model.yaml", "-o", "model.foo", "--to", "pte"]).exits(0);
     assert!(is_program(&folder.read("model.foo")));
     // Devices and pipes have no extension.
     folder.run(&["model.yaml", "-o", "model"]).exits(0);
     folder.run(&["model.yaml", "-o", "MODEL.PTE"]).exits(0);
     assert!(is_program(&folder.read("model")) && is_program(&folder.read("MODEL.PTE")));
-    folder.run(&["model.yaml", "--format", "foo"]).exits(2).stderr_contains("pte, ptd, bpte");
+    folder.run(&["model.yaml", "--to", "foo"]).exits(2).stderr_contains("pte, ptd, bpte");
     // The extension of a folder is not that of its files.
     fs::create_dir(folder.path().join("out.v1")).unwrap();
     folder.run(&["model.yaml", "-o", "out.v1"]).exits(0);
@@ -815,17 +815,17 @@ fn a_format_does_not_allow_to_overwrite_sources() {
     let folder = Folder::new(&[("model.yaml", RELU), ("other.YML", "x"), ("other.json", "x"), ("w.yaml", WEIGHTS)]);
     for name in ["other.YML", "other.json", "w.yaml"] {
         folder
-            .run(&["model.yaml", "-o", name, "--format", "pte"])
+            .run(&["model.yaml", "-o", name, "--to", "pte"])
             .exits(2)
             .stderr_contains("exists and is text, or has the extension of a source");
     }
-    folder.run(&["model.yaml", "-o", "model.yaml", "--format", "pte"]).exits(2).stderr_contains("is also an input");
+    folder.run(&["model.yaml", "-o", "model.yaml", "--to", "pte"]).exits(2).stderr_contains("is also an input");
     // Nor other inputs.
     folder.run(&["w.yaml", "-o", "w.ptd"]).exits(0);
     fs::create_dir(folder.path().join("out")).unwrap();
     folder.run(&["model.yaml", "-o", "out/w.pte"]).exits(0);
     let before = folder.read("w.ptd");
-    folder.run(&["model.yaml", "--with", "w.ptd", "-o", "w.ptd", "--format", "pte"]).exits(2).stderr_contains("w.ptd");
+    folder.run(&["model.yaml", "--with", "w.ptd", "-o", "w.ptd", "--to", "pte"]).exits(2).stderr_contains("w.ptd");
     let inputs = &["model.yaml", "out/w.pte", "-o", "out"];
     folder.run(inputs).exits(2).stderr_contains("out/w.pte is also an input");
     assert_eq!(folder.read("w.ptd"), before);
@@ -841,8 +841,8 @@ fn strip_tests_writes_a_pte_only() {
     for (name, message) in refused {
         folder.run(&["model.bpte", "--strip-tests", "-o", name]).exits(2).stderr_contains(message);
     }
-    folder.run(&["model.bpte", "--strip-tests", "-o", "model.bpte", "--format", "pte"]).exits(2);
-    folder.run(&["model.bpte", "--strip-tests", "-o", "x.foo", "--format", "pte"]).exits(0);
+    folder.run(&["model.bpte", "--strip-tests", "-o", "model.bpte", "--to", "pte"]).exits(2);
+    folder.run(&["model.bpte", "--strip-tests", "-o", "x.foo", "--to", "pte"]).exits(0);
     let stdout = folder.run(&["model.bpte", "--strip-tests"]).exits(0).stdout;
     assert!(folder.read("x.foo") == folder.read("model.pte") && stdout == folder.read("model.pte"));
 }
@@ -870,7 +870,7 @@ fn headings_of_options() {
     let help = help(&["--help"]);
     let (options, layout) = help.split_once("\nLayout:\n").expect("the layout options have a heading");
     assert!(options.contains("--color") && !layout.contains("--color"));
-    assert!(layout.contains("--segment-alignment") && options.contains("--format"));
+    assert!(layout.contains("--segment-alignment") && options.contains("--to "));
 }
 
 #[test]
@@ -1392,8 +1392,8 @@ fn the_examples_of_operators_assemble() {
         }
         let example = text(operator, "example");
         let yaml = format!("methods:\n  forward:\n    values:\n{values}    instructions:\n      {example}\n");
-        let source = pte_emit::Source::yaml("example.yaml", &yaml, "");
-        let assembly = pte_emit::assemble(&source, &pte_emit::Options::default());
+        let source = pte_emit::Model::from_yaml("example.yaml", &yaml, "");
+        let assembly = source.assemble(&pte_emit::Options::default());
         // The sizes are no operator's; the number and kinds of the arguments are right.
         match assembly {
             Ok(assembly) => {
@@ -1490,7 +1490,7 @@ fn dump_names_the_formats_of_payloads() {
 #[test]
 fn sizes_have_each_level_once_and_no_row_of_nothing() {
     let folder = Folder::new(&[("model.yaml", MODEL), ("empty.pte", "")]);
-    let done = folder.run(&["size", "--csv", "-d", "kind", "empty.pte"]).exits(0);
+    let done = folder.run(&["size", "--format", "csv", "-d", "kind", "empty.pte"]).exits(0);
     assert_eq!(done.stdout, b"file,kind,bytes\n");
     folder.run(&["size", "-d", "kind,segment,kind", "model.yaml"]).exits(2).stderr_contains("the level kind twice");
 }

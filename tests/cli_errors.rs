@@ -71,7 +71,7 @@ fn a_missing_file_is_reported_in_one_way() {
         assert_eq!(done.stderr.matches("No such file").count(), 1, "{}", done.stderr);
     }
     let json = folder.run(&["check", "no", "--json"]).exits(3).stdout;
-    assert!(String::from_utf8(json).unwrap().contains("\"error\": \"cannot read no: No such file"));
+    assert!(String::from_utf8(json).unwrap().contains("\"message\": \"cannot read no: No such file"));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn strip_tests_of_an_invalid_file_exits_with_1() {
     assert_eq!(folder.names(), ["junk.bpte", "model.yaml"]);
 }
 
-/// The assembler converts data when it writes them; `check --data` reads them.
+/// The assembler converts data when it writes them; `check --all-data` reads them.
 #[test]
 fn data_that_cannot_be_converted_are_an_error_of_check() {
     let folder = Folder::new(&[]);
@@ -110,7 +110,7 @@ fn data_that_cannot_be_converted_are_an_error_of_check() {
         folder.write("k.yaml", source);
         let message = "error: k.yaml: i.npy: element 0 cannot be converted: 300 is ";
         folder.run(&["k.yaml", "-o", "k.pte"]).exits(1).stderr_contains(message);
-        folder.run(&["check", "--data", "k.yaml"]).exits(1).stderr_contains(message);
+        folder.run(&["check", "--all-data", "k.yaml"]).exits(1).stderr_contains(message);
     }
     // Without `--data` no data are read.
     folder.run(&["check", "k.yaml"]).exits(0);
@@ -149,9 +149,9 @@ fn a_full_output_is_named_instead_of_the_input() {
     std::os::unix::fs::symlink("/dev/full", folder.path().join("full.ptd")).unwrap();
     for (arguments, output) in [
         (&["model.yaml", "-o", "/dev/full"][..], "/dev/full"),
-        (&["model.pte", "-o", "/dev/full", "--format", "pte"], "/dev/full"),
+        (&["model.pte", "-o", "/dev/full", "--to", "pte"], "/dev/full"),
         (&["model.yaml", "--external-data", "full.ptd", "-o", "out.pte"], "/dev/full"),
-        (&["bundle.yaml", "-o", "/dev/full", "--format", "bpte"], "/dev/full"),
+        (&["bundle.yaml", "-o", "/dev/full", "--to", "bpte"], "/dev/full"),
         (&["bundle.bpte", "-o", "/dev/full", "--strip-tests"], "/dev/full"),
         (&["dump", "model.pte", "-o", "/dev/full"], "/dev/full"),
         (&["dump", "model.pte", "-o", "/dev/full", "--exact"], "/dev/full"),

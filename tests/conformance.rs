@@ -13,7 +13,10 @@ use libtest_mimic::Trial;
 use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
-use pte_emit::{Assembly, CheckOptions, Options as AssembleOptions, PrintOptions, Source, assemble};
+use pte_emit::{
+    Assembly, CheckOptions, HeaderMode, LayoutOptions, Model, Options as AssembleOptions, PrintOptions, Serializer,
+    Storage,
+};
 
 mod support;
 
@@ -80,9 +83,9 @@ fn test(folder: &str, case: Case, must_compare: bool) -> Trial {
 fn compare_outputs(runner: &Path, path: &Path, options: &AssembleOptions, mode: Mode) -> Result<usize, Vec<String>> {
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path.display().to_string();
-    let input = Source::yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
+    let input = Model::from_yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
     let assembly =
-        assemble(&input, options).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
+        input.assemble(options).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
     if options.external_data
         && let Some(left) = constant_inside(&assembly)
     {
@@ -92,8 +95,12 @@ fn compare_outputs(runner: &Path, path: &Path, options: &AssembleOptions, mode: 
 }
 
 /// Options that rewrite a file of an old release for the runtime of today (docs/releases.md).
-const REWRITE: [(&str, &str); 4] =
-    [("constants", "segment"), ("header", "auto"), ("builder", "exir"), ("delegates", "segment")];
+fn rewritten() -> LayoutOptions {
+    let mut layout = LayoutOptions::default();
+    (layout.constants, layout.delegates) = (Some(Storage::Segment), Some(Storage::Segment));
+    (layout.header, layout.builder) = (Some(HeaderMode::Auto), Some(Serializer::Exir));
+    layout
+}
 
 /// Programs of other releases: the runtime loads the methods of those without errors in `check`, and of all others once they are rewritten.
 fn releases() -> Vec<Trial> {
@@ -110,15 +117,15 @@ fn releases() -> Vec<Trial> {
 fn loads(path: &Path) {
     let data = path.with_file_name(format!("{}___default_external_constant.ptd", path.file_stem().unwrap().display()));
     let data: Vec<PathBuf> = data.exists().then_some(data).into_iter().collect();
-    let source = Source::open(path).unwrap();
-    let findings = pte_emit::check(&source, &pte_emit::CheckOptions::default()).unwrap();
+    let source = Model::open(path).unwrap();
+    let findings = source.check(&pte_emit::CheckOptions::default()).unwrap();
     let mut options = AssembleOptions::default();
     let has_errors = findings[0].has_errors();
     if has_errors {
-        REWRITE.iter().for_each(|(name, value)| options.layout.set(name, value).unwrap());
+        options.layout = self::rewritten();
     }
     let folder = tempfile::tempdir().unwrap();
-    let assembly = assemble(&source, &options).unwrap();
+    let assembly = source.assemble(&options).unwrap();
     let rewritten = folder.path().join("model.pte");
     fs::write(&rewritten, assembly.program_file().unwrap().to_vec().unwrap()).unwrap();
     let script = methods(&assembly)
@@ -224,7 +231,7 @@ fn pruned_programs_compute_the_same() {
     for (prune, remaining) in [(false, 20), (true, 8)] {
         let mut options = AssembleOptions::default();
         options.prune = prune;
-        let assembly = assemble(&Source::yaml("pruned", &yaml, "."), &options).unwrap();
+        let assembly = Model::from_yaml("pruned", &yaml, ".").assemble(&options).unwrap();
         let instructions = assembly.program().plans()[0].chains.as_ref().unwrap()[0].instructions.as_ref().unwrap();
         assert_eq!(instructions.len(), remaining);
         let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
@@ -345,11 +352,11 @@ fn edited_dumps_compute_as_edited_modules() {
             let mut options = AssembleOptions::default();
             options.prune = prune;
             let context = format!("{edit}, prune: {prune}");
-            let assembly = assemble(&Source::yaml("edited", source, &folder), &options);
+            let assembly = Model::from_yaml("edited", source, &folder).assemble(&options);
             let assembly = assembly.unwrap_or_else(|error| panic!("{context}: {error}\n{source}"));
             let program = assembly.program_file().unwrap().to_vec().unwrap();
-            let findings = pte_emit::check(&Source::binary("edited.pte", &program), &CheckOptions::default()).unwrap();
-            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list());
+            let findings = Model::from_binary("edited.pte", &program).check(&CheckOptions::default()).unwrap();
+            assert!(findings.iter().all(|findings| !findings.has_errors()), "{context}: {:?}", findings[0].list);
             let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
             let compared = compared.unwrap_or_else(|failures| panic!("{context}:\n{}", failures.join("\n")));
             assert_eq!(compared, assembly.program().plans().len(), "{context}");
@@ -379,11 +386,11 @@ fn edited_graphs_compute_as_edited_modules() {
     for (program, edit, tolerance, edits) in cases {
         let test = test_of(program, edit).replace("1e-4", tolerance);
         let source = replaced(&replaced(&dumped(program), &[("\n    inputs: [x]\n", &format!("\n{test}"))]), edits);
-        let assembly = assemble(&Source::yaml(edit, &source, self::edits()), &AssembleOptions::default());
+        let assembly = Model::from_yaml(edit, &source, self::edits()).assemble(&AssembleOptions::default());
         let assembly = assembly.unwrap_or_else(|error| panic!("{edit}: {error}\n{source}"));
         let bytes = assembly.program_file().unwrap().to_vec().unwrap();
-        let findings = pte_emit::check(&Source::binary("edited.pte", &bytes), &CheckOptions::default()).unwrap();
-        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list());
+        let findings = Model::from_binary("edited.pte", &bytes).check(&CheckOptions::default()).unwrap();
+        assert!(findings.iter().all(|findings| !findings.has_errors()), "{edit}: {:?}", findings[0].list);
         let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
         assert_eq!(compared.unwrap_or_else(|failures| panic!("{edit}:\n{}", failures.join("\n"))), 1, "{edit}");
     }
@@ -395,8 +402,8 @@ fn edits() -> PathBuf {
 
 /// The dump of a program of tests/golden/edits, with paths relative to that folder.
 fn dumped(name: &str) -> String {
-    let source = Source::open(&edits().join(format!("{name}.pte"))).unwrap();
-    let printed = pte_emit::print(&source, &edits(), &PrintOptions::default()).unwrap();
+    let source = Model::open(edits().join(format!("{name}.pte"))).unwrap();
+    let printed = source.to_yaml(&edits(), &PrintOptions::default()).unwrap();
     assert_eq!(printed.difference, None);
     printed.text
 }

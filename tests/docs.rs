@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
 use pte_emit::operators;
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use pte_emit::{Model, Options as AssembleOptions};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -54,9 +54,9 @@ fn every_yaml_block_assembles() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "yaml") {
             let name = format!("{}:{line}", page.display());
-            let documents = pte_emit::documents(Source::yaml(&name, block, root()), &Default::default());
-            for source in documents.unwrap_or_else(|error| panic!("{error}")).sources {
-                let assembly = assemble(&source, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+            let documents = Model::from_yaml(&name, block, root()).documents(&Default::default());
+            for source in documents.unwrap_or_else(|error| panic!("{error}")).models {
+                let assembly = source.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(assembly.warnings.to_string(), "", "{name}");
             }
             count += 1;
@@ -138,8 +138,8 @@ fn commands_of_ci_are_recognized() {
 #[test]
 fn the_picture_shows_the_bytes_of_an_example() {
     let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
-    let input = Source::yaml("linear.yaml", &text, root().join("examples"));
-    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let input = Model::from_yaml("linear.yaml", &text, root().join("examples"));
+    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     let bytes = assembly.program_file().unwrap().to_vec().unwrap();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     for row in 0..3 {
@@ -391,7 +391,7 @@ fn describe(form: &Form) -> String {
     }
 }
 
-/// Rows of README.md are the dependencies in Cargo.toml, in alphabetical order; optional ones are marked `cli`.
+/// Rows of README.md are the dependencies in Cargo.toml, in alphabetical order; optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
     let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
@@ -410,6 +410,6 @@ fn the_table_of_dependencies_is_up_to_date() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
-    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with("`cli`: "))).collect();
+    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with('`'))).collect();
     assert_eq!(found, expected);
 }

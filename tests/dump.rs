@@ -9,7 +9,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use pte_emit::data::Origin;
 use pte_emit::printer::LargeData;
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use pte_emit::{Model, Options as AssembleOptions};
 
 mod support;
 
@@ -51,8 +51,8 @@ fn dumps_of_exported_files_assemble_without_warnings_of_unused_values() {
     assert!(!files.is_empty());
     for path in files {
         let printed = print(&path, false, LargeData::Refer).unwrap();
-        let source = Source::yaml("dump", &printed.text, "");
-        let assembly = assemble(&source, &AssembleOptions::default()).unwrap();
+        let source = Model::from_yaml("dump", &printed.text, "");
+        let assembly = source.assemble(&AssembleOptions::default()).unwrap();
         assert!(!assembly.warnings.to_string().contains("unused"), "{}: {}", path.display(), assembly.warnings);
     }
 }
@@ -83,10 +83,8 @@ fn long_sources_round_trip() {
     }
     let file = bytes(&text);
     let origin = Origin::Bytes(file.as_slice().into());
-    let print = || {
-        pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
-            .unwrap()
-    };
+    let print =
+        || pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &print_options()).unwrap();
     let printed = print();
     assert_eq!(printed.difference, None);
     assert!(printed.text.len() > 1 << 19 && !printed.text.contains("index:"));
@@ -97,8 +95,7 @@ fn long_sources_round_trip() {
     padded[end] = 1;
     let origin = Origin::Bytes(padded.as_slice().into());
     let printed =
-        pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
-            .unwrap();
+        pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &print_options()).unwrap();
     assert_eq!(printed.difference, None);
     assert!(printed.text.ends_with(&format!("raw:\n  patch:\n    - {{at: {end:#x}, bytes: {{hex: \"01\"}}}}\n")));
 }
@@ -201,8 +198,7 @@ fn irregular_layouts_are_printed() {
             let options = print_options_of(explicit, LargeData::Inline, "");
             let origin = Origin::Bytes(file.as_slice().into());
             let printed =
-                pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &options)
-                    .unwrap();
+                pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &options).unwrap();
             assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
             assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
             assert!(bytes(&printed.text) == file, "{expected}:\n{}", printed.text);
@@ -238,8 +234,7 @@ fn irregular_ptd_layouts_are_printed() {
     for (expected, file) in files {
         let origin = Origin::Bytes(file.as_slice().into());
         let printed =
-            pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
-                .unwrap();
+            pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &print_options()).unwrap();
         assert_eq!(printed.difference, None, "{expected}:\n{}", printed.text);
         assert!(printed.text.contains(expected), "{expected}:\n{}", printed.text);
         assert!(bytes(&printed.text) == file, "{expected}:\n{}", printed.text);
@@ -265,7 +260,8 @@ fn externalizing_and_internalizing_reproduces_the_file() {
     for name in ["linear", "multi", "conv_dyn", "conv_xnn", "stateful_init", "add", "topk", "bf16", "channels_last"] {
         let original = root().join(format!("tests/golden/upstream/bytes/{name}/model.pte"));
         let run = |path: &Path, overrides: &AssembleOptions| {
-            assemble(&Source::from_origin("model.pte", Origin::File(path.into())), overrides)
+            Model::from_origin("model.pte", Origin::File(path.into()))
+                .assemble(overrides)
                 .unwrap_or_else(|error| panic!("{name}: {error}"))
         };
         let split = run(&original, &{
@@ -304,7 +300,7 @@ fn externalizing_and_internalizing_keeps_copies() {
         (folder.path().join("o.pte"), folder.path().join("s.pte"), folder.path().join("s.ptd"));
     std::fs::write(&original, bytes(text)).unwrap();
     let run = |path: &Path, overrides: AssembleOptions| {
-        assemble(&Source::from_origin("o", Origin::File(path.into())), &overrides).expect("a valid file")
+        Model::from_origin("o", Origin::File(path.into())).assemble(&overrides).expect("a valid file")
     };
     let split = run(&original, {
         let mut options = AssembleOptions::default();
@@ -333,7 +329,7 @@ fn a_missing_key_is_an_error() {
         options
     };
     let report =
-        assemble(&Source::from_origin("model.pte", Origin::File(path.into())), &overrides).unwrap_err().to_string();
+        Model::from_origin("model.pte", Origin::File(path.into())).assemble(&overrides).unwrap_err().to_string();
     assert!(report.contains("unknown key `2.weight`"), "{report}");
 }
 
@@ -352,7 +348,7 @@ proptest! {
             changed[at] = byte;
         }
         let origin = Origin::Bytes(changed.clone().into());
-        if let Ok(printed) = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &print_options())
+        if let Ok(printed) = pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &print_options())
             && printed.difference.is_none()
         {
             prop_assert!(bytes(&printed.text) == changed);
@@ -371,7 +367,7 @@ fn sources_with_edge_cases_round_trip() {
     };
     for list in ["{tensor_list: [x, {index: -1}]}", "{optional_tensor_list: [x, null]}"] {
         let text = text(list);
-        assert!(assemble(&Source::yaml("edge", &text, Path::new("")), &AssembleOptions::default()).is_ok());
+        assert!(Model::from_yaml("edge", &text, Path::new("")).assemble(&AssembleOptions::default()).is_ok());
         survives_dump(&text, Path::new("")).unwrap();
     }
 }
@@ -418,7 +414,7 @@ fn git_diff_shows_yaml() {
 /// Assembles a method with these parts, prints the file and assembles the result: the same file, without field overrides.
 fn prints_exactly(parts: &str, expected: &str) {
     let file = bytes(&format!("methods: {{forward: {{{parts}}}}}"));
-    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    let printed = Model::from_binary("x.pte", &file).to_yaml(Path::new(""), &print_options()).unwrap();
     assert_eq!(printed.difference, None, "{parts}:\n{}", printed.text);
     assert!(printed.text.contains(expected) && !printed.text.contains("raw:"), "{parts}:\n{}", printed.text);
     assert!(bytes(&printed.text) == file, "{parts}");
@@ -486,7 +482,7 @@ fn the_first_line_names_data_that_yaml_cannot_state() {
     };
     let index = |value: u32, index: u32| format!("\"methods.forward.values[{value}].data_buffer_idx\": {index}");
     let file = bytes(&constants(&index(7, 1)));
-    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    let printed = Model::from_binary("x.pte", &file).to_yaml(Path::new(""), &print_options()).unwrap();
     let first = printed.text.lines().next().unwrap();
     assert!(first.starts_with("# This YAML does not reproduce") && first.contains("constant 8 is not used"), "{first}");
     assert!(printed.difference.is_some_and(|difference| difference.contains("constant 8 is not used")));
@@ -495,7 +491,7 @@ fn the_first_line_names_data_that_yaml_cannot_state() {
 /// YAML of a method with these parts as `dump` prints it, which must reproduce the file.
 fn dumped(parts: &str) -> String {
     let file = bytes(&format!("methods: {{forward: {{{parts}}}}}"));
-    let printed = pte_emit::print(&Source::binary("x.pte", &file), Path::new(""), &print_options()).unwrap();
+    let printed = Model::from_binary("x.pte", &file).to_yaml(Path::new(""), &print_options()).unwrap();
     assert_eq!(printed.difference, None, "{parts}:\n{}", printed.text);
     assert_eq!((printed.stats.indices, printed.stats.places), (0, 0), "{parts}:\n{}", printed.text);
     printed.text

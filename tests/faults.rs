@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use pte_emit::cli::outputs::Outputs;
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use pte_emit::{Model, Options as AssembleOptions};
 
 mod support;
 
@@ -99,8 +99,8 @@ fn a_data_file_that_shrinks_is_reported() {
     let folder = Folder::new(&[("model.pte", "\0old")]);
     model(&folder, 3 << 20);
     let text = String::from_utf8(folder.read("model.yaml")).unwrap();
-    let input = Source::yaml("model.yaml", &text, folder.path());
-    let assembly = assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let input = Model::from_yaml("model.yaml", &text, folder.path());
+    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     File::options().write(true).open(folder.path().join("weights.bin")).unwrap().set_len(1 << 20).unwrap();
 
     let (mut outputs, file) = (Outputs::new(), assembly.program_file().unwrap());

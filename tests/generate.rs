@@ -13,7 +13,7 @@ use pte_emit::data::Origin;
 use pte_emit::generate::calls::{operators, runs_on_cpu};
 use pte_emit::generate::programs::{KnownOperator, program};
 use pte_emit::generate::random::Random;
-use pte_emit::{LargeData, Options, PrintOptions, Source};
+use pte_emit::{LargeData, Model, Options, PrintOptions};
 
 mod support;
 
@@ -52,11 +52,11 @@ fn the_output_is_the_same_for_a_seed() {
         let name = format!("3-{number}.yaml");
         snapshot::check(&format!("generate/{name}"), &fs::read_to_string(out.join(&name)).unwrap());
     }
-    let output = generate(&["--seed", "3", "--ops", "quantize_per_channel", "--wild"], folder.path());
+    let output = generate(&["--seed", "3", "--operators", "quantize_per_channel", "--wild"], folder.path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = fs::read_to_string(folder.path().join("3-0.yaml")).unwrap();
     assert!(text.contains("quantize_per_channel"), "{text}");
-    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--format", "pte"], folder.path());
+    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--to", "pte"], folder.path());
     assert!(output.status.success());
     let bytes = file(3, 1, &of_cpu(), 6);
     assert_eq!(fs::read(folder.path().join("3-1.pte")).unwrap(), bytes);
@@ -70,7 +70,7 @@ fn unknown_operators_and_numbers_out_of_range_are_usage_errors() {
         ("_d2h_copy", "calls of `et_copy::_d2h_copy.out` are not generated"),
         ("cadence::", "calls of the library `cadence_ops_lib` are not generated"),
     ] {
-        let output = generate(&["--ops", pattern], &folder.path().join("out"));
+        let output = generate(&["--operators", pattern], &folder.path().join("out"));
         assert_eq!(output.status.code(), Some(2));
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(message.contains(reason), "{message}");
@@ -86,16 +86,16 @@ fn programs_are_valid_and_round_trip() {
     for index in 0..150 {
         let bytes = file(1, index, &operators, INSTRUCTIONS);
         let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
-        let errors: Vec<String> = findings.list().iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{index}: {errors:?}");
         let mut options = PrintOptions::default();
         options.large_data = LargeData::Inline;
-        let printed = pte_emit::print(&Source::binary("", &bytes), Path::new("."), &options).unwrap();
+        let printed = Model::from_binary("", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{index}");
         assert!(!printed.text.contains("Every property"), "{index}: {}", printed.text);
-        let assembly = pte_emit::assemble(&Source::yaml("", &printed.text, "."), &Options::default()).unwrap();
+        let assembly = Model::from_yaml("", &printed.text, ".").assemble(&Options::default()).unwrap();
         assert!(assembly.program_file().unwrap().to_vec().unwrap() == bytes, "{index}");
-        let program = pte_emit::read(&Source::binary("", &bytes)).unwrap().program;
+        let program = Model::from_binary("", &bytes).resolve().unwrap().program;
         let plans = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
         used.extend(plans.filter_map(|operator| operator.name.clone()));
     }
@@ -112,7 +112,7 @@ fn every_operator_has_programs_and_they_are_valid() {
         // Many calls: a rare one is not valid if outs are not compared with the element types that the kernel writes.
         let bytes = file(0, 0, &[operator], 60);
         let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
-        let errors: Vec<String> = findings.list().iter().map(ToString::to_string).collect();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{name}: {errors:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pte_emit::Source;
+use pte_emit::Model;
 use pte_emit::analysis::inference::{self, Difference, Inference};
 use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::operators::inference::InferenceError;
@@ -59,8 +59,8 @@ struct Counts {
 
 impl Counts {
     fn add_program(&mut self, path: &Path) {
-        let source = Source::open(path).unwrap();
-        let resolved = match pte_emit::read(&source) {
+        let source = Model::open(path).unwrap();
+        let resolved = match source.resolve() {
             Ok(resolved) => resolved,
             Err(error) => panic!("{}: {error}", path.display()),
         };

@@ -17,7 +17,7 @@ use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
-use pte_emit::{Options, Resolved, Source};
+use pte_emit::{Model, Options, Resolved};
 
 #[path = "inference/cases.rs"]
 mod cases;
@@ -191,8 +191,8 @@ fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
     if methods.is_empty() {
         return Vec::new();
     }
-    let source = Source::yaml("calls.yaml", &yaml, ".");
-    let mut resolved: Resolved<'_> = match pte_emit::parse(&source).and_then(pte_emit::resolve) {
+    let source = Model::from_yaml("calls.yaml", &yaml, ".");
+    let mut resolved: Resolved = match source.resolve() {
         Ok(resolved) => resolved,
         Err(error) if methods.len() == 1 => return vec![Execution::Rejected(error.to_string())],
         Err(_) => return methods.chunks(1).flat_map(|method| execute(method)).collect(),
@@ -207,7 +207,7 @@ fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
             }
         }
     }
-    let assembly = match pte_emit::plan(resolved, &Options::default()).and_then(pte_emit::emit) {
+    let assembly = match resolved.to_files(&Options::default()) {
         Ok(assembly) => assembly,
         Err(error) if methods.len() == 1 => return vec![Execution::Rejected(error.to_string())],
         Err(_) => return methods.chunks(1).flat_map(|method| execute(method)).collect(),

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use pte_emit::{InspectOptions, MemoryOptions, SizeDimension, SizeOptions, Source, inspect, memory, size};
+use pte_emit::{InspectOptions, MemoryOptions, Model, SizeDimension, SizeOptions};
 use serde_json::Value;
 use support::folder::{Folder, RELU};
 
@@ -27,11 +27,11 @@ fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-fn sizes(source: &Source<'_>, dimensions: &[SizeDimension]) -> Option<Vec<(String, Value)>> {
+fn sizes(source: &Model, dimensions: &[SizeDimension]) -> Option<Vec<(String, Value)>> {
     let mut options = SizeOptions::default();
     options.dimensions = dimensions.to_vec();
-    let files = size(source, &options).ok()?;
-    Some(files.into_iter().map(|(name, file)| (name, serde_json::from_str(&file.json()).unwrap())).collect())
+    let files = source.size(&options).ok()?;
+    Some(files.into_iter().map(|(name, file)| (name, serde_json::to_value(file).unwrap())).collect())
 }
 
 /// Every node is the sum of its children.
@@ -52,7 +52,7 @@ fn every_byte_of_the_references_has_one_owner() {
     for path in paths {
         let name = path.display().to_string();
         let len = std::fs::metadata(&path).unwrap().len();
-        let source = Source::open(&path).unwrap();
+        let source = Model::open(&path).unwrap();
         let measured = sizes(&source, ALL).unwrap_or_else(|| panic!("{name} is measured"));
         assert_eq!(measured[0].1["bytes"], len, "{name}");
         assert_sums(&measured[0].1, &name);
@@ -69,7 +69,7 @@ fn the_data_of_yaml_are_not_read_for_their_sizes() {
         |name: &str| format!("{name}: {{tensor: uint8, sizes: [15, 1073741824], data: {{fill: {}}}}}", name.len());
     let values: Vec<String> = ["a", "bb", "ccc", "dddd"].into_iter().map(tensor).collect();
     let yaml = format!("methods: {{forward: {{values: {{{}}}, outputs: [a, bb, ccc, dddd]}}}}", values.join(", "));
-    let source = Source::yaml("large.yaml", yaml, ".");
+    let source = Model::from_yaml("large.yaml", yaml, ".");
     let files = sizes(&source, ALL).unwrap();
     assert!(files[0].1["bytes"].as_u64().unwrap() > 60 << 30);
     assert_sums(&files[0].1, "large.yaml");
@@ -80,11 +80,11 @@ fn the_data_of_yaml_are_not_read_for_their_sizes() {
 fn yaml_has_the_sizes_of_its_files() {
     let mut compared = 0;
     for path in files(Path::new("examples"), &["yaml"]) {
-        let Ok(source) = Source::open(&path) else { continue };
-        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         let Some(measured) = sizes(&source, ALL) else { continue };
         for ((extension, bytes), (name, found)) in support::sources::files(&assembly).into_iter().zip(measured) {
-            let Some(expected) = sizes(&Source::binary(format!("a.{extension}"), &bytes), ALL) else { continue };
+            let Some(expected) = sizes(&Model::from_binary(format!("a.{extension}"), &bytes), ALL) else { continue };
             assert_eq!(found["bytes"], expected[0].1["bytes"], "{name}");
             let parts = |tree: &Value| -> Vec<Value> {
                 tree["children"].as_array().unwrap().iter().map(|child| child["bytes"].clone()).collect()
@@ -101,11 +101,11 @@ fn yaml_has_the_sizes_of_its_files() {
 fn every_byte_of_malformed_files_has_one_owner() {
     let mut measured = 0;
     for path in files(Path::new("examples"), &["yaml"]) {
-        let Ok(source) = Source::open(&path) else { continue };
-        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         for (extension, bytes) in support::sources::files(&assembly) {
             let name = format!("{}.{extension}", path.display());
-            let Some(files) = sizes(&Source::binary(name.clone(), &bytes), ALL) else { continue };
+            let Some(files) = sizes(&Model::from_binary(name.clone(), &bytes), ALL) else { continue };
             assert_eq!(files[0].1["bytes"], bytes.len(), "{name}");
             assert_sums(&files[0].1, &name);
             measured += 1;
@@ -123,27 +123,28 @@ fn the_json_has_the_schema() {
         schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
         jsonschema::validator_for(&schema).unwrap()
     };
-    let [inspection, tree, needed] = ["inspect", "size", "memory"].map(validator);
+    let [inspection, tree, needed] = ["Inspection", "FileSize", "ProgramMemory"].map(validator);
     let check = |validator: &jsonschema::Validator, document: &Value, name: &str| {
         let errors: Vec<String> =
             validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
     };
     let mut checked = 0;
-    for path in files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]) {
+    let upstream = files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
+    for path in upstream.into_iter().chain(files(Path::new("examples"), &["yaml"])) {
         let name = path.display().to_string();
-        let source = Source::open(&path).unwrap();
-        let Ok(documents) = inspect(&source, &InspectOptions::default()) else { continue };
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
         for (name, document) in documents {
-            check(&inspection, &serde_json::from_str(&document.json(&name)).unwrap(), &name);
+            check(&inspection, &serde_json::to_value(document).unwrap(), &name);
         }
         sizes(&source, ALL).into_iter().flatten().for_each(|(name, document)| check(&tree, &document, &name));
-        if let Ok(memory) = memory(&source, &MemoryOptions::default()) {
-            check(&needed, &serde_json::from_str(&memory.json()).unwrap(), &name);
+        if let Ok(memory) = source.memory(&MemoryOptions::default()) {
+            check(&needed, &serde_json::to_value(memory).unwrap(), &name);
         }
         checked += 1;
     }
-    assert!(checked > 100, "{checked} files");
+    assert!(checked > 300, "{checked} files");
     // A schema that accepts anything would not fail above.
     assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
     assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
@@ -157,14 +158,14 @@ fn yaml_is_inspected_as_its_files() {
     let examples = files(Path::new("examples"), &["yaml"]);
     let examples = examples.into_iter().filter(|path| path.parent() == Some(Path::new("examples")));
     for path in examples.chain(files(Path::new("tests/golden/upstream"), &["yaml"])) {
-        let Ok(source) = Source::open(&path) else { continue };
-        let Ok(documents) = inspect(&source, &InspectOptions::default()) else { continue };
-        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         let Some(program) = assembly.program_file() else { continue };
-        let file = Source::binary("file.pte", &program.to_vec().unwrap());
-        let found = inspect(&file, &InspectOptions::default()).unwrap();
-        let json = |document: &pte_emit::Inspection| -> Value { serde_json::from_str(&document.json("")).unwrap() };
-        let (mut yaml, mut binary) = (json(&documents[0].1), json(&found[0].1));
+        let file = Model::from_binary("file.pte", program.to_vec().unwrap());
+        let found = file.inspect(&InspectOptions::default()).unwrap();
+        let [mut yaml, mut binary] = [&documents, &found].map(|files| serde_json::to_value(&files[0].1).unwrap());
+        yaml["file"] = "file.pte".into();
         // Names are those of the source, or those that `dump` would print.
         for document in [&mut yaml, &mut binary] {
             for method in document["methods"].as_array_mut().unwrap() {
@@ -174,9 +175,9 @@ fn yaml_is_inspected_as_its_files() {
             }
         }
         pretty_assertions::assert_eq!(yaml, binary, "{}", path.display());
-        let needed = |source: &Source<'_>| {
-            let memory = memory(source, &MemoryOptions::default()).unwrap();
-            let mut document: Value = serde_json::from_str(&memory.json()).unwrap();
+        let needed = |source: &Model| {
+            let memory = source.memory(&MemoryOptions::default()).unwrap();
+            let mut document = serde_json::to_value(memory).unwrap();
             for method in document["methods"].as_array_mut().unwrap() {
                 for pool in method["pools"].as_array_mut().unwrap() {
                     let tensors = pool["tensors"].as_array_mut().unwrap();
@@ -195,9 +196,9 @@ fn yaml_is_inspected_as_its_files() {
 #[test]
 fn lifetimes_are_those_of_the_execution() {
     let pool = |name: &str| -> Value {
-        let source = Source::open(format!("tests/golden/upstream/bytes/{name}/model.pte").as_ref()).unwrap();
-        let memory = memory(&source, &MemoryOptions::default()).unwrap();
-        serde_json::from_str::<Value>(&memory.json()).unwrap()["methods"][0]["pools"][0].clone()
+        let source = Model::open(format!("tests/golden/upstream/bytes/{name}/model.pte")).unwrap();
+        let memory = source.memory(&MemoryOptions::default()).unwrap();
+        serde_json::to_value(memory).unwrap()["methods"][0]["pools"][0].clone()
     };
     let alive = |pool: &Value, wanted: &str| -> Value {
         let tensors = pool["tensors"].as_array().unwrap();
@@ -254,9 +255,9 @@ fn files_and_documents_are_told_apart() {
         RELU.replace("    inputs:", "      w: {tensor: float32, data: [1, 2], name: w, external: true}\n    inputs:");
     let folder = Folder::new(&[("split.yaml", &split), ("two.yaml", &format!("{}---{RELU}", RELU.trim_start()))]);
     let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    let csv = text(&["size", "split.yaml", "--csv", "-d", "segment"]);
+    let csv = text(&["size", "split.yaml", "--format", "csv", "-d", "segment"]);
     assert!(csv.starts_with("file,segment,bytes\n\"split.pte\","), "{csv}");
-    let short = text(&["size", "split.yaml", "--csv", "-d", "kind", "--limit", "2"]);
+    let short = text(&["size", "split.yaml", "--format", "csv", "-d", "kind", "--limit", "2"]);
     assert!(short.contains(" more)\","), "{short}");
     for command in ["inspect", "size", "memory"] {
         let shown = text(&[command, "two.yaml"]);
@@ -268,9 +269,9 @@ fn files_and_documents_are_told_apart() {
 /// The header and the segments of a `.bpte` are those of its program.
 #[test]
 fn bundled_programs_have_the_facts_of_the_program() {
-    let source = Source::open("tests/golden/upstream/bundled/addmul/model.bpte".as_ref()).unwrap();
-    let files = inspect(&source, &InspectOptions::default()).unwrap();
-    let bundle: Value = serde_json::from_str(&files[0].1.json("")).unwrap();
+    let source = Model::open("tests/golden/upstream/bundled/addmul/model.bpte").unwrap();
+    let files = source.inspect(&InspectOptions::default()).unwrap();
+    let bundle: Value = serde_json::to_value(&files[0].1).unwrap();
     assert_eq!(bundle["header"]["magic"], "eh00");
     assert_eq!(bundle["segments"].as_array().map(Vec::len), Some(1));
     assert!(bundle["metadata_bytes"].as_u64() < bundle["bytes"].as_u64());
@@ -279,11 +280,11 @@ fn bundled_programs_have_the_facts_of_the_program() {
 /// Data of delegates have the name of the operation that reads them, and delegates that of `payload show`.
 #[test]
 fn weights_of_delegates_have_names() {
-    let source = Source::open("tests/golden/upstream/bytes/conv_xnn/model.pte".as_ref()).unwrap();
-    let files = inspect(&source, &InspectOptions::default()).unwrap();
-    let document: Value = serde_json::from_str(&files[0].1.json("")).unwrap();
+    let source = Model::open("tests/golden/upstream/bytes/conv_xnn/model.pte").unwrap();
+    let files = source.inspect(&InspectOptions::default()).unwrap();
+    let document: Value = serde_json::to_value(&files[0].1).unwrap();
     let delegates = document["methods"][0]["delegates"].as_array().unwrap();
-    let known: Vec<String> = pte_emit::payloads(&source).unwrap().iter().map(pte_emit::Payload::path).collect();
+    let known: Vec<String> = source.payloads().unwrap().into_iter().map(|payload| payload.path).collect();
     assert_eq!(
         delegates.iter().map(|delegate| &delegate["name"]).collect::<Vec<_>>(),
         known.iter().collect::<Vec<_>>()
@@ -309,9 +310,9 @@ fn operators_are_those_of_gen_oplist() {
     let programs = recorded["programs"].as_object().unwrap();
     assert!(programs.len() > 20, "{} programs", programs.len());
     for (path, expected) in programs {
-        let source = Source::open(Path::new(path)).unwrap();
-        let documents = inspect(&source, &InspectOptions::default()).unwrap();
-        let document: Value = serde_json::from_str(&documents[0].1.json("")).unwrap();
+        let source = Model::open(Path::new(path)).unwrap();
+        let documents = source.inspect(&InspectOptions::default()).unwrap();
+        let document: Value = serde_json::to_value(&documents[0].1).unwrap();
         let methods = document["methods"].as_array().unwrap();
         let mut names: Vec<&String> =
             methods.iter().flat_map(|method| method["operators"].as_object().unwrap().keys()).collect();

@@ -23,7 +23,7 @@ use pte_emit::generate::random::Random;
 use pte_emit::generate::wild::wild;
 use pte_emit::operators::{Base, Role, Signature};
 use pte_emit::program::TensorShapeDynamism;
-use pte_emit::{LargeData, Options, PrintOptions, Source};
+use pte_emit::{LargeData, Model, Options, PrintOptions};
 
 mod support;
 
@@ -244,7 +244,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
     let origin = Origin::Bytes(bytes.into());
     let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
     let Ok(found) = found else { return BTreeSet::from(["panic"]) };
-    let errors = found.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let errors = found.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     errors.map(|finding| finding.rule.id.as_str()).collect()
 }
 
@@ -252,7 +252,7 @@ fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
 fn one_line(bytes: &[u8]) -> String {
     let mut options = PrintOptions::default();
     options.large_data = LargeData::Inline;
-    let printed = match pte_emit::print(&Source::binary("call.pte", bytes), ".".as_ref(), &options) {
+    let printed = match Model::from_binary("call.pte", bytes).to_yaml(".".as_ref(), &options) {
         Ok(printed) => printed.text,
         Err(error) => return error.to_string(),
     };

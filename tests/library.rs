@@ -8,8 +8,7 @@ use pte_emit::program::{
     TensorData, TensorShapeDynamism,
 };
 use pte_emit::{
-    Argument, Assembly, Blob, BlobId, MethodBuilder, Options as AssembleOptions, Resolved, ScalarType, Source, Value,
-    assemble,
+    Argument, Assembly, Blob, BlobId, MethodBuilder, Model, Options as AssembleOptions, Resolved, ScalarType, Value,
 };
 
 // Its main function is run by nobody here.
@@ -21,8 +20,8 @@ mod example;
 #[test]
 fn a_second_document_is_an_error() {
     let text = "methods: {}\n---\nmethods: {}\n";
-    let input = Source::yaml("two.yaml", text, Path::new(""));
-    let message = assemble(&input, &AssembleOptions::default()).unwrap_err().to_string();
+    let input = Model::from_yaml("two.yaml", text, Path::new(""));
+    let message = input.assemble(&AssembleOptions::default()).unwrap_err().to_string();
     let expected = "two.yaml:3:1: error: the file has several documents; expected one";
     assert!(message.starts_with(expected), "{message}");
 }
@@ -47,7 +46,7 @@ methods:
       - {kernel: aten::addmm.out, args: [bias, x, wt], out: mm}
       - {kernel: aten::relu.out, args: [mm], out: y}
 ";
-    let from_yaml = assemble(&Source::yaml("linear.yaml", yaml, ""), &AssembleOptions::default()).unwrap();
+    let from_yaml = Model::from_yaml("linear.yaml", yaml, "").assemble(&AssembleOptions::default()).unwrap();
     let built = example::linear().unwrap().to_files(&AssembleOptions::default()).unwrap();
     let bytes = |assembly: &Assembly| assembly.program_file().unwrap().to_vec().unwrap();
     assert!(bytes(&from_yaml) == bytes(&built));
@@ -377,14 +376,14 @@ fn inconsistent_programs_do_not_panic() {
 
 #[test]
 fn a_safetensors_has_no_methods() {
-    let source = Source::yaml("getter.yaml", "methods: {get_eps: {outputs: [1.0e-5]}}", "");
-    let error = assemble(&source, &AssembleOptions::default()).unwrap().safetensors().unwrap_err().to_string();
+    let source = Model::from_yaml("getter.yaml", "methods: {get_eps: {outputs: [1.0e-5]}}", "");
+    let error = source.assemble(&AssembleOptions::default()).unwrap().safetensors().unwrap_err().to_string();
     assert_eq!(error, "getter.yaml: error: a .safetensors has no methods, the program has 1 method");
 }
 
 #[test]
 fn a_program_without_methods_cannot_be_bundled() {
-    let source = Source::yaml("weights.yaml", "named_data: {k: {data: {text: a}}}", "");
-    let error = assemble(&source, &AssembleOptions::default()).unwrap().bundled().unwrap_err().to_string();
+    let source = Model::from_yaml("weights.yaml", "named_data: {k: {data: {text: a}}}", "");
+    let error = source.assemble(&AssembleOptions::default()).unwrap().bundled().unwrap_err().to_string();
     assert_eq!(error, "weights.yaml: error: a bundled program needs methods");
 }

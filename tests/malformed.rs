@@ -17,7 +17,7 @@ use pte_emit::data::Origin;
 use pte_emit::printer::PrintOptions;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan};
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 mod support;
 
@@ -168,7 +168,7 @@ fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
 
 fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
     let findings = findings(files);
-    let all = || findings.iter().flat_map(Findings::list);
+    let all = || findings.iter().flat_map(|findings| &findings.list);
     let found: BTreeSet<&str> = all().map(|finding| finding.rule.id.as_str()).collect();
     assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
     let reported = all().any(|finding| finding.rule.severity < RuleSeverity::Note);
@@ -194,7 +194,7 @@ fn commands_do_not_panic(example: &Example) {
     assert!(files.contains(&target), "{files:?}");
     let data = files.iter().filter(|file| file.ends_with(".ptd"));
     let with: Vec<&str> = data.flat_map(|file| ["--with", file]).collect();
-    let checked = runs(&folder, &[&["check", "--data"], with.as_slice(), &files].concat());
+    let checked = runs(&folder, &[&["check", "--all-data"], with.as_slice(), &files].concat());
     let reported = checked.code == Some(1) || checked.stderr.contains("warning");
     assert!(
         !reported || written.stderr.contains("warning: "),
@@ -230,22 +230,20 @@ fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)])
     for (name, bytes) in files {
         let origin = Origin::Bytes(bytes.as_slice().into());
         // These must not panic; their results are not compared.
-        let _ = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), Path::new(""), &options(true));
-        let _ = assemble(&Source::from_origin(name, origin.clone()), &AssembleOptions::default())
+        let _ = pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &options(true));
+        let _ = Model::from_origin(name, origin.clone())
+            .assemble(&AssembleOptions::default())
             .map(|assembly| file(&assembly, name));
-        let printed = match pte_emit::print(
-            &pte_emit::Source::from_origin("dump", origin.clone()),
-            Path::new(""),
-            &options(false),
-        ) {
+        let printed = match pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(Path::new(""), &options(false))
+        {
             Ok(printed) => printed,
             Err(error) => {
                 differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
                 continue;
             }
         };
-        let input = Source::yaml(name, &printed.text, Path::new(""));
-        let again = assemble(&input, &AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
+        let input = Model::from_yaml(name, &printed.text, Path::new(""));
+        let again = input.assemble(&AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
         match (again, printed.difference) {
             (Some(Ok(again)), None) if again == *bytes => {}
             (_, Some(difference)) => differences += &format!("{name}: {difference}\n"),

@@ -9,16 +9,16 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pte_emit::{Abi, MemoryOptions, Options, Source, assemble, memory};
+use pte_emit::{Abi, MemoryOptions, Model, Options};
 use serde_json::Value;
 use support::runner;
 
 /// Memory of a program, as JSON; `None` if the file cannot be read.
-fn computed(source: &Source<'_>, abi: Abi, external: bool) -> Option<Value> {
+fn computed(source: &Model, abi: Abi, external: bool) -> Option<Value> {
     let mut options = MemoryOptions::default();
     (options.abi, options.external) = (abi, external);
-    let memory = memory(source, &options).ok()?;
-    Some(serde_json::from_str(&memory.json()).expect("JSON"))
+    let memory = source.memory(&options).ok()?;
+    Some(serde_json::to_value(memory).expect("JSON"))
 }
 
 /// Figures of the runtime built for 64-bit x86 and for 32-bit Arm.
@@ -33,7 +33,7 @@ fn the_method_allocator_of_both_abis() {
         ("conv_dyn", 3104, 2080),
     ] {
         let path = PathBuf::from(format!("tests/golden/upstream/bytes/{name}/model.pte"));
-        let source = Source::open(&path).expect("a golden file");
+        let source = Model::open(&path).expect("a golden file");
         for (abi, expected) in [(Abi::Bits64, bits64), (Abi::Arm32, arm32)] {
             let memory = computed(&source, abi, false).expect("a valid file");
             assert_eq!(memory["methods"][0]["method_allocator"]["bytes"], expected, "{name} {abi:?}");
@@ -47,7 +47,7 @@ fn no_pool_is_smaller_than_what_is_alive() {
     let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
     let mut pools = 0;
     for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
-        let Ok(source) = Source::open(&path) else { continue };
+        let Ok(source) = Model::open(&path) else { continue };
         let Some(memory) = computed(&source, Abi::Bits64, false) else { continue };
         for method in memory["methods"].as_array().expect("methods") {
             let instructions = method["instructions"].as_array().expect("instructions").len();
@@ -80,7 +80,7 @@ fn the_timelines_of_many_pools_are_small() {
         count,
         (1..=count).map(call).collect::<String>()
     );
-    let memory = computed(&Source::yaml("pools.yaml", yaml, "."), Abi::Bits64, false).expect("a program");
+    let memory = computed(&Model::from_yaml("pools.yaml", yaml, "."), Abi::Bits64, false).expect("a program");
     let pools = memory["methods"][0]["pools"].as_array().expect("pools");
     assert_eq!(pools.len(), count + 1);
     assert_eq!(pools[7]["timeline"], serde_json::json!([[0, 0], [7, 16], [9, 0]]));
@@ -119,9 +119,9 @@ fn described(end: &str) -> Option<String> {
 
 /// Compares inputs and outputs. Returns the number of tensors that were compared.
 fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> usize {
-    let source = Source::open(pte).expect("the runtime reads it");
-    let files = pte_emit::inspect(&source, &pte_emit::InspectOptions::default()).expect("the runtime reads it");
-    let document: Value = serde_json::from_str(&files[0].1.json("")).expect("JSON");
+    let source = Model::open(pte).expect("the runtime reads it");
+    let files = source.inspect(&pte_emit::InspectOptions::default()).expect("the runtime reads it");
+    let document: Value = serde_json::to_value(&files[0].1).expect("JSON");
     let mut compared = 0;
     for Loaded { name, ends, .. } in methods {
         let all = document["methods"].as_array().expect("methods");
@@ -187,7 +187,7 @@ fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<Vec<Loaded>> {
 fn compare(judge: &Path, pte: &Path, ptd: Option<&Path>, failures: &mut Vec<String>) -> [usize; 2] {
     let Some(methods) = loaded(judge, pte, ptd) else { return [0; 2] };
     let ends = compare_ends(pte, &methods, failures);
-    let Some(memory) = Source::open(pte).ok().and_then(|source| computed(&source, Abi::Bits64, ptd.is_some())) else {
+    let Some(memory) = Model::open(pte).ok().and_then(|source| computed(&source, Abi::Bits64, ptd.is_some())) else {
         failures.push(format!("{}: the runtime loads it", pte.display()));
         return [0, ends];
     };
@@ -229,7 +229,7 @@ fn the_runtime_takes_as_much() {
     let temporary = tempfile::tempdir().expect("there is room");
     let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
     for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
-        let Ok(assembly) = Source::open(&path).and_then(|source| assemble(&source, &Options::default())) else {
+        let Ok(assembly) = Model::open(&path).and_then(|source| source.assemble(&Options::default())) else {
             continue;
         };
         if assembly.program_file().is_none() {

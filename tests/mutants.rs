@@ -17,7 +17,7 @@ use std::thread;
 
 use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
 use pte_emit::data::Origin;
-use pte_emit::{Options as AssembleOptions, Source};
+use pte_emit::{Model, Options as AssembleOptions};
 
 mod support;
 
@@ -224,14 +224,14 @@ fn bases() -> Vec<Base> {
     for path in sources {
         let name = shown(&path);
         let text = fs::read_to_string(&path).unwrap();
-        let input = Source::yaml(&name, &text, &examples);
+        let input = Model::from_yaml(&name, &text, &examples);
         let assemble = |external_data| {
             let overrides = {
                 let mut options = AssembleOptions::default();
                 options.external_data = external_data;
                 options
             };
-            let assembly = pte_emit::assemble(&input, &overrides).unwrap_or_else(|error| panic!("{error}"));
+            let assembly = input.assemble(&overrides).unwrap_or_else(|error| panic!("{error}"));
             let data: Vec<(String, Vec<u8>)> = assembly
                 .data_files()
                 .map(|(tag, file)| (format!("{}.ptd", tag.unwrap_or("default")), file.to_vec().unwrap()))
@@ -315,7 +315,7 @@ fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
         findings.push(check::file(&Origin::Bytes(bytes.into()), &options).unwrap());
     }
     let errors = |findings: &Findings| -> Vec<&'static str> {
-        let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+        let errors = findings.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
         errors.map(|finding| finding.rule.id.as_str()).collect()
     };
     findings.iter().flat_map(errors).collect()
@@ -584,8 +584,8 @@ fn accepted_files_run_several_times() {
     assert!(executed > 100, "{executed} files");
     // The driver detects what only a second execution does.
     let path = root().join("examples/malformed/int_replaced_for_the_next_execution.yaml");
-    let source = Source::open(&path).unwrap();
-    let assembly = pte_emit::assemble(&source, &AssembleOptions::default()).unwrap();
+    let source = Model::open(&path).unwrap();
+    let assembly = source.assemble(&AssembleOptions::default()).unwrap();
     let bytes = assembly.program_file().unwrap().to_vec().unwrap();
     let base = Base { name: shown(&path), bytes, program: None, data: Vec::new() };
     let answers = [&[][..], &ORDERS[0]].map(|order| run_in_runtime(&driver, &base, LEVELS[0], order, &[]).remove(0));

@@ -13,7 +13,7 @@ use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::annotate::{AnnotateOptions, annotate};
 use pte_emit::data::Origin;
 use pte_emit::format::Format;
-use pte_emit::{Options as AssembleOptions, Source, assemble};
+use pte_emit::{Model, Options as AssembleOptions};
 
 mod support;
 
@@ -76,7 +76,7 @@ unsafe impl GlobalAlloc for RecordingAllocator {
 /// # Errors
 /// A panic, too much time or memory.
 fn run(text: &str, folder: &Path) -> Result<(), String> {
-    let input = Source::yaml("mutated.yaml", text, folder);
+    let input = Model::from_yaml("mutated.yaml", text, folder);
     let start = Instant::now();
     LARGEST.set(0);
     let outcome = panic::catch_unwind(|| {
@@ -86,7 +86,7 @@ fn run(text: &str, folder: &Path) -> Result<(), String> {
                 options.external_data = external_data;
                 options
             };
-            match assemble(&input, &overrides) {
+            match input.assemble(&overrides) {
                 Err(report) => {
                     assert!(!report.diagnostics().is_empty(), "an error without messages");
                     pte_emit::cli::render::report(report.report(), false);

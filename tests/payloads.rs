@@ -6,7 +6,7 @@ use std::process::Command;
 use pte_emit::data::Blob;
 use pte_emit::delegate::description::DescribeError;
 use pte_emit::delegate::{self, FORMATS};
-use pte_emit::{Options, PrintOptions, Source, assemble, payloads};
+use pte_emit::{Model, Options, PrintOptions};
 
 mod support;
 
@@ -38,12 +38,12 @@ fn payloads_of_other_writers_are_described() {
             "methods: {{forward: {{delegates: {{d: {{backend: {}, data: {{file: tests/payloads/{name}.bin}}}}}}}}}}",
             backend(format)
         );
-        let source = Source::yaml(*name, yaml, root());
+        let source = Model::from_yaml(*name, yaml, root());
         // From the YAML, and from the file that it assembles to.
-        let assembled = assemble(&source, &Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
-        let from_yaml = payloads(&source).unwrap();
-        let from_file = payloads(&Source::binary("m.pte", &assembled)).unwrap();
-        assert_eq!((from_yaml[0].path(), from_file[0].path()), ("forward/d".into(), "forward/part0".into()));
+        let assembled = source.assemble(&Options::default()).unwrap().program_file().unwrap().to_vec().unwrap();
+        let from_yaml = source.payloads().unwrap();
+        let from_file = Model::from_binary("m.pte", &assembled).payloads().unwrap();
+        assert_eq!((&*from_yaml[0].path, &*from_file[0].path), ("forward/d", "forward/part0"));
         let description = from_yaml[0].describe().unwrap();
         assert_eq!(description, from_file[0].describe().unwrap());
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");

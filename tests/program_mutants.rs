@@ -19,7 +19,7 @@ use pte_emit::format::program::{INSTRUCTION, InstructionType, KernelType, PROGRA
 use pte_emit::format::table::Union;
 use pte_emit::generate::calls::operators;
 use pte_emit::generate::random::Random;
-use pte_emit::{Options, Source};
+use pte_emit::{Model, Options};
 
 mod support;
 
@@ -647,8 +647,8 @@ fn bases() -> Vec<Base> {
         for external_data in [false, true] {
             let mut options = Options::default();
             options.external_data = external_data;
-            let source = Source::yaml(&name, &text, &examples);
-            let assembly = pte_emit::assemble(&source, &options).unwrap_or_else(|error| panic!("{error}"));
+            let source = Model::from_yaml(&name, &text, &examples);
+            let assembly = source.assemble(&options).unwrap_or_else(|error| panic!("{error}"));
             let data: Vec<Vec<u8>> = assembly.data_files().map(|(_, file)| file.to_vec().unwrap()).collect();
             if let Some(file) = assembly.program_file() {
                 files.push(ProgramFile { name: name.clone(), bytes: file.to_vec().unwrap(), data });
@@ -679,7 +679,7 @@ fn programs_are_written_as_they_are_read() {
         let written = base.with(&base.program);
         assert_eq!(structured::errors(&written, &base.file.data), [], "{}", base.file.name);
         // A NaN is not equal to itself.
-        let read = |bytes: &[u8]| format!("{:#?}", pte_emit::read(&Source::binary("program", bytes)).unwrap().program);
+        let read = |bytes: &[u8]| format!("{:#?}", Model::from_binary("program", bytes).resolve().unwrap().program);
         pretty_assertions::assert_eq!(read(&written), read(&base.file.bytes), "{}", base.file.name);
     }
 }

@@ -10,8 +10,11 @@ use std::path::Path;
 
 use pretty_assertions::assert_eq;
 
+#[path = "public_api/list.rs"]
+mod list;
 mod support;
 
+use list::Sources;
 use support::{files_below, root};
 
 /// A public item.
@@ -120,10 +123,9 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         let module: String = text.lines().map_while(|line| line.strip_prefix("//!")).map(line_of_docs).collect();
         modules.push(Docs::new(&module));
         // Types that a macro declares are indented.
-        let in_macros = ["    ", "        "]
-            .into_iter()
-            .flat_map(|indent| declarations(text, indent, &["pub struct ", "pub enum "]));
-        for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros) {
+        let nested = &["pub struct ", "pub enum ", "pub static "];
+        let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, nested));
+        for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
             if let Some(public) = public(file, &name) {
                 types.insert(name, public.clone());
                 items.push(Item { path: public, owner: None, has_self: false, is_trait: false, docs });
@@ -246,6 +248,21 @@ fn every_public_item_is_used_in_an_example() {
     assert_eq!(unused, Vec::<&str>::new(), "items without an example");
 }
 
+/// tests/golden/public-api.txt is the public API, so that a review of a change sees what it does to users of the library.
+#[test]
+fn the_list_of_the_public_api_is_up_to_date() {
+    let list = Sources::read(&root().join("src"), &files_below(&root().join("src"), &["rs"])).list();
+    let path = root().join("tests/golden/public-api.txt");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &list).unwrap();
+    }
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap_or_default(),
+        list,
+        "`BLESS=1 cargo test --test public_api` writes it"
+    );
+}
+
 /// Documentation tests are compiled with the feature `internals`, which users of the library do not have.
 #[test]
 fn examples_import_public_items_only() {
@@ -271,7 +288,7 @@ fn items_are_found_in_the_sources() {
         assert_eq!(paths.iter().filter(|path| **path == name).count(), 1, "{name}");
     }
     for path in [
-        "assemble",
+        "Model::assemble",
         "Argument::NONE",
         "Instruction::args",
         "Program::to_files",
@@ -281,7 +298,7 @@ fn items_are_found_in_the_sources() {
     ] {
         assert!(paths.contains(&path), "{path}");
     }
-    for path in ["Blob::new", "EValue::member", "Element", "OutputFile::emitted", "Source::from_origin"] {
+    for path in ["Blob::new", "EValue::member", "Element", "OutputFile::emitted", "Model::from_origin"] {
         assert!(!paths.contains(&path), "{path} is not public");
     }
 }

@@ -103,7 +103,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn random_programs_round_trip(program in programs(), flatc in any::<bool>()) {
-        let options = LayoutConfig { builder: if flatc { Serializer::Flatc } else { Serializer::Exir }, ..LayoutConfig::default() };
+        let mut options = LayoutConfig::default();
+        options.builder = if flatc { Serializer::Flatc } else { Serializer::Exir };
         let bytes = write(&program, &options);
         let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
         prop_assert_eq!(found.program, program);
@@ -143,7 +144,9 @@ fn data_of_all_storages_are_read() {
     }]);
     for constants in [Storage::Segment, Storage::Inline] {
         for header in [HeaderMode::Auto, HeaderMode::Length(24)] {
-            let bytes = write(&program, &LayoutConfig { constants, header, ..LayoutConfig::default() });
+            let mut options = LayoutConfig::default();
+            (options.constants, options.header) = (constants, header);
+            let bytes = write(&program, &options);
             let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
             let data = |blob| found.program.blob(blob).to_vec().unwrap();
             let plan = &found.program.plans()[0];

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pte_emit::diagnostics::is_unsafe;
-use pte_emit::{ReportFormat, ReportOptions, Source, report};
+use pte_emit::{Model, ReportFormat, ReportOptions};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::folder::Folder;
 use support::{files_below, root};
 
-fn formatted(source: &Source<'_>, format: ReportFormat) -> Result<String, pte_emit::Error> {
+fn formatted(source: &Model, format: ReportFormat) -> Result<String, pte_emit::Error> {
     let mut options = ReportOptions::default();
     options.format = format;
-    report(source, None, &options)
+    source.report(None, &options)
 }
 
 /// The document in a page.
@@ -109,7 +109,7 @@ fn hostile() -> String {
 fn graphs_have_the_instructions_and_values_of_their_programs() {
     let mut methods = 0;
     for path in sources() {
-        let source = Source::open(&path).unwrap();
+        let source = Model::open(&path).unwrap();
         let Ok(page) = formatted(&source, ReportFormat::Html) else { continue };
         let name = path.display();
         assert!(!page.contains(|c: char| c != '\n' && c != '\t' && is_unsafe(c)), "{name}");
@@ -185,7 +185,7 @@ methods:
       - {kernel: 'aten::relu.out', args: [x], out: a}
       - {kernel: 'aten::neg.out', args: [v], out: y}
 ";
-    let page = formatted(&Source::yaml("views.yaml", yaml, "."), ReportFormat::Html).unwrap();
+    let page = formatted(&Model::from_yaml("views.yaml", yaml, "."), ReportFormat::Html).unwrap();
     let graph = &document(&page)["graph"]["methods"][0];
     let value =
         |name: &str| graph["values"].as_array().unwrap().iter().position(|value| value["name"] == name).unwrap();
@@ -197,11 +197,11 @@ methods:
 #[test]
 fn malformed_files_have_a_report_of_what_can_be_read() {
     for path in files_below(&root().join("examples/malformed"), &["yaml"]) {
-        let source = Source::open(&path).unwrap();
-        let Ok(assembly) = pte_emit::assemble(&source, &pte_emit::Options::default()) else { continue };
+        let source = Model::open(&path).unwrap();
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         let Some(bytes) = assembly.program_file().and_then(|file| file.to_vec().ok()) else { continue };
         for bytes in [&bytes[..], &bytes[..bytes.len() / 2]] {
-            let page = formatted(&Source::binary("malformed.pte", bytes), ReportFormat::Html);
+            let page = formatted(&Model::from_binary("malformed.pte", bytes), ReportFormat::Html);
             let document = document(&page.unwrap_or_else(|error| panic!("{}: {error}", path.display())));
             let file = &document["files"][0];
             assert_eq!(file["size"]["bytes"], bytes.len(), "{}", path.display());
@@ -212,7 +212,7 @@ fn malformed_files_have_a_report_of_what_can_be_read() {
 
 #[test]
 fn findings_are_at_their_nodes() {
-    let source = Source::open(&root().join("examples/malformed/jump_out_of_range.yaml")).unwrap();
+    let source = Model::open(root().join("examples/malformed/jump_out_of_range.yaml")).unwrap();
     let document = document(&formatted(&source, ReportFormat::Html).unwrap());
     let node = &document["graph"]["methods"][0]["nodes"][0];
     let finding = node["findings"][0].as_u64().expect("the jump has a finding");
@@ -223,9 +223,9 @@ fn findings_are_at_their_nodes() {
 #[test]
 fn two_files_have_their_differences() {
     let yaml = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
-    let before = Source::yaml("old.yaml", &yaml, "examples");
-    let now = Source::yaml("new.yaml", yaml.replace("aten::relu.out", "aten::neg.out"), "examples");
-    let document = document(&report(&now, Some(&before), &ReportOptions::default()).unwrap());
+    let before = Model::from_yaml("old.yaml", &yaml, "examples");
+    let now = Model::from_yaml("new.yaml", yaml.replace("aten::relu.out", "aten::neg.out"), "examples");
+    let document = document(&now.report(Some(&before), &ReportOptions::default()).unwrap());
     assert_eq!(document["before"], "old.yaml");
     let nodes = document["graph"]["methods"][0]["nodes"].as_array().unwrap();
     let changed = nodes.iter().filter(|node| node["differences"].is_array()).count();
@@ -234,9 +234,9 @@ fn two_files_have_their_differences() {
 
 #[test]
 fn a_report_says_why_files_cannot_be_compared() {
-    let now = Source::open(&root().join("examples/add.yaml")).unwrap();
-    let before = Source::binary("cut.pte", b"\x30\0\0\0ET12");
-    let document = document(&report(&now, Some(&before), &ReportOptions::default()).unwrap());
+    let now = Model::open(root().join("examples/add.yaml")).unwrap();
+    let before = Model::from_binary("cut.pte", b"\x30\0\0\0ET12");
+    let document = document(&now.report(Some(&before), &ReportOptions::default()).unwrap());
     let error = document["comparison_error"].as_str().unwrap();
     assert!(error.contains("cut.pte"), "{error}");
     assert!(document["changes"].is_null() && document["graph"].is_object());
@@ -269,7 +269,7 @@ fn a_report_replaces_none_of_its_sources() {
 
 #[test]
 fn graph_files_have_no_unsafe_characters() {
-    let source = Source::from_bytes("h.json".to_owned(), hostile().into_bytes(), ".".into()).unwrap();
+    let source = Model::from_bytes("h.json", hostile().into_bytes(), ".").unwrap();
     for format in [ReportFormat::Dot, ReportFormat::ModelExplorer] {
         let text = formatted(&source, format).unwrap();
         assert!(!text.contains(|c: char| c != '\n' && is_unsafe(c)), "{text}");
@@ -279,7 +279,7 @@ fn graph_files_have_no_unsafe_characters() {
 /// A value has edges from the writers of all branches, and a jump behind the last instruction leads to the outputs.
 #[test]
 fn branches_lead_to_what_reads_their_results() {
-    let source = Source::open(&root().join("examples/if_else.yaml")).unwrap();
+    let source = Model::open(root().join("examples/if_else.yaml")).unwrap();
     let text = formatted(&source, ReportFormat::Dot).unwrap();
     for edge in
         ["m0_n3 -> m0_out0", "m0_n5 -> m0_out0", "m0_n2 -> m0_n5 [style=dashed", "m0_n4 -> m0_out0 [style=dashed"]
@@ -296,7 +296,7 @@ fn branches_lead_to_what_reads_their_results() {
     let yaml =
         "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y], instructions: [
         {kernel: aten::sin.out, args: [x], out: y}, {kernel: aten::cos.out, args: [x], out: y}]}}";
-    let text = formatted(&Source::yaml("a.yaml", yaml, "."), ReportFormat::Dot).unwrap();
+    let text = formatted(&Model::from_yaml("a.yaml", yaml, "."), ReportFormat::Dot).unwrap();
     assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
 }
 
@@ -311,14 +311,12 @@ fn graph_files_mark_what_changed() {
     };
     let folder = Folder::new(&[("a.yaml", &program("cos")), ("b.yaml", &program("exp")), ("bad.pte", "????")]);
     let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
-    let dot = text(&["report", "a.yaml", "b.yaml", "--format", "dot"]);
+    let dot = text(&["report", "a.yaml", "b.yaml", "--to", "dot"]);
     let changed: Vec<&str> = dot.lines().filter(|line| line.contains("penwidth")).collect();
     assert!(changed.len() == 1 && changed[0].contains("aten::exp.out"), "{dot}");
-    assert!(
-        text(&["report", "a.yaml", "b.yaml", "--format", "model-explorer"]).contains("differs from the older file")
-    );
-    assert!(!text(&["report", "a.yaml", "a.yaml", "--format", "dot"]).contains("penwidth"));
-    let run = folder.run(&["report", "bad.pte", "b.yaml", "--format", "dot"]).exits(1);
+    assert!(text(&["report", "a.yaml", "b.yaml", "--to", "model-explorer"]).contains("differs from the older file"));
+    assert!(!text(&["report", "a.yaml", "a.yaml", "--to", "dot"]).contains("penwidth"));
+    let run = folder.run(&["report", "bad.pte", "b.yaml", "--to", "dot"]).exits(1);
     run.stderr_contains("cannot mark what changed since bad.pte");
 }
 
@@ -334,7 +332,7 @@ fn pictures_are_small() {
 #[test]
 fn model_explorer_opens_all_graphs() {
     for path in sources() {
-        let source = Source::open(&path).unwrap();
+        let source = Model::open(&path).unwrap();
         let Ok(text) = formatted(&source, ReportFormat::ModelExplorer) else { continue };
         let collection: Value = serde_json::from_str(&text).unwrap();
         let name = path.display();
@@ -377,7 +375,7 @@ fn the_libraries_are_those_of_the_table() {
 fn a_long_operator_is_not_repeated_for_each_instruction() {
     let mut yaml = transformer(1).replace("aten::relu.out", &format!("my::{}", "x".repeat(100_000)));
     yaml = yaml.replace("aten::sigmoid.out", &format!("my::{}", "x".repeat(100_000)));
-    let page = formatted(&Source::yaml("long.yaml", yaml, "."), ReportFormat::Html).unwrap();
+    let page = formatted(&Model::from_yaml("long.yaml", yaml, "."), ReportFormat::Html).unwrap();
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
 }
 
@@ -398,7 +396,7 @@ fn graphviz_draws_all_graphs() {
     files.extend(["hostile.json", "transformer.yaml"].map(|name| folder.path().join(name)));
     let mut drawn = 0;
     for path in files {
-        let Ok(text) = formatted(&Source::open(&path).unwrap(), ReportFormat::Dot) else { continue };
+        let Ok(text) = formatted(&Model::open(&path).unwrap(), ReportFormat::Dot) else { continue };
         let input = folder.path().join("graph.dot");
         std::fs::write(&input, &text).unwrap();
         let svg = run(Command::new("dot").arg("-Tsvg").arg(&input));
@@ -461,8 +459,8 @@ fn a_browser_shows_all_of_a_report() {
         steps.extend(more);
         jobs.push(json!({"page": at(name), "steps": steps, "dark": name.contains("dark")}));
     };
-    let page = |source: &Source<'_>| formatted(source, ReportFormat::Html).unwrap_or_else(|error| panic!("{error}"));
-    let open = |path: &str| Source::open(&root().join(path)).unwrap();
+    let page = |source: &Model| formatted(source, ReportFormat::Html).unwrap_or_else(|error| panic!("{error}"));
+    let open = |path: &str| Model::open(root().join(path)).unwrap();
     let pictures = |name: &str, selector: &str| -> Vec<Value> {
         match std::env::var_os("BLESS") {
             Some(_) => vec![
@@ -523,7 +521,7 @@ fn a_browser_shows_all_of_a_report() {
 
     // Groups by stack trace.
     let yaml = transformer(25);
-    let large = page(&Source::yaml("vit_b_16.yaml", &yaml, "."));
+    let large = page(&Model::from_yaml("vit_b_16.yaml", &yaml, "."));
     assert!(document(&large)["graph"]["methods"][0]["values"].as_array().unwrap().len() >= 1_500);
     assert!(large.len() < 1_500_000, "{} bytes", large.len());
     let first = vec![json!(["min", "document.querySelectorAll('.node.group').length", 20])];
@@ -549,7 +547,7 @@ fn a_browser_shows_all_of_a_report() {
         json!(["eval", "document.querySelectorAll('#graph .node.group').length", 4]),
         has(".detail h3", "attention"),
     ];
-    let layers = page(&Source::yaml("layers.yaml", &yaml, "."));
+    let layers = page(&Model::from_yaml("layers.yaml", &yaml, "."));
     add("layers.html", layers, common_steps(90), [more, pictures("graph", "#graph")].concat());
     let train = page(&open("tests/golden/upstream/releases/1.0.1/train.pte"));
     add("train.html", train, Vec::new(), pictures("memory", "#memory"));
@@ -579,8 +577,8 @@ fn a_browser_shows_all_of_a_report() {
     let more = vec![json!(["min", "document.querySelectorAll('.edge.jump').length", 1])];
     add("branches.html", branches, common_steps(instructions), more);
     let yaml = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
-    let now = Source::yaml("new.yaml", yaml.replace("aten::relu.out", "aten::neg.out"), "examples");
-    let both = report(&now, Some(&open("examples/linear.yaml")), &ReportOptions::default()).unwrap();
+    let now = Model::from_yaml("new.yaml", yaml.replace("aten::relu.out", "aten::neg.out"), "examples");
+    let both = now.report(Some(&open("examples/linear.yaml")), &ReportOptions::default()).unwrap();
     let more = vec![
         json!(["eval", "document.querySelectorAll('.node.changed, .node.added').length > 0", true]),
         json!(["min", rows("changes"), 2]),
@@ -588,17 +586,17 @@ fn a_browser_shows_all_of_a_report() {
     add("differences.html", both, common_steps(3), more);
     add(
         "weights.html",
-        page(&Source::yaml("weights.yaml", "named_data: {bias: {tensor: float32, data: [1, 2]}}", ".")),
+        page(&Model::from_yaml("weights.yaml", "named_data: {bias: {tensor: float32, data: [1, 2]}}", ".")),
         common_steps(0),
         Vec::new(),
     );
     add(
         "malformed.html",
-        page(&Source::binary("cut.pte", b"\x30\0\0\0ET12")),
+        page(&Model::from_binary("cut.pte", b"\x30\0\0\0ET12")),
         common_steps(0),
         vec![has("#summary .error", "cannot be read")],
     );
-    let source = Source::from_bytes("\u{202e}<b>.json".to_owned(), hostile().into_bytes(), ".".into()).unwrap();
+    let source = Model::from_bytes("\u{202e}<b>.json", hostile().into_bytes(), ".").unwrap();
     let more = vec![
         has("h1", "\\u{202e}<b>"),
         json!(["click", "[data-key=n0]"]),

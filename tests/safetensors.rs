@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use pte_emit::{CheckOptions, Options, Source, assemble, check};
+use pte_emit::{CheckOptions, Model, Options};
 
 mod support;
 
@@ -30,8 +30,8 @@ fn round_trips(name: &str, bytes: &[u8]) {
     assert!(folder.read("same.safetensors") == bytes, "{name}: .safetensors to .safetensors");
     assert!(folder.read("back.safetensors") == bytes, "{name}: through a .ptd");
     let path = folder.path().join("x.ptd");
-    let findings = check(&Source::open(&path).unwrap(), &CheckOptions::default()).unwrap();
-    assert!(findings[0].list().is_empty(), "{name}: {:?}", findings[0].list());
+    let findings = Model::open(&path).unwrap().check(&CheckOptions::default()).unwrap();
+    assert!(findings[0].list.is_empty(), "{name}: {:?}", findings[0].list);
     folder.run(&["dump", "--exact", "x.ptd"]).exits(0);
 }
 
@@ -167,7 +167,7 @@ fn changed_files_are_rejected_or_valid() {
 
 /// Converts a file to a `.safetensors`; `None` if it is rejected.
 fn convert_in_memory(bytes: &[u8]) -> Option<Vec<u8>> {
-    let assembly = assemble(&Source::binary("x.safetensors", bytes), &Options::default()).ok()?;
+    let assembly = Model::from_binary("x.safetensors", bytes).assemble(&Options::default()).ok()?;
     let mut written = Vec::new();
     assembly.safetensors().ok()?.write(&mut written).unwrap();
     Some(written)

@@ -40,6 +40,35 @@ fn the_printed_schema_is_the_one_at_the_root() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` updates it");
 }
 
+/// What `check` and `diff` print of all examples with `--json` has the schemas in docs/; tests/inspect.rs has the others.
+#[test]
+fn results_of_the_examples_have_their_schemas() {
+    let validator = |name: &str| {
+        let schema = std::fs::read_to_string(root().join(format!("docs/{name}.schema.json"))).unwrap();
+        jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap()
+    };
+    let validate = |validator: &jsonschema::Validator, arguments: &[&std::ffi::OsStr]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let output = command.args(arguments).arg("--json").output().unwrap();
+        let document = serde_json::from_slice(&output.stdout).ok()?;
+        let errors = validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path()));
+        assert_eq!(errors.collect::<Vec<_>>(), Vec::<String>::new(), "{arguments:?}");
+        Some(document)
+    };
+    let (check, diff) = (validator("check"), validator("diff"));
+    let paths = files_below(&root().join("examples"), &["yaml"]);
+    let all: Vec<&std::ffi::OsStr> = paths.iter().map(|path| path.as_os_str()).collect();
+    let checked = validate(&check, &[&["check".as_ref()], &all[..]].concat()).unwrap();
+    assert!(checked["files"].as_array().unwrap().len() > 300);
+    let compared = all.windows(2).step_by(3).filter(|pair| {
+        let arguments = ["diff".as_ref(), pair[0], pair[1], "--budget".as_ref(), "size=+1%".as_ref()];
+        validate(&diff, &arguments).is_some()
+    });
+    let compared = compared.count();
+    assert!(compared > 50, "{compared} pairs");
+    assert!(!check.is_valid(&serde_json::json!({"files": [{}]})) && !diff.is_valid(&serde_json::json!({"version": 1})));
+}
+
 #[test]
 fn every_definition_describes_a_value() {
     let schema: serde_json::Value =
@@ -80,9 +109,9 @@ fn two_validators_agree() {
         for path in files_below(&root().join(folder), &["yaml", "json"]) {
             if let Ok(text) = std::fs::read_to_string(&path) {
                 // Each document of a file, with the defaults of its variables.
-                let source = pte_emit::Source::yaml("schema", text, "");
-                let Ok(found) = pte_emit::documents(source, &BTreeMap::new()) else { continue };
-                found.sources.iter().for_each(|source| _ = add(&path, source.text().unwrap()));
+                let source = pte_emit::Model::from_yaml("schema", text, "");
+                let Ok(found) = source.documents(&BTreeMap::new()) else { continue };
+                found.models.iter().for_each(|source| _ = add(&path, source.text().unwrap()));
             }
         }
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use pte_emit::RuleId;
 use pte_emit::generate::random::Random;
-use pte_emit::{Options, PrintOptions, Source};
+use pte_emit::{Model, Options, PrintOptions};
 
 mod support;
 
@@ -331,7 +331,7 @@ fn program(seed: u64, index: usize) -> (String, Option<String>) {
 }
 
 fn assembled(yaml: &str) -> Result<Vec<u8>, String> {
-    let assembly = pte_emit::assemble(&Source::yaml("graph.yaml", yaml, "."), &Options::default());
+    let assembly = Model::from_yaml("graph.yaml", yaml, ".").assemble(&Options::default());
     assembly.map_err(|error| error.to_string())?.program_file().unwrap().to_vec().map_err(|error| error.to_string())
 }
 
@@ -348,7 +348,7 @@ fn programs(seed: u64, indices: std::ops::Range<usize>) -> Vec<(String, bool, Op
                 return (context, true, None);
             }
         };
-        let printed = pte_emit::print(&Source::binary("graph.pte", &bytes), Path::new("."), &PrintOptions::default());
+        let printed = Model::from_binary("graph.pte", &bytes).to_yaml(Path::new("."), &PrintOptions::default());
         let printed = printed.unwrap_or_else(|error| panic!("{context}: {error}"));
         assert!(
             printed.difference.is_none() && printed.text.contains("        graph:\n"),

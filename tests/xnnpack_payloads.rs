@@ -9,7 +9,7 @@ use pte_emit::data::{Blob, Origin};
 use pte_emit::delegate::xnnpack::draft::Draft;
 use pte_emit::delegate::xnnpack::{self, decode, encode};
 use pte_emit::reader;
-use pte_emit::{CheckOptions, LargeData, Options, PrintOptions, Source};
+use pte_emit::{CheckOptions, LargeData, Model, Options, PrintOptions};
 
 mod support;
 
@@ -70,7 +70,7 @@ fn every_payload_is_reproduced() {
 fn sizes_of_results_are_left_out() {
     let (mut implied, mut stated) = (0, 0);
     for file in programs() {
-        let Ok(printed) = pte_emit::print(&Source::open(&file).unwrap(), Path::new("/"), &options(&file)) else {
+        let Ok(printed) = Model::open(&file).unwrap().to_yaml(Path::new("/"), &options(&file)) else {
             continue;
         };
         for line in printed.text.lines() {
@@ -91,11 +91,11 @@ fn sizes_of_an_input_are_one_edit() {
         delegates: {part: {backend: XnnpackBackend, graph: {values: {x: {datatype: fp32, sizes: [2, 3]}}, inputs: [x],
         outputs: [y], nodes: [{static_reshape: {input: x, output: z, new_shape: [0]}}, {tanh: {input: z, output: y}}]}}}}}";
     let assembled = |text: &str| {
-        let assembly = pte_emit::assemble(&Source::yaml("m.yaml", text, "."), &Options::default());
+        let assembly = Model::from_yaml("m.yaml", text, ".").assemble(&Options::default());
         assembly.unwrap_or_else(|error| panic!("{error}\n{text}")).program_file().unwrap().to_vec().unwrap()
     };
     let print = |bytes: &[u8], options: &PrintOptions| {
-        pte_emit::print(&Source::binary("m.pte", bytes), Path::new("."), options).unwrap().text
+        Model::from_binary("m.pte", bytes).to_yaml(Path::new("."), options).unwrap().text
     };
     let original = assembled(yaml);
     let printed = print(&original, &PrintOptions::default());
@@ -127,7 +127,7 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
         let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
         let mut options = PrintOptions::default();
         options.large_data = LargeData::Inline;
-        let printed = pte_emit::print(&Source::binary("model.pte", &bytes), Path::new("."), &options).unwrap();
+        let printed = Model::from_binary("model.pte", &bytes).to_yaml(Path::new("."), &options).unwrap();
         assert_eq!(printed.difference, None, "{}", printed.text);
         assert!(assembled(&printed.text, Path::new(".")) == bytes, "{}", printed.text);
         printed.text
@@ -152,8 +152,8 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
 #[test]
 fn unusual_parts_of_graphs_are_printed_as_they_are_read() {
     let dump = |bytes: &[u8]| {
-        let source = Source::binary("model.pte", bytes);
-        let printed = pte_emit::print(&source, Path::new("."), &PrintOptions::default()).unwrap();
+        let source = Model::from_binary("model.pte", bytes);
+        let printed = source.to_yaml(Path::new("."), &PrintOptions::default()).unwrap();
         assert_eq!(printed.difference, None, "{}", printed.text);
         printed.text
     };
@@ -214,8 +214,8 @@ fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
 
 /// Returns the bytes of a program with files in a folder.
 fn assembled(text: &str, folder: &Path) -> Vec<u8> {
-    let source = Source::yaml("model.yaml", text, folder);
-    let assembly = pte_emit::assemble(&source, &Options::default());
+    let source = Model::from_yaml("model.yaml", text, folder);
+    let assembly = source.assemble(&Options::default());
     let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
@@ -286,9 +286,9 @@ fn sizes_that_xnnpack_refuses_are_reported() {
     ];
     let findings = |yaml: &str| {
         let yaml = format!("{yaml}named_data: {{w: {{data: {{fill: 0, size: 64}}}}}}\n");
-        let findings = pte_emit::check(&Source::yaml("m.yaml", &yaml, "."), &CheckOptions::default());
+        let findings = Model::from_yaml("m.yaml", &yaml, ".").check(&CheckOptions::default());
         let findings = findings.unwrap_or_else(|error| panic!("{yaml}{error}"));
-        findings[0].list().iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
+        findings[0].list.iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
     };
     for (node, values, from, to, expected) in refused {
         let found = findings(&operation(&node, &values, from, to));
@@ -341,11 +341,10 @@ fn overrides_set_fields_of_payloads() {
         (RuleId::D_17, "values.y.dims[0]: 7", "a value of sizes [7, 2], expected [2, 2]"),
     ] {
         let yaml = overridden(&format!("{base}.{field}"));
-        let source = Source::yaml("m.yaml", &yaml, ".");
-        let findings =
-            pte_emit::check(&source, &CheckOptions::default()).unwrap_or_else(|error| panic!("{field}: {error}"));
-        let found_rules: Vec<String> = findings[0].list().iter().map(ToString::to_string).collect();
-        let of_rule = findings[0].list().iter().find(|finding| finding.rule.id == rule);
+        let source = Model::from_yaml("m.yaml", &yaml, ".");
+        let findings = source.check(&CheckOptions::default()).unwrap_or_else(|error| panic!("{field}: {error}"));
+        let found_rules: Vec<String> = findings[0].list.iter().map(ToString::to_string).collect();
+        let of_rule = findings[0].list.iter().find(|finding| finding.rule.id == rule);
         let of_rule = of_rule.unwrap_or_else(|| panic!("{field}: {found_rules:?}"));
         assert!(of_rule.found.contains(found), "{field}: {found_rules:?}");
     }
@@ -371,11 +370,10 @@ fn overrides_of_payloads_are_checked() {
         ),
     ] {
         let yaml = overridden(&field);
-        let error =
-            pte_emit::assemble(&Source::yaml("m.yaml", &yaml, "."), &Options::default()).unwrap_err().to_string();
+        let error = Model::from_yaml("m.yaml", &yaml, ".").assemble(&Options::default()).unwrap_err().to_string();
         assert!(error.contains("m.yaml:20:") && error.contains(expected), "{field}: {error}");
     }
     let same = overridden(&format!("{base}.nodes[0].filter_id: 1"));
-    let assembly = pte_emit::assemble(&Source::yaml("m.yaml", &same, "."), &Options::default()).unwrap();
+    let assembly = Model::from_yaml("m.yaml", &same, ".").assemble(&Options::default()).unwrap();
     assert!(assembly.warnings.to_string().contains("changes nothing"), "{}", assembly.warnings);
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use pte_emit::OutputFile;
-use pte_emit::{Options as AssembleOptions, Source};
+use pte_emit::{Model, Options as AssembleOptions};
 
 /// Maximum size of data in bytes.
 const MAX_SIZE: u64 = 1 << 20;
@@ -19,8 +19,8 @@ const MAX_FILE: u64 = 16 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     // A missing folder: results must not depend on files.
-    let input = Source::yaml("fuzz.yaml", text, Path::new("no/such/folder"));
-    match pte_emit::assemble(&input, &{
+    let input = Model::from_yaml("fuzz.yaml", text, Path::new("no/such/folder"));
+    match input.assemble(&{
         let mut options = AssembleOptions::default();
         options.max_size = Some(MAX_SIZE);
         options

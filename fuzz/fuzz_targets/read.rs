@@ -10,7 +10,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
 use pte_emit::printer::PrintOptions;
-use pte_emit::{Assembly, Options as AssembleOptions, Source};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 /// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
 const MAX_FILE: u64 = 16 << 20;
@@ -19,17 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
     let options = PrintOptions::default();
-    if let Ok(printed) = pte_emit::print(&pte_emit::Source::from_origin("dump", origin.clone()), folder, &options)
+    if let Ok(printed) = pte_emit::Model::from_origin("dump", origin.clone()).to_yaml(folder, &options)
         && printed.difference.is_none()
     {
-        let input = Source::yaml("fuzz.yaml", &printed.text, folder);
-        let assembly =
-            pte_emit::assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let input = Model::from_yaml("fuzz.yaml", &printed.text, folder);
+        let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
     }
-    if let Ok(assembly) =
-        pte_emit::assemble(&Source::from_origin("fuzz.pte", origin.clone()), &AssembleOptions::default())
-    {
+    if let Ok(assembly) = Model::from_origin("fuzz.pte", origin.clone()).assemble(&AssembleOptions::default()) {
         written(&assembly, None);
     }
 });

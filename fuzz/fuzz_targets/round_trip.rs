@@ -10,7 +10,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use pte_emit::data::Origin;
 use pte_emit::printer::PrintOptions;
-use pte_emit::{Options as AssembleOptions, Source};
+use pte_emit::{Model, Options as AssembleOptions};
 
 /// Maximum size of data and files in bytes.
 const MAX_SIZE: u64 = 1 << 20;
@@ -18,13 +18,13 @@ const MAX_SIZE: u64 = 1 << 20;
 /// Assembled file of a source, if it is small.
 fn file(text: &str) -> Option<Vec<u8>> {
     // A missing folder: results must not depend on files.
-    let input = Source::yaml("fuzz.yaml", text, Path::new("no/such/folder"));
+    let input = Model::from_yaml("fuzz.yaml", text, Path::new("no/such/folder"));
     let overrides = {
         let mut options = AssembleOptions::default();
         options.max_size = Some(MAX_SIZE);
         options
     };
-    let assembly = pte_emit::assemble(&input, &overrides).ok()?;
+    let assembly = input.assemble(&overrides).ok()?;
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1))?;
     let small = file.size().is_some_and(|size| size <= MAX_SIZE)
         && file.overrides().is_none_or(|overrides| overrides.patches.is_empty());
@@ -35,7 +35,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(assembled) = std::str::from_utf8(bytes).ok().and_then(file) else { return };
     let options = PrintOptions::default();
     let origin = Origin::Bytes(assembled.as_slice().into());
-    let printed = pte_emit::print(&Source::from_origin("fuzz", origin.clone()), Path::new("no/such/folder"), &options)
+    let printed = Model::from_origin("fuzz", origin.clone())
+        .to_yaml(Path::new("no/such/folder"), &options)
         .expect("an assembled file is readable");
     assert_eq!(printed.difference, None, "{}", printed.text);
     assert!(file(&printed.text).as_deref() == Some(&assembled[..]), "{}", printed.text);

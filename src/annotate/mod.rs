@@ -40,16 +40,16 @@ const PIECE: u64 = 1 << 14;
 /// Options of [`annotate`](crate::annotate()).
 ///
 /// ```
-/// use pte_emit::{AnnotateOptions, AnnotatePart, Options, Source, annotate, assemble};
+/// use pte_emit::{AnnotateOptions, AnnotatePart, Model};
 ///
-/// let yaml = Source::open("examples/add.yaml".as_ref())?;
-/// let bytes = assemble(&yaml, &Options::default())?.program_file().unwrap().to_vec()?;
+/// let yaml = Model::open("examples/add.yaml")?;
+/// let bytes = yaml.assembly()?.program_file().unwrap().to_vec()?;
 ///
 /// let mut options = AnnotateOptions::default();
 /// options.only = Some(AnnotatePart::Headers);
 /// options.json = true;
 /// let mut json = Vec::new();
-/// annotate(&Source::binary("add.pte", &bytes), &options, &mut json)?;
+/// Model::from_binary("add.pte", &bytes).annotate(&options, &mut json)?;
 /// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -88,39 +88,14 @@ fn split(
     let Some(Ok(graph)) = graph else { return Ok(None) };
     let head = source.read(at, at + start + size)?;
     let objects = Objects::find(&head[start as usize..], &GRAPH);
-    let kind = |kind: BlockKind, from: u64, to: u64| FileBlock { at: from, end: to, kind, part: 0, overlap: false };
     let base = at + start;
     let mut blocks = Vec::with_capacity(objects.list.len() + 4);
     if has_header {
-        blocks.push(kind(BlockKind::PayloadHeader, at, base));
-    }
-    blocks.push(kind(BlockKind::Header, base, base + PREAMBLE as u64));
-    let mut cursor = base + PREAMBLE as u64;
-    let gap = |from: u64, to: u64, blocks: &mut Vec<FileBlock>| {
-        let bytes = head.get((from - at) as usize..(to - at) as usize).unwrap_or_default();
-        let is_padding = to - from < MAX_PADDING && bytes.iter().all(|byte| *byte == 0);
-        let form = if is_padding { BlockKind::Padding } else { BlockKind::Unreachable };
-        blocks.push(kind(form, from, to));
-    };
-    let mut is_tiled = true;
-    objects.in_order(|id, offset| {
-        let object = &objects.list[id as usize];
-        let (from, to) = (base + offset, base + offset + u64::from(object.size));
-        is_tiled &= from >= cursor && !object.overrun && !object.abandoned;
-        if is_tiled {
-            if from > cursor {
-                gap(cursor, from, &mut blocks);
-            }
-            blocks.push(kind(BlockKind::Object(id), from, to));
-            cursor = to;
-        }
-    });
-    if !is_tiled {
-        return Ok(None);
+        blocks.push(new_block(BlockKind::PayloadHeader, at, base));
     }
     let end = base + size;
-    if cursor < end {
-        gap(cursor, end, &mut blocks);
+    if !tile(&objects, &head[start as usize..], base, &mut blocks) {
+        return Ok(None);
     }
     let mut constants = Vec::new();
     if let Some((data, size)) = sections.constants {
@@ -135,7 +110,7 @@ fn split(
             constants.push(padding(at + data + size, block.end, source)?);
         }
         if end < block.end {
-            blocks.push(kind(BlockKind::PayloadConstants, end, block.end));
+            blocks.push(new_block(BlockKind::PayloadConstants, end, block.end));
         }
     }
     let inline = match graph.container {
@@ -158,6 +133,37 @@ fn split(
         payload: Some(PayloadBytes { at, head, start: start as usize, in_segment }),
     };
     Ok(Some(PayloadBlocks { part, segments: SegmentMap { inline, constants, ..SegmentMap::default() }, blocks }))
+}
+
+fn new_block(kind: BlockKind, from: u64, to: u64) -> FileBlock {
+    FileBlock { at: from, end: to, kind, part: 0, overlap: false }
+}
+
+/// Adds the blocks of a graph, which has these bytes and begins at `base`. Returns false if its objects overlap.
+fn tile(objects: &Objects, graph: &[u8], base: u64, blocks: &mut Vec<FileBlock>) -> bool {
+    let gap = |from: u64, to: u64| {
+        let bytes = graph.get((from - base) as usize..(to - base) as usize).unwrap_or_default();
+        let is_padding = to - from < MAX_PADDING && bytes.iter().all(|byte| *byte == 0);
+        new_block(if is_padding { BlockKind::Padding } else { BlockKind::Unreachable }, from, to)
+    };
+    let mut cursor = base + PREAMBLE as u64;
+    blocks.push(new_block(BlockKind::Header, base, cursor));
+    let mut is_tiled = true;
+    objects.in_order(|id, offset| {
+        let object = &objects.list[id as usize];
+        let (from, to) = (base + offset, base + offset + u64::from(object.size));
+        is_tiled &= from >= cursor && !object.overrun && !object.abandoned;
+        if is_tiled {
+            blocks.extend((from > cursor).then(|| gap(cursor, from)));
+            blocks.push(new_block(BlockKind::Object(id), from, to));
+            cursor = to;
+        }
+    });
+    let end = base + graph.len() as u64;
+    if is_tiled && cursor < end {
+        blocks.push(gap(cursor, end));
+    }
+    is_tiled
 }
 
 /// Returns a range between the parts of a payload.

@@ -330,85 +330,7 @@ impl DataClaims {
     }
 
     fn program(&mut self, part: &FilePart, root: &Table<'_>, bytes: &[u8], segments: &mut SegmentMap) {
-        let SegmentMap { inline, payloads, inline_payloads, .. } = segments;
-        let method = |index: usize| part.methods.get(index).map_or("methods", |method| method.path.as_str());
-        let mut constants: BTreeMap<u64, DataUsers> = BTreeMap::new();
-        let mut mutable: BTreeMap<(u64, u64), DataUsers> = BTreeMap::new();
-        let mut left = bytes.len();
-        let plans = root.tables(program::execution_plan);
-        for (index, plan) in plans.iter().flat_map(|plans| (0..plans.len()).map(move |i| (i, plans.get(i)))) {
-            // Methods may share their vectors: the work is bounded by the size of the file.
-            left = left.saturating_sub(1);
-            if left == 0 {
-                break;
-            }
-            let Some(plan) = plan else { continue };
-            if let Some(values) = plan.tables(execution_plan::values) {
-                for value in 0..values.len() {
-                    left = left.saturating_sub(1);
-                    if left == 0 {
-                        break;
-                    }
-                    let Some(table) = values.get(value) else { continue };
-                    if table.u8(evalue::val_type) != TENSOR_TAG {
-                        continue;
-                    }
-                    let Some(table) = table.child(evalue::val) else { continue };
-                    let data = u64::from(table.u32(tensor::data_buffer_idx));
-                    if data == 0 || self.left == 0 {
-                        continue;
-                    }
-                    self.left -= 1;
-                    let extra = table.child(tensor::extra_tensor_info);
-                    let users = || {
-                        let mut owner = format!("{}.values[{value}]", method(index));
-                        if let Some(name) = extra.filter(|extra| extra.has(extra_tensor_info::fully_qualified_name)) {
-                            owner += &format!(" ({})", shown(&name, extra_tensor_info::fully_qualified_name));
-                        }
-                        DataUsers {
-                            owner,
-                            layout: ElementLayout::of(&table, tensor::scalar_type, tensor::sizes),
-                            others: 0,
-                        }
-                    };
-                    if !table.has(tensor::allocation_info) {
-                        constants.entry(data).and_modify(|users| users.others += 1).or_insert_with(users);
-                    } else {
-                        let list = extra.map_or(0, |extra| extra.u64(extra_tensor_info::mutable_data_segments_idx));
-                        mutable.entry((list, data)).and_modify(|users| users.others += 1).or_insert_with(users);
-                    }
-                }
-            }
-            let Some(delegates) = plan.tables(execution_plan::delegates) else { continue };
-            for delegate in 0..delegates.len().min(self.left) {
-                self.left -= 1;
-                let Some(table) = delegates.get(delegate) else { continue };
-                let Some(processed) = table.child(backend_delegate::processed) else { continue };
-                let number = processed.u32(backend_delegate_data_reference::index);
-                let id = shown(&table, backend_delegate::id);
-                let path = format!("{}.delegates[{delegate}]", method(index));
-                let owner = format!("{path} ({id})");
-                let is_explained = id == BACKEND;
-                if DataLocation(processed.i8(backend_delegate_data_reference::location)) == DataLocation::INLINE {
-                    let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
-                    if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
-                        inline.entry(data.at - 4).or_insert_with(|| format!("payload of {owner}"));
-                        if is_explained {
-                            inline_payloads.entry(data.at - 4).or_insert(path);
-                        }
-                    }
-                    continue;
-                }
-                if is_explained {
-                    payloads.entry(number as usize).or_insert(path);
-                }
-                let entry = self.of.entry(number.into()).or_insert_with(|| ("delegate payload".to_owned(), Vec::new()));
-                match entry.1.first_mut() {
-                    Some(first) => first.others += 1,
-                    None => entry.1.push(DataClaim { from: 0, len: None, owner, layout: None, others: 0 }),
-                }
-            }
-        }
+        let (constants, mut mutable) = self.methods(part, root, bytes.len(), segments);
         if let Some(buffers) = root.tables(program::constant_buffer) {
             for (index, users) in &constants {
                 let data = usize::try_from(*index).ok().and_then(|index| buffers.get(index));
@@ -417,7 +339,7 @@ impl DataClaims {
                     Some(data) => users.layout.describe(&data[..data.len().min(SHOWN)], data.len() as u64),
                     None => String::new(),
                 };
-                inline.insert(data.at - 4, format!("{}{}: {content}", users.owner, more(users.others)));
+                segments.inline.insert(data.at - 4, format!("{}{}: {content}", users.owner, more(users.others)));
             }
         }
         if let Some(list) = root.child(program::constant_segment) {
@@ -435,6 +357,86 @@ impl DataClaims {
                 entry.u32(named_data::segment_index),
                 DataClaim { from: 0, len: None, owner, layout: None, others: 0 },
             );
+        }
+    }
+
+    /// Adds the payloads of the delegates of all methods. Returns the tensors that refer to constants and to initial states.
+    fn methods(
+        &mut self,
+        part: &FilePart,
+        root: &Table<'_>,
+        mut left: usize,
+        segments: &mut SegmentMap,
+    ) -> (BTreeMap<u64, DataUsers>, BTreeMap<(u64, u64), DataUsers>) {
+        let (mut constants, mut mutable) = (BTreeMap::new(), BTreeMap::new());
+        let plans = root.tables(program::execution_plan);
+        for (index, plan) in plans.iter().flat_map(|plans| (0..plans.len()).map(move |i| (i, plans.get(i)))) {
+            // Methods may share their vectors: the work is bounded by the size of the file.
+            left = left.saturating_sub(1);
+            if left == 0 {
+                break;
+            }
+            let Some(plan) = plan else { continue };
+            let method = part.methods.get(index).map_or("methods", |method| method.path.as_str());
+            let values = plan.tables(execution_plan::values);
+            for (value, table) in values.iter().flat_map(|values| (0..values.len()).map(|i| (i, values.get(i)))) {
+                left = left.saturating_sub(1);
+                if left == 0 {
+                    break;
+                }
+                let Some(table) = table.filter(|table| table.u8(evalue::val_type) == TENSOR_TAG) else { continue };
+                let Some(table) = table.child(evalue::val) else { continue };
+                let data = u64::from(table.u32(tensor::data_buffer_idx));
+                if data == 0 || self.left == 0 {
+                    continue;
+                }
+                self.left -= 1;
+                let extra = table.child(tensor::extra_tensor_info);
+                let users = || data_users(format!("{method}.values[{value}]"), &table, extra.as_ref());
+                if !table.has(tensor::allocation_info) {
+                    constants.entry(data).and_modify(|users: &mut DataUsers| users.others += 1).or_insert_with(users);
+                } else {
+                    let list =
+                        extra.as_ref().map_or(0, |extra| extra.u64(extra_tensor_info::mutable_data_segments_idx));
+                    let entry = mutable.entry((list, data));
+                    entry.and_modify(|users: &mut DataUsers| users.others += 1).or_insert_with(users);
+                }
+            }
+            self.delegates(method, &plan, root, segments);
+        }
+        (constants, mutable)
+    }
+
+    /// Adds the payloads of the delegates of a method.
+    fn delegates(&mut self, method: &str, plan: &Table<'_>, root: &Table<'_>, segments: &mut SegmentMap) {
+        let Some(delegates) = plan.tables(execution_plan::delegates) else { return };
+        for delegate in 0..delegates.len().min(self.left) {
+            self.left -= 1;
+            let Some(table) = delegates.get(delegate) else { continue };
+            let Some(processed) = table.child(backend_delegate::processed) else { continue };
+            let number = processed.u32(backend_delegate_data_reference::index);
+            let id = shown(&table, backend_delegate::id);
+            let path = format!("{method}.delegates[{delegate}]");
+            let owner = format!("{path} ({id})");
+            let is_explained = id == BACKEND;
+            if DataLocation(processed.i8(backend_delegate_data_reference::location)) == DataLocation::INLINE {
+                let data = root.tables(program::backend_delegate_data).and_then(|all| all.get(number as usize));
+                if let Some(data) = data.and_then(|data| data.u8s(backend_delegate_inline_data::data)) {
+                    segments.inline.entry(data.at - 4).or_insert_with(|| format!("payload of {owner}"));
+                    if is_explained {
+                        segments.inline_payloads.entry(data.at - 4).or_insert(path);
+                    }
+                }
+                continue;
+            }
+            if is_explained {
+                segments.payloads.entry(number as usize).or_insert(path);
+            }
+            let entry = self.of.entry(number.into()).or_insert_with(|| ("delegate payload".to_owned(), Vec::new()));
+            match entry.1.first_mut() {
+                Some(first) => first.others += 1,
+                None => entry.1.push(DataClaim { from: 0, len: None, owner, layout: None, others: 0 }),
+            }
         }
     }
 
@@ -470,6 +472,16 @@ impl DataClaims {
         });
         self.add(list.u32(subsegment_offsets::segment_index).into(), role, claims);
     }
+}
+
+/// Returns a tensor, which is `path`, as the first one that refers to its data.
+fn data_users(path: String, tensor: &Table<'_>, extra: Option<&Table<'_>>) -> DataUsers {
+    let named = extra.filter(|extra| extra.has(extra_tensor_info::fully_qualified_name));
+    let owner = match named {
+        Some(extra) => format!("{path} ({})", shown(extra, extra_tensor_info::fully_qualified_name)),
+        None => path,
+    };
+    DataUsers { owner, layout: ElementLayout::of(tensor, tensor::scalar_type, tensor::sizes), others: 0 }
 }
 
 /// Returns the start of a string: thousands of references may share a long one.

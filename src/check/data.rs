@@ -170,6 +170,6 @@ mod tests {
         program.execution_plan = Some(vec![ExecutionPlan { values, ..ExecutionPlan::default() }]);
         let mut findings = Findings::new(Profile::Strict);
         check(&program, 4, &mut findings, &|element| Location { offset: None, path: element.path(&program) });
-        assert_eq!(findings.list().iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), [T_42]);
+        assert_eq!(findings.list.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), [T_42]);
     }
 }

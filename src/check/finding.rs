@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
 use crate::diagnostics::escaped;
@@ -11,7 +11,9 @@ use crate::format::flatbuffer::view::Table;
 use crate::program::element::Element;
 
 /// Location of an item of [`Findings`]: byte offset in the file and path from the root (`methods.forward.values[3].sizes`).
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Location {
     /// Bytes from the start of the file; `None` if the path has no bytes (a missing field of a missing table).
     pub offset: Option<u64>,
@@ -30,7 +32,7 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 /// Position of a finding in the YAML that a file was assembled from: of a delegate with a graph, or of a value or a node of the graph.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, RuleId, Source, check};
+/// use pte_emit::{CheckOptions, Model, RuleId};
 ///
 /// let yaml = "methods: {forward: {
 ///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
@@ -39,20 +41,22 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 ///     inputs: [x], outputs: [y],
 ///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
 ///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
-/// let findings = check(&Source::yaml("model.yaml", yaml, "."), &CheckOptions::default())?;
-/// let finding = findings[0].list().iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
+/// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
+/// let finding = findings[0].list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
 /// let source = finding.source.as_ref().unwrap();
 /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
 /// assert_eq!((source.line, source.column), (6, 43));
 /// assert!(yaml[source.span.start..].starts_with("{abs: {input: y"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourcePosition {
     /// Path with the names of the YAML.
     pub path: String,
     /// Byte range in the source.
+    #[serde(flatten)]
     pub span: Range<usize>,
     /// Line in the file, from 1.
     pub line: usize,
@@ -60,42 +64,24 @@ pub struct SourcePosition {
     pub column: usize,
 }
 
-/// A broken rule and its location; an item of [`Findings::list`].
-#[derive(Debug, Clone)]
+/// A broken rule and its location; an item of [`Findings`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Finding {
     /// The broken rule.
+    #[serde(flatten)]
     pub rule: &'static Rule,
     /// Location of the value found.
+    #[serde(flatten)]
     pub location: Location,
     /// Position in the YAML, for findings about graphs in payloads of delegates; `None` for binary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePosition>,
     /// Value in the file.
     pub found: String,
     /// Value that the rule requires.
     pub expected: String,
-}
-
-impl Finding {
-    /// Returns the finding as JSON.
-    pub(crate) fn json(&self) -> Value {
-        let mut object = json!({
-            "rule": self.rule.id,
-            "severity": self.rule.severity.to_string(),
-            "path": self.location.path,
-            "offset": self.location.offset,
-            "found": self.found,
-            "expected": self.expected,
-            "title": self.rule.title,
-            "why": self.rule.why,
-            "runtime": self.rule.runtime,
-        });
-        if let Some(at) = &self.source {
-            let (start, end) = (at.span.start, at.span.end);
-            object["source"] =
-                json!({"path": at.path, "start": start, "end": end, "line": at.line, "column": at.column});
-        }
-        object
-    }
 }
 
 impl fmt::Display for Finding {
@@ -116,30 +102,65 @@ impl fmt::Display for Finding {
 /// Number of findings of one rule that are kept; further ones are only counted.
 pub const KEPT: usize = 20;
 
-/// The findings of one file.
+/// A rule with more findings than are kept, of [`Findings`].
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TruncatedRule {
+    /// The broken rule.
+    #[serde(serialize_with = "rule_id")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub rule: &'static Rule,
+    /// Number of its findings.
+    pub count: u64,
+}
+
+fn truncated_rules(counts: &[u64]) -> impl Iterator<Item = TruncatedRule> {
+    let counts = rules::RULES.iter().zip(counts.iter().copied());
+    counts.filter(|(_, count)| *count > KEPT as u64).map(|(rule, count)| TruncatedRule { rule, count })
+}
+
+fn truncated<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(truncated_rules(counts))
+}
+
+fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error> {
+    rule.id.serialize(serializer)
+}
+
+/// The findings of one file, each a [`Finding`].
 ///
 /// ```
-/// use pte_emit::{CheckOptions, RuleSeverity, Source, check};
+/// use pte_emit::{CheckOptions, Model, RuleSeverity};
 ///
-/// let source = Source::open("examples/malformed/jump_out_of_range.yaml".as_ref())?;
-/// let findings = &check(&source, &CheckOptions::default())?[0];
+/// let source = Model::open("examples/malformed/jump_out_of_range.yaml")?;
+/// let findings = &source.check(&CheckOptions::default())?[0];
 /// assert!(findings.has_errors());
 /// assert_eq!(findings.count(RuleSeverity::Invalid), 1);
 /// assert_eq!(findings.truncated().count(), 0);
 ///
-/// let finding = &findings.list()[0];
+/// let finding = &findings.list[0];
 /// assert_eq!(finding.location.path, "methods.forward.instructions[0].destination_instruction");
 /// assert_eq!(finding.found, "instruction 99");
 /// assert_eq!(finding.expected, "0 to 2, the end of the chain");
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Findings {
-    profile: Profile,
-    list: Vec<Finding>,
-    /// Number of findings of each rule in [`rules::RULES`].
+    /// Runtime that the file was validated for.
+    #[serde(skip)]
+    pub profile: Profile,
+    /// Findings in the order in which they were added; of each rule, the first 20.
+    #[serde(rename = "findings")]
+    pub list: Vec<Finding>,
+    /// Number of findings of each rule in [`rules::RULES`]; serialised as the rules with more findings than are kept.
+    #[serde(rename = "truncated", serialize_with = "truncated")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<TruncatedRule>"))]
     counts: Vec<u64>,
     /// Number of findings that are malformed or invalid.
+    #[serde(skip)]
     errors: u64,
 }
 
@@ -182,31 +203,14 @@ impl Findings {
         self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
     }
 
-    /// Returns the kept findings, to add their positions in a source.
-    pub(super) fn list_mut(&mut self) -> &mut [Finding] {
-        &mut self.list
-    }
-
-    /// Returns the kept findings in the order in which they were added.
-    pub fn list(&self) -> &[Finding] {
-        &self.list
-    }
-
     /// Returns the number of findings of a severity, including those that were not kept.
     pub fn count(&self, severity: RuleSeverity) -> u64 {
         rules::RULES.iter().zip(&self.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
     }
 
-    /// Returns the rules with more findings than are kept, each with the number of its findings.
-    pub fn truncated(&self) -> impl Iterator<Item = (&'static Rule, u64)> {
-        rules::RULES.iter().zip(self.counts.iter().copied()).filter(|(_, count)| *count > KEPT as u64)
-    }
-
-    /// Returns the number of findings that the assembler reports as warnings: all except notes.
-    #[cfg(feature = "cli")]
-    pub(crate) fn warnings(&self) -> u64 {
-        use RuleSeverity::{Invalid, Malformed, Suspicious};
-        [Malformed, Invalid, Suspicious].into_iter().map(|severity| self.count(severity)).sum()
+    /// Returns the rules with more findings than are kept.
+    pub fn truncated(&self) -> impl Iterator<Item = TruncatedRule> {
+        truncated_rules(&self.counts)
     }
 
     /// Returns `true` if a finding is malformed or invalid: the file must not be loaded.

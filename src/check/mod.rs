@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
-pub use finding::{Finding, Findings, Location, SourcePosition};
+pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
 pub use releases::needed_release;
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
@@ -385,7 +385,7 @@ fn external(options: &ValidatorOptions, findings: &mut Findings) -> ExternalKeys
         let invalid = file.check(&ValidatorOptions { profile: options.profile, ..ValidatorOptions::default() });
         if invalid.has_errors() {
             findings.add(G_30, || {
-                let first = invalid.list().iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+                let first = invalid.list.iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);
                 let found = first.map_or(String::new(), Finding::to_string);
                 let location = Location { offset: None, path: file.name.clone() };
                 (location, found, "a .ptd without errors".to_owned())

@@ -10,7 +10,9 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 /// Severity of the violation of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RuleSeverity {
     /// The bytes cannot be read.
@@ -110,22 +112,26 @@ impl std::error::Error for UnknownRuleId {}
 /// A rule, referred to by the [`Finding`](crate::Finding)s that violate it.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Profile, RuleId, RuleSeverity, Source, check};
+/// use pte_emit::{CheckOptions, Model, Profile, RuleId, RuleSeverity};
 ///
-/// let findings = &check(&Source::binary("empty.pte", b""), &CheckOptions::default())?[0];
-/// let rule = findings.list()[0].rule;
+/// let findings = &Model::from_binary("empty.pte", b"").check(&CheckOptions::default())?[0];
+/// let rule = findings.list[0].rule;
 /// assert_eq!((rule.id, rule.severity), (RuleId::H_1, RuleSeverity::Malformed));
 /// assert_eq!(rule.title, "A .pte has at least 64 bytes.");
 /// assert!(rule.applies(Profile::Strict));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rule {
     /// Stable identifier, such as `H-1`.
+    #[serde(rename = "rule")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub id: RuleId,
     /// Severity of a violation.
     pub severity: RuleSeverity,
     /// Profiles to which the rule applies.
+    #[serde(skip)]
     pub profiles: &'static [Profile],
     /// Requirement, in one sentence.
     pub title: &'static str,
@@ -134,6 +140,7 @@ pub struct Rule {
     /// Behaviour of ExecuTorch 1.5.1 at a violation.
     pub runtime: &'static str,
     /// Example of a violation.
+    #[serde(skip)]
     pub example: &'static str,
 }
 

@@ -24,7 +24,7 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
         let path = &finding.location.path;
         path.contains(".delegates[") || path.contains(".instructions[")
     };
-    let mut relevant = findings.list_mut().iter_mut().filter(is_relevant).peekable();
+    let mut relevant = findings.list.iter_mut().filter(is_relevant).peekable();
     if assembly.delegates.is_empty() || relevant.peek().is_none() {
         return;
     }

@@ -7,6 +7,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io;
+use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 use crate::annotate::{AnnotateOptions, AnnotatePart};
 
@@ -21,10 +22,9 @@ pub struct AnnotateArguments {
     range: Option<Range<u64>>,
     /// Print only this part of the file
     #[arg(long, value_enum, value_name = "PART")]
-    only: Option<PartName>,
-    /// Print one JSON array of regions
-    #[arg(long)]
-    json: bool,
+    part: Option<PartName>,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -43,16 +43,16 @@ enum PartName {
 /// An input that cannot be read, or is of an unknown format; output that cannot be written.
 pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Failure> {
     let source = io::open_binary(&arguments.input)?;
-    let only = arguments.only.map(|only| match only {
+    let only = arguments.part.map(|only| match only {
         PartName::Headers => AnnotatePart::Headers,
         PartName::Program => AnnotatePart::Program,
         PartName::Segments => AnnotatePart::Segments,
     });
     let colours = io::colours(color, &std::io::stdout());
-    let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.json, colours };
+    let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.format.is_json(), colours };
     let mut failed = None;
     let written = stdout::write(source.name(), |out| {
-        crate::annotate(&source, &options, out).map_err(|error| {
+        source.annotate(&options, out).map_err(|error| {
             let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
             failed = Some(error);
             kind.into()

@@ -1,4 +1,4 @@
-//! `pte-emit INPUT -o FILE`: assembles YAML, and rewrites binary files.
+//! `pte-emit assemble INPUT -o FILE`, or without the name of the command: assembles YAML, and rewrites binary files.
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
@@ -11,23 +11,24 @@ use clap::{Args, FromArgMatches};
 use indicatif::ProgressBar;
 
 use super::exit::{Exit, Failure};
+use super::findings::{self, FileFindings, FindingsFormat};
 use super::formats::{OutputContent, OutputFormat, OutputName};
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Messages, STREAM};
+use super::options::FormatArguments;
 use super::outputs::{NewFolder, Outputs, Stream};
 use super::source_names::SourceNames;
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::summary;
 use crate::assembly::Assembly;
-use crate::check::{Findings, RuleSeverity, ValidatorOptions};
+use crate::check::{RuleSeverity, ValidatorOptions};
 use crate::data::workers;
 use crate::diagnostics::{self, counted};
 use crate::error::Error;
 use crate::layout::Shards;
-use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
-use crate::operators::OperatorSet;
+use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
+use crate::model::Model;
 use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
-use crate::reader::bundled_program;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -35,12 +36,12 @@ pub struct AssembleArguments {
     /// YAML or JSON to assemble, or .pte, .ptd, .bpte and .safetensors files to rewrite; - is standard input
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Output file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Output: a file, whose extension selects the format, or a folder for several inputs (FOLDER/ is created); - is standard output
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Output format; by default that of the extension of the output, without one .pte, or .ptd for an input without methods
+    /// Format of the output; by default that of its extension, without one .pte, or .ptd for an input without methods
     #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parser())]
-    format: Option<&'static OutputFormat>,
+    to: Option<&'static OutputFormat>,
     /// Store all constants in a .ptd; by default named like the output
     #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
     external_data: Option<PathBuf>,
@@ -50,69 +51,52 @@ pub struct AssembleArguments {
     /// Write the program of a .bpte unchanged, without its tests
     #[arg(long, conflicts_with_all = ["external_data", "with"])]
     strip_tests: bool,
-    /// .ptd with data that the program refers to; may be repeated
-    #[arg(long, value_name = "FILE.ptd")]
-    with: Vec<PathBuf>,
-    /// List of custom operators, as of check: calls of others cause a warning
-    #[arg(long, value_name = "FILE")]
-    ops: Vec<PathBuf>,
     /// Store the data of the --with files in the program
     #[arg(long, conflicts_with = "external_data")]
     internal_data: bool,
     /// Remove what has no effect: instructions whose results nothing uses, values, operators and delegates
     #[arg(long, conflicts_with = "strip_tests")]
     prune: bool,
-    /// Print errors only
-    #[arg(short, long)]
-    quiet: bool,
-    /// Write no output and exit with status 1 if there is a warning
+    /// Warnings are errors: exit with status 1, and write no output
     #[arg(long)]
     deny_warnings: bool,
-    /// Define the value of ${NAME} in the inputs
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Fail if the data of all inputs exceed this total size; 64 GiB by default
-    #[arg(long, value_name = "BYTES", value_parser = io::size)]
-    max_size: Option<u64>,
-    /// Folder that contains all files that the YAML refers to; others are errors. For YAML from strangers
-    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
-    confine: Option<PathBuf>,
+    // Of the messages on standard error.
+    #[command(flatten)]
+    messages: FormatArguments<FindingsFormat>,
+    #[command(flatten)]
+    sources: SourceArguments,
     #[command(flatten)]
     layout: LayoutArguments,
 }
 
-/// What assembling has instead of a command.
-const ASSEMBLE: &str = "YAML is assembled without a command: `pte-emit FILE.yaml -o FILE.pte`";
-
-/// Words that are commands of other tools, and the command of this one; `None` for assembling.
-const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
-    ("assemble", None),
-    ("build", None),
-    ("compare", Some("diff")),
-    ("compile", None),
-    ("convert", None),
-    ("decompile", Some("dump")),
-    ("disassemble", Some("dump")),
-    ("emit", None),
-    ("explain", Some("annotate")),
-    ("graph", Some("report")),
-    ("html", Some("report")),
-    ("info", Some("inspect")),
-    ("lint", Some("check")),
-    ("list", Some("inspect")),
-    ("make", None),
-    ("minimize", Some("reduce")),
-    ("operators", Some("ops")),
-    ("print", Some("dump")),
-    ("show", Some("inspect")),
-    ("summary", Some("inspect")),
-    ("validate", Some("check")),
-    ("verify", Some("check")),
+/// Words that are commands of other tools, and the command of this one.
+const OTHER_COMMANDS: &[(&str, &str)] = &[
+    ("build", "assemble"),
+    ("compare", "diff"),
+    ("compile", "assemble"),
+    ("convert", "assemble"),
+    ("decompile", "dump"),
+    ("disassemble", "dump"),
+    ("emit", "assemble"),
+    ("explain", "annotate"),
+    ("graph", "report"),
+    ("html", "report"),
+    ("info", "inspect"),
+    ("lint", "check"),
+    ("list", "inspect"),
+    ("make", "assemble"),
+    ("minimize", "reduce"),
+    ("operators", "ops"),
+    ("print", "dump"),
+    ("show", "inspect"),
+    ("summary", "inspect"),
+    ("validate", "check"),
+    ("verify", "check"),
 ];
 
 /// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
 #[derive(Debug, Default)]
-struct LayoutArguments(OptionOverrides);
+struct LayoutArguments(LayoutOptions);
 
 impl Args for LayoutArguments {
     fn augment_args(command: clap::Command) -> clap::Command {
@@ -143,9 +127,9 @@ impl FromArgMatches for LayoutArguments {
     }
 
     fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        for (index, option) in OPTIONS.iter().enumerate() {
+        for option in OPTIONS {
             if let Some(value) = matches.get_one::<OptionValue>(option.name) {
-                self.0.push(index, *value);
+                option.set(&mut self.0, *value);
             }
         }
         Ok(())
@@ -153,33 +137,41 @@ impl FromArgMatches for LayoutArguments {
 }
 
 /// What all inputs share.
-struct Command {
-    arguments: AssembleArguments,
-    definitions: Definitions,
-    /// Custom operators, for warnings.
-    operators: OperatorSet,
+struct Command<'a> {
+    arguments: &'a AssembleArguments,
+    sources: Sources<'a>,
+    /// Files of `--with` and operators of `--ops`, for warnings.
+    validator: ValidatorOptions,
     /// Size in bytes of the data of the inputs so far.
     size: AtomicU64,
+}
+
+/// Runs the command, and prints the messages in the requested form.
+pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Exit {
+    let format = arguments.messages.format();
+    let own = messages.of_findings(format != FindingsFormat::Text, arguments.deny_warnings);
+    let exit = assemble(&mut arguments, &own).unwrap_or_else(|failure| failure.report(&own));
+    messages.print(&findings::document(&own.into_collected(), format, messages.least()));
+    exit
 }
 
 /// Assembles all inputs in parallel; one that fails does not stop the others. Messages are in the order of the inputs.
 ///
 /// # Errors
 /// Contradictory arguments. Errors of an input are reported here.
-pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit, Failure> {
+fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Exit, Failure> {
     // Dropped at the end: the folder stays if a file is in it.
     let _folder = arguments.output_folder()?;
     arguments.check()?;
-    let definitions = Definitions::new(&arguments.definitions);
-    let operators = if arguments.shows_warnings() { io::operators(&arguments.ops)? } else { OperatorSet::new() };
-    let command = Command { arguments, definitions, operators, size: AtomicU64::new(0) };
+    let validator = if messages.warns() { arguments.sources.validator()? } else { ValidatorOptions::default() };
+    let sources = Sources::new(&arguments.sources);
+    let command = Command { arguments, sources, validator, size: AtomicU64::new(0) };
     let mut taken = HashSet::new();
     let exit = if let [input] = &*command.arguments.inputs {
         command.finish(command.assemble(input, messages), &mut taken, messages)
     } else {
-        let (cores, colours) = (workers::cores(), messages.colours());
-        let jobs = workers::map(command.arguments.inputs.iter().collect(), cores, |input| {
-            let messages = Messages::buffered(colours);
+        let jobs = workers::map(command.arguments.inputs.iter().collect(), workers::cores(), |input| {
+            let messages = messages.buffered();
             (command.assemble(input, &messages), messages)
         });
         // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
@@ -188,9 +180,7 @@ pub fn run(mut arguments: AssembleArguments, messages: &Messages) -> Result<Exit
             worst.max(command.finish(written, &mut taken, messages))
         })
     };
-    if command.arguments.shows_warnings() {
-        command.definitions.warn_unused(messages);
-    }
+    command.sources.warn_unused(messages);
     Ok(exit)
 }
 
@@ -201,19 +191,19 @@ struct Written {
     summary: String,
 }
 
-impl Command {
+impl Command<'_> {
     /// Assembles each document of an input; a binary file is one.
     fn assemble(&self, input: &Path, messages: &Messages) -> Vec<Result<Written, Failure>> {
-        let Command { arguments, definitions, .. } = self;
+        let Command { arguments, sources, .. } = self;
         if arguments.strip_tests {
             return vec![self.strip_tests(input)];
         }
         let source = match io::open(input) {
-            Ok(source) if source.is_text() => io::confined(source, arguments.confine.as_deref()),
+            Ok(source) if source.is_text() => source,
             Ok(binary) => return vec![self.assemble_document(stem(input), binary, messages)],
             Err(error) => return vec![Err(error.into())],
         };
-        let documents = match definitions.documents(source) {
+        let documents = match sources.documents(source) {
             Ok(documents) => documents,
             Err(error) => return vec![Err(error.into())],
         };
@@ -259,7 +249,7 @@ impl Command {
             return worst;
         }
         let commit = || {
-            self.arguments.deny(self.definitions.unused().len() as u64)?;
+            self.arguments.deny(self.sources.unused().len() as u64)?;
             let mut own = HashSet::new();
             for target in outputs.targets() {
                 let (path, shown) = (io::canonical(target), target.display());
@@ -278,7 +268,7 @@ impl Command {
         };
         match commit() {
             Ok(()) => {
-                messages.print(&summary);
+                messages.summary(&summary);
                 Exit::Ok
             }
             Err(failure) => failure.report(messages),
@@ -296,9 +286,8 @@ impl AssembleArguments {
             return Ok(());
         }
         let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
-        let help = match other.or_else(|| diagnostics::nearest(word, commands).map(Some)) {
-            Some(Some(command)) => format!("did you mean the command `{command}`?"),
-            Some(None) => ASSEMBLE.to_owned(),
+        let help = match other.or_else(|| diagnostics::nearest(word, commands)) {
+            Some(command) => format!("did you mean the command `{command}`?"),
             None if self.inputs.len() > 1 => "`pte-emit --help` lists the commands".to_owned(),
             None => return Ok(()),
         };
@@ -366,11 +355,6 @@ impl AssembleArguments {
         Ok(())
     }
 
-    /// Returns true if warnings are printed: those that are denied are the reason of an error.
-    fn shows_warnings(&self) -> bool {
-        !self.quiet || self.deny_warnings
-    }
-
     /// Returns an error if there are warnings, and they are denied.
     fn deny(&self, warnings: u64) -> Result<(), Failure> {
         if self.deny_warnings && warnings > 0 { Err(Failure::DeniedWarnings(warnings)) } else { Ok(()) }
@@ -378,8 +362,8 @@ impl AssembleArguments {
 
     /// Does the same before an output is written, which matters for standard output. Of several inputs, which are written to a folder, the
     /// others may not have been read yet: their unused definitions are known in [`finish`].
-    fn deny_before_writing(&self, warnings: u64, definitions: &Definitions) -> Result<(), Failure> {
-        let unused = if self.inputs.len() == 1 { definitions.unused().len() as u64 } else { 0 };
+    fn deny_before_writing(&self, warnings: u64, sources: &Sources<'_>) -> Result<(), Failure> {
+        let unused = if self.inputs.len() == 1 { sources.unused().len() as u64 } else { 0 };
         self.deny(warnings + unused)
     }
 
@@ -400,6 +384,19 @@ impl AssembleArguments {
         Some(output.join(name))
     }
 
+    /// Options of assembling an input called `name`.
+    fn options(&self, name: &OsStr) -> Options {
+        Options {
+            layout: self.layout.0.clone(),
+            external_data: self.external_data.is_some(),
+            internal_data: self.internal_data,
+            with: self.sources.with.clone(),
+            shards: self.shards(name),
+            prune: self.prune,
+            ..self.sources.options()
+        }
+    }
+
     /// Options of splitting the `.ptd`; the names of the shards begin with its name.
     fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
@@ -412,8 +409,8 @@ impl AssembleArguments {
     /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard output and
     /// for folders.
     fn format(&self) -> Result<Option<&'static OutputFormat>, Failure> {
-        let Some(output) = self.path().filter(|output| self.format.is_none() && !output.is_dir()) else {
-            return Ok(self.format);
+        let Some(output) = self.path().filter(|output| self.to.is_none() && !output.is_dir()) else {
+            return Ok(self.to);
         };
         let Some(extension) = io::extension(output) else { return Ok(None) };
         if let Some(format) = extension.to_str().and_then(OutputFormat::of_extension) {
@@ -421,7 +418,7 @@ impl AssembleArguments {
         }
         let (extension, output, known) = (extension.display(), output.display(), OutputFormat::list(|_| true));
         Err(Failure::Usage(format!(
-            "unknown extension `.{extension}` of output {output}: expected {known}; use `--format FORMAT` to write a file of another name"
+            "unknown extension `.{extension}` of output {output}: expected {known}; use `--to FORMAT` to write a file of another name"
         )))
     }
 
@@ -431,7 +428,7 @@ impl AssembleArguments {
         targets: impl Iterator<Item = &'t Path>,
         sources: impl Iterator<Item = &'t Path>,
     ) -> Result<(), Failure> {
-        let inputs = self.inputs.iter().filter(|input| input.as_os_str() != STREAM).chain(&self.with);
+        let inputs = self.inputs.iter().filter(|input| input.as_os_str() != STREAM).chain(&self.sources.with);
         let inputs = inputs.map(PathBuf::as_path).chain(sources);
         let inputs: HashSet<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
         let mut taken = HashSet::new();
@@ -464,31 +461,17 @@ fn stem(input: &Path) -> &OsStr {
     if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
-impl Command {
+impl Command<'_> {
     /// Assembles a document. `name` is the default name of its outputs.
-    fn assemble_document(&self, name: &OsStr, source: Source<'_>, messages: &Messages) -> Result<Written, Failure> {
-        let Command { arguments, definitions, .. } = self;
-        let limit = arguments.max_size.unwrap_or(DEFAULT_MAX_SIZE);
-        let options = Options {
-            layout: arguments.layout.0.clone(),
-            external_data: arguments.external_data.is_some(),
-            internal_data: arguments.internal_data,
-            with: arguments.with.clone(),
-            max_size: Some(limit),
-            shards: arguments.shards(name),
-            prune: arguments.prune,
-        };
-        let assembly = crate::assemble(&source, &options)?;
-        let size = assembly.data_size();
-        if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
-            let message =
-                format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
-            return Err(Error::input(&source.label(), message).into());
-        }
+    fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
+        let Command { arguments, sources, .. } = self;
+        let mut assembly = source.assemble(&arguments.options(name))?;
+        let report = std::mem::take(&mut assembly.warnings);
+        self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;
-        if arguments.external_data.is_some() && assembly.plan.external.is_empty() && arguments.shows_warnings() {
-            messages.print("warning: `--external-data` writes no .ptd: the program has no constants of its own\n");
+        if arguments.external_data.is_some() && assembly.plan.external.is_empty() && messages.warns() {
+            messages.warning("`--external-data` writes no .ptd: the program has no constants of its own");
             warnings += 1;
         }
         let format = format_of(&assembly, arguments)?;
@@ -501,60 +484,69 @@ impl Command {
             return Err(Error::input(source.name(), message).into());
         }
         let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
-        if arguments.shows_warnings() {
-            messages.report(&assembly.warnings);
-            let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, _>>()?;
-            let (operators, reported) = (self.operators.clone(), assembly.reported_operators.clone());
-            let options = ValidatorOptions { with, operators, reported, ..ValidatorOptions::default() };
+        if messages.warns() {
+            let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..self.validator.clone() };
             let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-            messages.print(&found_warnings(&label, &assembly, &findings));
-            warnings += assembly.warnings.diagnostics.len() as u64;
-            warnings += findings.iter().map(Findings::warnings).sum::<u64>();
+            let file = FileFindings::of_source(&source, report, findings);
+            warnings += report_warnings(FileFindings { is_output: true, ..file }, &assembly, messages);
         }
-        arguments.deny_before_writing(warnings, definitions)?;
+        arguments.deny_before_writing(warnings, sources)?;
         let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
         let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
-        let bar = if arguments.quiet { ProgressBar::hidden() } else { messages.progress(bytes) };
+        let bar = messages.progress(bytes);
         let outputs = write(&label, &files, &bar);
         bar.finish_and_clear();
         let outputs = outputs?;
         let named = files.iter().map(|(target, content)| (target.as_deref(), content));
-        let summary = if arguments.quiet { String::new() } else { summary::of(&assembly, named) };
-        Ok(Written { outputs, summary })
+        Ok(Written { outputs, summary: summary::of(&assembly, named) })
+    }
+
+    /// Returns an error if the data of the inputs so far exceed the limit.
+    fn check_size(&self, source: &Model, assembly: &Assembly) -> Result<(), Failure> {
+        let limit = self.arguments.sources.options().max_size.unwrap_or(DEFAULT_MAX_SIZE);
+        let size = assembly.data_size();
+        if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
+            let message =
+                format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
+            return Err(Error::input(&source.label(), message).into());
+        }
+        Ok(())
     }
 
     /// Writes the program of a bundled program, unchanged.
     fn strip_tests(&self, input: &Path) -> Result<Written, Failure> {
-        let Command { arguments, definitions, .. } = self;
+        let Command { arguments, sources, .. } = self;
         let program = OutputFormat::default_of(true);
         if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
             let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
             return Err(Failure::Usage(message));
         }
         let source = io::open_binary(input)?;
-        let SourceContent::Binary(origin) = source.content() else {
-            return Err(Error::input(source.name(), "expected a .bpte").into());
-        };
-        let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
+        let program_file = source.bundled_program()?;
         let target = arguments.target(stem(input), program);
         arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
-        arguments.deny_before_writing(0, definitions)?;
-        let content = OutputContent::new(bundled.program.len, |out| out.blob(&bundled.program));
+        arguments.deny_before_writing(0, sources)?;
+        let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
         let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
         Ok(Written { outputs, summary: String::new() })
     }
 }
 
-/// Formats findings as warnings. They are not errors: sources may describe malformed files on purpose, to test a loader.
-fn found_warnings(label: &str, assembly: &Assembly, findings: &[Findings]) -> String {
-    let (mut out, names) = (String::new(), LazyCell::new(|| SourceNames::new(assembly)));
-    for findings in findings {
-        let shown = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
-        for finding in shown {
-            out += &format!("warning: {label}: {}", names.lines(finding));
-        }
+/// Reports the warnings of assembling, and findings as warnings; returns their number. Findings are not errors: sources may describe
+/// malformed files on purpose, to test a loader.
+fn report_warnings(file: FileFindings, assembly: &Assembly, messages: &Messages) -> u64 {
+    let warnings = file.counts().warnings;
+    if messages.is_collecting() {
+        messages.collect([file]);
+        return warnings;
     }
-    out
+    messages.report(&file.report);
+    let names = LazyCell::new(|| SourceNames::new(assembly));
+    let findings = file.findings.iter().flat_map(|findings| &findings.list);
+    for finding in findings.filter(|finding| finding.rule.severity < RuleSeverity::Note) {
+        messages.print(&format!("warning: {}: {}", file.label(), names.lines(finding)));
+    }
+    warnings
 }
 
 /// Returns the requested format, or the default one. An error if it cannot store the assembly.

@@ -7,17 +7,19 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages};
+use super::io::{self, Messages};
+use super::options::{FormatArguments, LimitArguments};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::data::Origin;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped_to, counted, escaped};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
-use crate::pipeline::DiffOptions;
-use crate::source::Source;
+use crate::error::Error;
+use crate::model::{DiffOptions, Model};
 use budget::{Budget, BudgetLine};
 
 /// Arguments of `diff`.
@@ -33,35 +35,23 @@ pub struct DiffArguments {
     #[arg(long, value_enum, value_name = "AREA")]
     only: Option<AreaName>,
     /// How to compare data
-    #[arg(long, value_enum, default_value = "stats")]
-    data: DataName,
-    /// Print the differences as JSON
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value = "text")]
-    format: FormatName,
-    /// Lines that are printed for an area, 0 for all; all with --json
-    #[arg(long, value_name = "LINES", default_value_t = 40)]
-    limit: usize,
+    #[arg(long, value_enum, value_name = "HOW", default_value = "stats")]
+    compare: DataName,
+    #[command(flatten)]
+    format: FormatArguments<DiffFormat>,
+    #[command(flatten)]
+    limit: LimitArguments,
     /// Exit with status 1 only if B exceeds A by more: size, memory, delegates, operators
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
-    /// A .ptd that is loaded with both programs: compare its data where they use them
-    #[arg(long, value_name = "PTD")]
-    with: Vec<PathBuf>,
-    /// A .ptd that is loaded with A only
-    #[arg(long, value_name = "PTD")]
+    /// .ptd with data that A refers to, and B does not; may be repeated
+    #[arg(long, value_name = "FILE.ptd")]
     with_a: Vec<PathBuf>,
-    /// A .ptd that is loaded with B only
-    #[arg(long, value_name = "PTD")]
+    /// .ptd with data that B refers to, and A does not; may be repeated
+    #[arg(long, value_name = "FILE.ptd")]
     with_b: Vec<PathBuf>,
-    /// Define the value of ${NAME} in YAML
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
-    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
-    confine: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -85,11 +75,13 @@ enum DataName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatName {
+enum DiffFormat {
     /// Lines for a terminal
     Text,
-    /// Markdown for a comment on a pull request
-    Github,
+    /// JSON
+    Json,
+    /// Markdown, for a comment on a pull request
+    Markdown,
 }
 
 /// Compares two inputs, and returns the exit status: 0 if they are equal or within the budget, 1 if not, 2 after a failure.
@@ -101,37 +93,40 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     if io::reads_stream_twice(&[&arguments.left, &arguments.right]) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
-    let definitions = Definitions::new(&arguments.definitions);
-    let open = |path: &Path| open(path, &definitions, arguments.confine.as_deref());
+    let sources = Sources::checked(&arguments.sources)?;
+    let open = |path: &Path| open(path, &sources);
     let (left, right) = (open(&arguments.left)?, open(&arguments.right)?);
-    definitions.warn_unused(messages);
+    sources.warn_unused(messages);
     let only = arguments.only.map(|only| match only {
         AreaName::Meaning => DiffArea::Meaning,
         AreaName::Layout => DiffArea::Layout,
         AreaName::Data => DiffArea::Data,
     });
-    let data = match arguments.data {
+    let data = match arguments.compare {
         DataName::None => DiffData::None,
         DataName::Hash => DiffData::Hash,
         DataName::Stats => DiffData::Statistics,
     };
     // Those of one side first: the first file with a key counts.
-    let with = [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.with).cloned().collect());
+    let with =
+        [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
     let options = DiffOptions { data, only, with };
-    let found = crate::diff(&left, &right, &options)?;
+    let mut found = left.diff(&right, &options)?;
+    found.left.file = Some(left.name().to_owned());
+    found.right.file = Some(right.name().to_owned());
     let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
     let drawing = Drawing {
         found: &found,
         names: [left.name(), right.name()],
         budget: budget.as_deref().unwrap_or_default(),
         is_data_read: options.data != DiffData::None,
-        limit: io::row_limit(arguments.limit),
+        limit: arguments.limit.rows(),
         colours: io::colours(color, &std::io::stdout()),
     };
-    let out = match (arguments.json, arguments.format) {
-        (true, _) => drawing.json(),
-        (false, FormatName::Text) => drawing.text(),
-        (false, FormatName::Github) => drawing.markdown(),
+    let out = match arguments.format.format() {
+        DiffFormat::Text => drawing.text(),
+        DiffFormat::Json => stdout::json(&DiffDocument { differences: &found, budget: budget.as_deref() }),
+        DiffFormat::Markdown => drawing.markdown(),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
     let is_within = match &budget {
@@ -141,24 +136,23 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     Ok(if is_within { Exit::Ok } else { Exit::Input })
 }
 
+/// Differences with the results of a budget.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiffDocument<'d> {
+    #[serde(flatten)]
+    differences: &'d Differences,
+    /// Result for each key of `--budget`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<&'d [BudgetLine]>,
+}
+
 /// Opens an input; YAML must be one document. git passes the null device for a file that a version does not have.
-fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Result<Source<'static>, Failure> {
+fn open(path: &Path, sources: &Sources<'_>) -> Result<Model, Error> {
     if is_null_device(path) {
-        return Ok(Source::of_origin(path.display().to_string(), Origin::File(path.into())));
+        return Ok(Model::open_binary(path));
     }
-    let source = io::open_any(path)?;
-    if !source.is_text() {
-        return Ok(source);
-    }
-    let name = source.name().to_owned();
-    let mut documents = definitions.documents(io::confined(source, confine))?;
-    match (documents.pop(), documents.len()) {
-        (Some(document), 0) => Ok(document),
-        (_, others) => {
-            let count = counted(others as u64 + 1, "document");
-            Err(Failure::Error(crate::Error::input(&name, format!("{count}, expected one to compare"))))
-        }
-    }
+    sources.open_one(path, |count| format!("{}, expected one to compare", counted(count, "document")))
 }
 
 /// Longest Markdown in bytes; a comment may have 65,536 characters.
@@ -190,17 +184,6 @@ struct Drawing<'d> {
 }
 
 impl Drawing<'_> {
-    fn json(&self) -> String {
-        let mut document = self.found.json();
-        for (side, name) in ["left", "right"].into_iter().zip(self.names) {
-            document[side]["file"] = name.into();
-        }
-        if !self.budget.is_empty() {
-            document["budget"] = self.budget.iter().map(BudgetLine::json).collect();
-        }
-        escaped_json(&format!("{document:#}\n")).into_owned()
-    }
-
     /// Returns the number of differences in words.
     fn verdict(&self) -> String {
         let names = |is_compared: bool| {
@@ -354,7 +337,7 @@ const YELLOW: &str = "\u{1b}[33m";
 
 /// Describes a difference in one line.
 fn line(difference: &Difference) -> String {
-    let path = difference.path();
+    let path = &difference.path;
     let value = match (&difference.left, &difference.right) {
         (Some(left), Some(right)) if left.value == right.value => left.value.clone(),
         (Some(left), Some(right)) => format!("{} -> {}", left.value, right.value),
@@ -381,7 +364,7 @@ fn uses(part: &DifferingPart) -> String {
     if part.uses.is_empty() {
         return String::new();
     }
-    let more = if part.more_uses > 0 { format!(" and {} more", part.more_uses) } else { String::new() };
+    let more = part.more_uses.filter(|more| *more > 0).map_or(String::new(), |more| format!(" and {more} more"));
     format!("; used by {}{more}", part.uses.join(", "))
 }
 

@@ -18,8 +18,8 @@ pub struct DumpArguments {
     /// A .pte, .ptd or .bpte; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Output file; standard output by default, or -
-    #[arg(short, long, value_name = "FILE.yaml")]
+    /// Output: a file; - is standard output, and the default
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// How to print large tensor data [default: refer; inline for standard input]
     #[arg(long, value_enum)]
@@ -93,7 +93,7 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let (large_data, _new_folder) = arguments.large_data()?;
     let payload = arguments.payload.into();
     let options = PrintOptions { explicit: arguments.explicit, large_data, payload, file };
-    let printed = crate::pipeline::print(&source, &arguments.yaml_folder(), &options)?;
+    let printed = source.to_yaml(&arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {
         // A closed standard error is no reason to fail.

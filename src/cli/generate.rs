@@ -13,11 +13,11 @@ use crate::generate::lower::{self, BoundaryMemory};
 use crate::generate::programs::{self, KnownOperator};
 use crate::generate::random::Random;
 use crate::generate::wild::wild;
+use crate::model::Model;
 use crate::operators;
-use crate::pipeline::{self, Options};
+use crate::pipeline::Options;
 use crate::printer::PrintOptions;
 use crate::program::Program;
-use crate::source::Source;
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
@@ -30,18 +30,18 @@ pub struct GenerateArguments {
     count: u64,
     /// Only operators whose names contain this
     #[arg(long, value_name = "PATTERN")]
-    ops: Option<String>,
+    operators: Option<String>,
     /// Instructions of a method
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MAX_INSTRUCTIONS))]
     instructions: u32,
     /// Programs of one call each, most of which violate what the kernel requires; not validated
     #[arg(long, conflicts_with = "instructions")]
     wild: bool,
-    /// Format of the files
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ProgramFormat::Yaml)]
-    format: ProgramFormat,
-    /// Folder of the files SEED-NUMBER.yaml or SEED-NUMBER.pte; created if it does not exist
-    #[arg(short, long, value_name = "FOLDER")]
+    /// Format of the output; by default yaml
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    to: Option<ProgramFormat>,
+    /// Output: the folder of the files SEED-NUMBER.yaml or SEED-NUMBER.pte; created if it does not exist
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 }
 
@@ -66,7 +66,7 @@ enum ProgramFormat {
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
     let mut operators = calls::operators();
     operators.retain(|(name, _)| arguments.wild || runs_on_cpu(name));
-    if let Some(pattern) = &arguments.ops {
+    if let Some(pattern) = &arguments.operators {
         operators.retain(|(name, _)| name.contains(pattern.as_str()));
         if operators.is_empty() {
             return Err(Failure::Usage(not_generated(pattern)));
@@ -98,10 +98,10 @@ impl GenerateArguments {
         let bytes = program.to_files(&Options::default())?.program_file().map(|file| file.to_vec()).transpose();
         let failed = |error: std::io::Error| Failure::reading("", &error);
         let bytes = bytes.map_err(failed)?.unwrap_or_default();
-        match self.format {
+        match self.to.unwrap_or(ProgramFormat::Yaml) {
             ProgramFormat::Pte => Ok(("pte", bytes)),
             ProgramFormat::Yaml => {
-                let printed = pipeline::print(&Source::binary("", &bytes), Path::new(""), &PrintOptions::default())?;
+                let printed = Model::from_binary("", &bytes).to_yaml(Path::new(""), &PrintOptions::default())?;
                 Ok(("yaml", printed.text.into_bytes()))
             }
         }

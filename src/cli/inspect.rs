@@ -7,14 +7,19 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages};
+use super::io::{self, Messages};
+use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::delegate::xnnpack;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped};
 use crate::error::Error;
-use crate::inspect::file::{FileFacts, Writer};
-use crate::inspect::summary::{Contents, Delegate, Method, NamedData};
-use crate::inspection::{InspectOptions, Inspection};
+use crate::inspect::file::{FileFacts, SerializerKind};
+use crate::inspect::inspection::Inspection;
+use crate::inspect::summary::{
+    ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, ProgramSummary, ValueSummary,
+};
+use crate::inspection::InspectOptions;
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
@@ -22,18 +27,15 @@ pub struct InspectArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
-    /// Print one JSON document for each file (docs/inspect.md)
+    /// Read all data, not only metadata: compare them to find those that are stored twice, beyond 16 MiB, too
     #[arg(long)]
-    json: bool,
-    /// Compare all data to find those that are stored twice, not only 16 MiB
-    #[arg(long)]
-    data: bool,
-    /// Number of rows of each list, and of methods; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
-    /// Define the value of ${NAME} in the inputs
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    all_data: bool,
+    #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 /// Column of the texts behind the labels.
@@ -47,15 +49,16 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
-    let definitions = Definitions::new(&arguments.definitions);
+    let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        let found = inspect(input, arguments, &definitions, &mut out);
+        let found = inspect(input, arguments, &sources, &mut out);
         for error in found.unwrap_or_else(|error| vec![error]) {
             worst = worst.max(Failure::from(error).report(messages));
         }
     }
+    sources.warn_unused(messages);
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
@@ -63,21 +66,21 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
 fn inspect(
     input: &Path,
     arguments: &InspectArguments,
-    definitions: &Definitions,
+    sources: &Sources<'_>,
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
-    let options = InspectOptions { data: arguments.data };
+    let options = InspectOptions { data: arguments.all_data };
     let mut malformed = Vec::new();
-    for source in definitions.documents(io::open_any(input)?)? {
-        for (name, inspection) in crate::inspect(&source, &options)? {
-            match arguments.json {
-                true => *out += &escaped_json(&inspection.json(&name)),
+    for source in sources.open(input)? {
+        for (name, inspection) in source.inspect(&options)? {
+            match arguments.format.is_json() {
+                true => *out += &stdout::json(&inspection),
                 false => {
-                    Screen { out, limit: io::row_limit(arguments.limit) }.file(&name, &inspection);
+                    Screen { out, limit: arguments.limit.rows() }.file(&name, &inspection);
                 }
             }
-            if let Some(first) = inspection.errors().first() {
-                let more = match inspection.errors().len() {
+            if let Some(first) = inspection.errors.first() {
+                let more = match inspection.errors.len() {
                     1 => String::new(),
                     count => format!(", and {} more", counted(count - 1, "error")),
                 };
@@ -111,44 +114,40 @@ impl Screen<'_> {
     }
 
     fn file(&mut self, name: &str, inspection: &Inspection) {
-        let facts = inspection.facts();
+        let facts = &inspection.facts;
         let _ = writeln!(
             self.out,
             "{}: {}, {}",
             escaped(name),
-            match facts.container.extension {
+            match facts.format {
                 "ptd" => "weights (.ptd)",
                 "bpte" => "program with tests (.bpte)",
                 _ => "program (.pte)",
             },
             counted(facts.bytes, "byte")
         );
-        self.list(2, "errors", inspection.errors());
+        self.list(2, "errors", &inspection.errors);
         self.facts(facts);
-        if let Some(contents) = inspection.contents() {
+        if let Some(contents) = &inspection.contents {
             self.contents(contents);
         }
-        let keys: Vec<String> = inspection
-            .keys()
-            .iter()
-            .map(|entry| {
-                let layout = entry.tensor_layout.as_ref();
-                let layout = layout.map(|layout| format!("{} {:?}, ", layout.scalar_type, layout.sizes));
-                format!("{}: {}{}", entry.key, layout.unwrap_or_default(), counted(entry.data.len(), "byte"))
-            })
-            .collect();
-        self.list(2, "keys", &keys);
-        for (method, cases) in inspection.tests() {
-            self.line(2, "tests", &format!("{method}: {}", counted(*cases, "case")));
+        let keys = inspection.keys.iter().flatten().map(|entry| {
+            let layout = entry.scalar_type.zip(entry.sizes.as_ref());
+            let layout = layout.map(|(scalar_type, sizes)| format!("{scalar_type} {sizes:?}, "));
+            format!("{}: {}{}", entry.key, layout.unwrap_or_default(), counted(entry.bytes, "byte"))
+        });
+        self.list(2, "keys", &keys.collect::<Vec<_>>());
+        for tests in inspection.tests.iter().flatten() {
+            self.line(2, "tests", &format!("{}: {}", tests.method, counted(tests.cases, "case")));
         }
     }
 
     fn facts(&mut self, facts: &FileFacts) {
         match facts.serializer {
-            Some(Writer::ObjectApi) => {
+            Some(SerializerKind::ObjectApi) => {
                 self.line(2, "serializer", "Python's object API (.pte of ExecuTorch 1.2 or later)");
             }
-            Some(Writer::Flatc) => self.line(2, "serializer", "flatc (.ptd, or .pte before ExecuTorch 1.2)"),
+            Some(SerializerKind::Flatc) => self.line(2, "serializer", "flatc (.ptd, or .pte before ExecuTorch 1.2)"),
             None => {}
         }
         if let Some(header) = &facts.header {
@@ -160,33 +159,33 @@ impl Screen<'_> {
             .iter()
             .enumerate()
             .map(|(index, segment)| {
-                let roles = if segment.roles.is_empty() { "unused".to_owned() } else { segment.roles.join(", ") };
+                let roles = if segment.content.is_empty() { "unused".to_owned() } else { segment.content.join(", ") };
                 format!("{index}: {}, {roles}", counted(segment.bytes, "byte"))
             })
             .collect();
         self.list(2, "segments", &segments);
     }
 
-    fn contents(&mut self, contents: &Contents) {
-        if let Some((release, feature)) = contents.needs {
-            self.line(2, "needs", &format!("ExecuTorch {release} or later, for {feature}"));
+    fn contents(&mut self, contents: &ProgramSummary) {
+        if let Some(needs) = &contents.needs {
+            self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }
-        let constants = |row: &crate::inspect::summary::Constants| {
+        let constants = |row: &ConstantsSummary| {
             format!("{}: {} in {}", row.scalar_type, counted(row.bytes, "byte"), counted(row.tensors, "tensor"))
         };
         self.list(2, "constants", &contents.constants.iter().map(constants).collect::<Vec<_>>());
-        let mut named: Vec<&NamedData> = contents.named_data.iter().collect();
-        named.sort_by_key(|entry| std::cmp::Reverse(entry.bytes));
-        let named = named.into_iter().map(|NamedData { key, bytes, user }| match user {
+        let mut named: Vec<&(String, u64)> = contents.named_data.iter().collect();
+        named.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+        let named = named.into_iter().map(|(key, bytes)| match contents.named_data_users.get(key) {
             Some(user) => format!("{user}: {}, `{}`", counted(*bytes, "byte"), clipped(key)),
             None => format!("`{}`: {}", clipped(key), counted(*bytes, "byte")),
         });
         self.list(2, "named data", &named.collect::<Vec<_>>());
         self.list(2, "needs keys", &contents.required_keys);
-        if contents.shared > 0 {
-            self.line(2, "shared data", &format!("{} saved", counted(contents.shared, "byte")));
+        if contents.shared_bytes > 0 {
+            self.line(2, "shared data", &format!("{} saved", counted(contents.shared_bytes, "byte")));
         }
-        match contents.duplicated {
+        match contents.duplicated_bytes {
             Some(0) => {}
             Some(bytes) => self.line(2, "stored twice", &counted(bytes, "byte")),
             None => self.line(2, "stored twice", "not known: `--data` compares all data"),
@@ -202,7 +201,7 @@ impl Screen<'_> {
         self.list(2, "constant methods", &constants);
     }
 
-    fn method(&mut self, method: &Method) {
+    fn method(&mut self, method: &MethodSummary) {
         let _ = writeln!(
             self.out,
             "  method {}: {}, {}",
@@ -210,17 +209,17 @@ impl Screen<'_> {
             counted(method.values, "value"),
             counted(method.instructions, "instruction")
         );
-        let values = |list: &[(String, String)]| -> Vec<String> {
-            list.iter().map(|(name, kind)| format!("{name}: {kind}")).collect()
+        let values = |list: &[ValueSummary]| -> Vec<String> {
+            list.iter().map(|value| format!("{}: {}", value.name, value.kind)).collect()
         };
         self.list(4, "inputs", &values(&method.inputs));
         self.list(4, "outputs", &values(&method.outputs));
         let state: Vec<String> = method
             .state
             .iter()
-            .map(|(name, kind, initial)| {
-                let initial = initial.map_or("", |_| ", with initial data");
-                format!("{name}: {kind}{initial}")
+            .map(|state| {
+                let initial = state.initial_bytes.map_or("", |_| ", with initial data");
+                format!("{}: {}{initial}", state.name, state.kind)
             })
             .collect();
         self.list(4, "state", &state);
@@ -228,7 +227,7 @@ impl Screen<'_> {
             rows.iter().map(|(operator, count)| format!("{count:>5}  {operator}")).collect()
         };
         self.list(4, "operators", &calls(&method.operators));
-        self.list(4, "between delegates", &calls(&method.between));
+        self.list(4, "between delegates", &calls(&method.operators_between_delegates));
         let mut backends: BTreeMap<&str, (usize, u64, usize)> = BTreeMap::new();
         for delegate in &method.delegates {
             let (count, bytes, calls) = backends.entry(&delegate.backend).or_default();
@@ -237,26 +236,26 @@ impl Screen<'_> {
         let backends = backends.into_iter().map(|(backend, (count, bytes, calls))| {
             let (count, bytes) = (counted(count, "delegate"), counted(bytes, "byte"));
             // Keys are known of payloads that are decoded: those of XNNPACK.
-            let named = match backend == xnnpack::BACKEND && method.named > 0 {
-                true => format!(" and {} of named data", counted(method.named, "byte")),
+            let named = match backend == xnnpack::BACKEND && method.named_data_bytes > 0 {
+                true => format!(" and {} of named data", counted(method.named_data_bytes, "byte")),
                 false => String::new(),
             };
             format!("{backend}: {count}, {bytes} of payload{named}, {}", counted(calls, "call"))
         });
         self.list(4, "backends", &backends.collect::<Vec<_>>());
         self.list(4, "delegates", &method.delegates.iter().map(delegate).collect::<Vec<_>>());
-        let (bytes, at_least) = method.allocator;
-        let at_least = if at_least { "at least " } else { "" };
-        let planned = counted(method.planned, "byte");
+        let bytes = method.method_allocator.bytes;
+        let at_least = if method.method_allocator.at_least { "at least " } else { "" };
+        let planned = counted(method.planned_bytes, "byte");
         self.line(4, "memory", &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit)"));
     }
 }
 
 /// Formats a delegate: payload, and what its inputs and outputs are.
-fn delegate(delegate: &Delegate) -> String {
-    let Delegate { name, backend, bytes, interface, .. } = delegate;
+fn delegate(delegate: &DelegateSummary) -> String {
+    let DelegateSummary { name, backend, bytes, interface, .. } = delegate;
     match interface {
-        Some((inputs, outputs)) => {
+        Some(DelegateInterface { inputs, outputs }) => {
             format!("{name}: {}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
         }
         None => format!("{name}: {}, {backend}", counted(*bytes, "byte")),

@@ -1,28 +1,24 @@
 //! Files and terminals, shared by all commands: `-` for the standard streams, messages on standard error, progress bar.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::findings::{FileFindings, Level};
 use super::render;
-use crate::check::DataFile;
 use crate::data::Origin;
 use crate::data::workers;
 use crate::delegate;
 use crate::diagnostics::{Diagnostic, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
-use crate::ir::template;
 use crate::layout::options::parse_bytes;
-use crate::operators::OperatorSet;
-use crate::source::{Source, SourceContent};
+use crate::model::Model;
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -32,12 +28,7 @@ pub fn reads_stream_twice<P: AsRef<Path>>(inputs: &[P]) -> bool {
     inputs.iter().filter(|input| input.as_ref().as_os_str() == STREAM).count() > 1
 }
 
-/// Returns the number of rows that `--limit` allows, of which 0 stands for all.
-pub fn row_limit(limit: usize) -> usize {
-    if limit == 0 { usize::MAX } else { limit }
-}
-
-/// Says how many rows of several are not printed, if any; `noun` is in the singular.
+/// Returns a sentence about rows that are not printed, if there are any; `noun` is in the singular.
 pub fn rows_left(count: usize, limit: usize, noun: &str) -> Option<String> {
     let left = count.checked_sub(limit).filter(|left| *left > 0)?;
     Some(format!("and {} (`--limit 0` for all)", counted(left, noun)))
@@ -50,27 +41,19 @@ const STDIN: &str = "<stdin>";
 ///
 /// # Errors
 /// An input that cannot be read, or that is neither of a binary format nor UTF-8.
-pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open(path: &Path) -> Result<Model, Error> {
     if path.as_os_str() != STREAM {
-        return Source::open(path);
+        return Model::open(path);
     }
-    Source::from_bytes(STDIN.into(), read_stdin()?, PathBuf::new())
+    Model::from_bytes(STDIN, read_stdin()?, "")
 }
 
 /// Opens an input of any format: one with the extension of a binary format is binary, also if its identifier is damaged.
 ///
 /// # Errors
 /// Those of [`open`] and [`open_binary`].
-pub fn open_any(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_any(path: &Path) -> Result<Model, Error> {
     if is_binary_name(path) { open_binary(path) } else { open(path) }
-}
-
-/// Confines the files that a source refers to, if a folder is given.
-pub fn confined<'s>(source: Source<'s>, folder: Option<&Path>) -> Source<'s> {
-    match folder {
-        Some(folder) => source.confined_to(folder),
-        None => source,
-    }
 }
 
 /// Parses a number of bytes.
@@ -81,26 +64,16 @@ pub fn size(text: &str) -> Result<u64, String> {
     parse_bytes(text).ok_or_else(|| "expected a number of bytes, such as 4096, 16K or 8G".into())
 }
 
-/// Parses the path of a folder.
-///
-/// # Errors
-/// A message if there is no such folder.
-pub fn existing_folder(text: &str) -> Result<PathBuf, String> {
-    let folder = PathBuf::from(text);
-    if folder.is_dir() { Ok(folder) } else { Err("expected an existing folder".into()) }
-}
-
 /// Opens a binary input; `-` is standard input. A file without a known identifier is opened, too: it may be malformed.
 ///
 /// # Errors
 /// An input that cannot be read; text, unless the extension is that of a binary format.
-pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
+pub fn open_binary(path: &Path) -> Result<Model, Error> {
     let source = match path.as_os_str() == STREAM {
-        true => Source::binary(STDIN, &read_stdin()?),
-        false => Source::of_origin(path.display().to_string(), Origin::File(path.into())),
+        true => Model::from_binary(STDIN, read_stdin()?),
+        false => Model::open_binary(path),
     };
-    let SourceContent::Binary(origin) = source.content() else { return Ok(source) };
-    let head = origin.head(TEXT_PROBE).map_err(|error| Error::io(source.name(), "", &error))?;
+    let head = source.head(TEXT_PROBE)?;
     if !is_binary_name(path) && is_text(&head) {
         let found = if is_source_name(path) { "YAML" } else { "text" };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
@@ -115,35 +88,9 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
     if path.as_os_str() == STREAM {
         return None;
     }
-    let head = Origin::File(path.into()).head(delegate::HEAD as u64).ok()?;
+    let head = Model::open_binary(path).head(delegate::HEAD as u64).ok()?;
     // Without the name of a backend, only the bytes count.
     delegate::recognise("", &head).map(|format| format.name())
-}
-
-/// Opens a `.ptd` of `--with`.
-///
-/// # Errors
-/// A file that cannot be read.
-pub fn data_file(path: &Path) -> Result<DataFile, Error> {
-    let name = path.display().to_string();
-    DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
-}
-
-/// Reads the files of `--ops`: lists of custom operators.
-///
-/// # Errors
-/// A file that cannot be read; all malformed lines of the first file that has some.
-pub fn operators(files: &[PathBuf]) -> Result<OperatorSet, Error> {
-    let mut operators = OperatorSet::new();
-    for path in files {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
-        operators.add(&text).map_err(|errors| {
-            let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
-            Error::new(Report::new(&name, "", diagnostics))
-        })?;
-    }
-    Ok(operators)
 }
 
 /// Number of bytes by which text is recognized.
@@ -165,7 +112,7 @@ pub fn is_binary_file(path: &Path) -> bool {
 
 /// Returns true for an existing file with text.
 pub fn is_text_file(path: &Path) -> bool {
-    path.is_file() && Origin::File(path.into()).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
+    path.is_file() && Model::open_binary(path).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
 }
 
 /// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
@@ -182,54 +129,6 @@ pub fn is_binary_name(path: &Path) -> bool {
 pub fn is_source_name(path: &Path) -> bool {
     let extension = extension(path).unwrap_or_default();
     ["yaml", "yml", "json"].iter().any(|name| extension.eq_ignore_ascii_case(name))
-}
-
-/// Definitions of `-D`, and the names that the inputs use.
-#[derive(Debug, Default)]
-pub struct Definitions {
-    values: BTreeMap<String, String>,
-    used: Mutex<BTreeSet<String>>,
-}
-
-impl Definitions {
-    /// Collects `NAME=VALUE` pairs; the last one of a name wins.
-    pub fn new(pairs: &[(String, String)]) -> Definitions {
-        Definitions { values: pairs.iter().cloned().collect(), used: Mutex::default() }
-    }
-
-    /// Returns the documents of a YAML source, with definitions substituted.
-    ///
-    /// # Errors
-    /// Undefined names.
-    pub fn documents(&self, source: Source<'static>) -> Result<Vec<Source<'static>>, Error> {
-        let documents = crate::documents(source, &self.values)?;
-        workers::lock(&self.used).extend(documents.used);
-        Ok(documents.sources)
-    }
-
-    /// Returns the names of definitions that no input uses, of those read so far.
-    pub fn unused(&self) -> Vec<&str> {
-        let used = workers::lock(&self.used);
-        self.values.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
-    }
-
-    /// Warns of definitions that no input uses.
-    pub fn warn_unused(&self, messages: &Messages) {
-        for name in self.unused() {
-            messages.print(&format!("warning: unused definition `-D {name}`: no input contains ${{{name}}}\n"));
-        }
-    }
-}
-
-/// Parses `NAME=VALUE`.
-///
-/// # Errors
-/// A message with the expected form.
-pub fn definition(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if template::is_name(name) => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
-    }
 }
 
 /// Minimum output size in bytes for a progress bar.
@@ -251,45 +150,91 @@ fn read_stdin() -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Messages on standard error, written at once or buffered.
+/// Returns what a lock protects.
+fn inner<T>(lock: Mutex<T>) -> T {
+    lock.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Messages on standard error: written at once, buffered, or collected for a document.
 pub struct Messages {
     colours: bool,
+    /// Least level that is printed; progress and summaries are like notes.
+    least: Level,
     /// Buffer; `None` writes at once.
-    buffer: Option<RefCell<String>>,
+    buffer: Option<Mutex<String>>,
+    /// Collected messages, which are not printed as text; `None` prints them.
+    collected: Option<Mutex<Vec<FileFindings>>>,
 }
 
 impl Messages {
     /// Messages written at once; for colours see [`colours`].
-    pub fn new(color: ColorChoice) -> Messages {
-        Messages { colours: colours(color, &io::stderr()), buffer: None }
+    pub fn new(color: ColorChoice, quiet: bool) -> Messages {
+        let least = if quiet { Level::Error } else { Level::Note };
+        Messages { colours: colours(color, &io::stderr()), least, buffer: None, collected: None }
+    }
+
+    /// Messages of a command that reports findings: collected until [`Messages::into_collected`], or printed as text. Warnings that are
+    /// denied are the reason of an error, so that they are never left out.
+    pub fn of_findings(&self, is_collecting: bool, denies_warnings: bool) -> Messages {
+        let least = if denies_warnings { self.least.max(Level::Warning) } else { self.least };
+        Messages { least, collected: is_collecting.then(Mutex::default), buffer: None, ..*self }
     }
 
     /// Messages kept in memory until [`Messages::append`].
-    pub fn buffered(colours: bool) -> Messages {
-        Messages { colours, buffer: Some(RefCell::default()) }
+    pub fn buffered(&self) -> Messages {
+        let collected = self.collected.as_ref().map(|_| Mutex::default());
+        Messages { buffer: Some(Mutex::default()), collected, ..*self }
     }
 
-    /// Prints buffered messages.
+    /// Appends buffered or collected messages.
     pub fn append(&self, other: Messages) {
-        self.print(&other.buffer.map(RefCell::into_inner).unwrap_or_default());
+        self.print(&other.buffer.map(inner).unwrap_or_default());
+        self.collect(other.collected.map(inner).unwrap_or_default());
     }
 
-    /// Returns true if messages have colours.
-    pub fn colours(&self) -> bool {
-        self.colours
+    /// Returns the collected messages.
+    pub fn into_collected(self) -> Vec<FileFindings> {
+        self.collected.map(inner).unwrap_or_default()
+    }
+
+    /// Returns true if messages are collected.
+    pub fn is_collecting(&self) -> bool {
+        self.collected.is_some()
+    }
+
+    /// Collects messages about files.
+    pub fn collect(&self, files: impl IntoIterator<Item = FileFindings>) {
+        if let Some(collected) = &self.collected {
+            workers::lock(collected).extend(files);
+        }
+    }
+
+    /// Returns true if warnings are printed or collected.
+    pub fn warns(&self) -> bool {
+        self.least >= Level::Warning
+    }
+
+    /// Returns the least level that is printed.
+    pub fn least(&self) -> Level {
+        self.least
+    }
+
+    /// Returns true if progress and summaries are printed.
+    fn is_verbose(&self) -> bool {
+        self.least == Level::Note && !self.is_collecting()
     }
 
     /// Prints a string unchanged. A closed standard error is ignored.
     pub fn print(&self, text: &str) {
         if let Some(buffer) = &self.buffer {
-            return buffer.borrow_mut().push_str(text);
+            return workers::lock(buffer).push_str(text);
         }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
     /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is no terminal.
     pub fn progress(&self, bytes: u64) -> ProgressBar {
-        if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !io::stderr().is_terminal() {
+        if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let line = "{wide_bar} {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left";
@@ -299,7 +244,7 @@ impl Messages {
 
     /// Progress of a search whose length is not known; hidden if standard error is no terminal.
     pub fn spinner(&self) -> ProgressBar {
-        if !io::stderr().is_terminal() {
+        if !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
         }
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}: {prefix}");
@@ -308,14 +253,39 @@ impl Messages {
         bar
     }
 
-    /// Prints messages about a source.
+    /// Prints or collects messages about a source. Its warnings are printed with its errors, which they may explain.
     pub fn report(&self, report: &Report) {
-        self.print(&render::report(report, self.colours));
+        if self.is_collecting() {
+            self.collect([FileFindings::of_report(report.clone())]);
+        } else if self.warns() || report.has_errors() {
+            self.print(&render::report(report, self.colours));
+        }
     }
 
-    /// Prints an error without a position in a source.
+    /// Prints or collects an error without a position in a source.
     pub fn error(&self, message: &str) {
-        self.print(&format!("error: {}\n", escaped(message)));
+        self.message(Level::Error, message);
+    }
+
+    /// Prints or collects a warning without a position in a source, unless warnings are left out.
+    pub fn warning(&self, message: &str) {
+        if self.warns() {
+            self.message(Level::Warning, message);
+        }
+    }
+
+    /// Prints what has been done, unless only errors are printed, or messages are collected.
+    pub fn summary(&self, text: &str) {
+        if self.is_verbose() {
+            self.print(text);
+        }
+    }
+
+    fn message(&self, level: Level, message: &str) {
+        match self.is_collecting() {
+            true => self.collect([FileFindings::of_message(level, message)]),
+            false => self.print(&format!("{}: {}\n", level.name(), escaped(message))),
+        }
     }
 }
 

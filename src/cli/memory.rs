@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::{self, Messages};
+use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names};
+use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use crate::inspect::allocator::Abi;
-use crate::inspect::memory::{MethodReport, PlannedTensor, Pool};
-use crate::inspection::{MemoryOptions, ProgramMemory};
+use crate::inspect::memory::{MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
+use crate::inspection::MemoryOptions;
 use crate::layout::memory::XNNPACK_PADDING;
 
 /// Arguments of `memory`.
@@ -20,21 +22,18 @@ pub struct MemoryArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Print one JSON document (docs/inspect.md)
-    #[arg(long)]
-    json: bool,
     /// Build of the runtime, for the method allocator
     #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
     abi: AbiName,
-    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates
+    /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
     #[arg(long)]
     external: bool,
-    /// Number of methods, of pools of each, and of the tensors that are alive at the peak of a pool; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
-    limit: usize,
-    /// Define the value of ${NAME} in the input
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    #[command(flatten)]
+    limit: LimitArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -59,30 +58,31 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 ///
 /// # Errors
 /// An input that cannot be read, or has no program; output that cannot be written.
-pub fn run(arguments: &MemoryArguments) -> Result<Exit, Failure> {
+pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Failure> {
     let abi = match arguments.abi {
         AbiName::Bits64 => Abi::Bits64,
         AbiName::Arm32 => Abi::Arm32,
     };
-    let options = MemoryOptions { abi, external: arguments.external };
-    let definitions = Definitions::new(&arguments.definitions);
+    let options = MemoryOptions { abi, external: arguments.external || !arguments.sources.with.is_empty() };
+    let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
-    for source in definitions.documents(io::open_any(&arguments.input)?)? {
-        let memory = crate::memory(&source, &options)?;
-        match arguments.json {
-            true => out += &escaped_json(&memory.json()),
+    for source in sources.open(&arguments.input)? {
+        let memory = source.memory(&options)?;
+        match arguments.format.is_json() {
+            true => out += &stdout::json(&memory),
             false => write_text(&source.label(), &memory, arguments, &mut out),
         }
     }
+    sources.warn_unused(messages);
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
 }
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
-    let limit = io::row_limit(arguments.limit);
-    let methods = &memory.data().methods;
+    let limit = arguments.limit.rows();
+    let methods = &memory.methods;
     for method in methods.iter().take(limit) {
         let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));
-        let planned = counted(method.planned(), "byte");
+        let planned = counted(method.planned, "byte");
         let _ = writeln!(out, "  planned memory: {planned} in {}", counted(method.pools.len(), "pool"));
         for pool in method.pools.iter().take(limit) {
             write_pool(method, pool, limit, out);
@@ -100,13 +100,13 @@ fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut St
     }
 }
 
-fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String) {
-    let Pool { number, device, bytes, unshared, .. } = pool;
+fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &mut String) {
+    let MemoryPool { pool: number, device, bytes, unshared, .. } = pool;
     let _ = writeln!(out, "  pool {number} ({device}): {}, {unshared} without sharing", counted(*bytes, "byte"));
     if pool.tensors.is_empty() {
         return;
     }
-    let event = clipped_to(&method.event(pool.peak), ROW);
+    let event = clipped_to(&pool.peak.event, ROW);
     let _ = writeln!(out, "    peak: {} alive at once, the lower bound: {event}", counted(pool.lower_bound, "byte"));
     let times = method.instructions.len() + 2;
     let terminal = stdout::columns().map(|columns| columns.saturating_sub(INDENT).max(1));
@@ -118,8 +118,8 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
         let _ = writeln!(out, "{:INDENT$}each bar is {each} instructions", "");
     }
     let is_alive = |tensor: &&PlannedTensor| {
-        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak);
-        tensor.bytes > 0 && tensor.times.is_some_and(at_peak)
+        let at_peak = |(first, last): (u32, u32)| (first as usize..=last as usize).contains(&pool.peak.time);
+        tensor.bytes > 0 && tensor.alive.is_some_and(at_peak)
     };
     let mut alive: Vec<&PlannedTensor> = pool.tensors.iter().filter(is_alive).collect();
     alive.sort_by_key(|tensor| (std::cmp::Reverse(tensor.bytes), tensor.offset));
@@ -130,7 +130,7 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
     write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
-        let reason = match (pool.is_for_xnnpack, pool.padding) {
+        let reason = match (pool.padding_for_xnnpack, pool.padding) {
             (true, XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
             (true, _) => format!(", {XNNPACK_PADDING} of which the exporter adds for XNNPACK"),
             (false, _) => String::new(),
@@ -139,21 +139,21 @@ fn write_pool(method: &MethodReport, pool: &Pool, limit: usize, out: &mut String
     }
 }
 
-fn write_allocator(method: &MethodReport, abi: AbiName, out: &mut String) {
+fn write_allocator(method: &MethodFootprint, abi: AbiName, out: &mut String) {
     let abi = match abi {
         AbiName::Bits64 => "64-bit",
         AbiName::Arm32 => "32-bit Arm",
     };
-    let memory = &method.allocator;
-    let least = if memory.is_lower_bound { "at least " } else { "" };
+    let memory = &method.method_allocator;
+    let least = if memory.at_least { "at least " } else { "" };
     let _ = writeln!(
         out,
         "  method allocator ({abi}): {least}{}, {least}{} without a temporary allocator",
         counted(memory.bytes, "byte"),
-        memory.without_temporary
+        memory.without_temporary_allocator
     );
-    if !method.unknown_backends.is_empty() {
-        let backends = first_names(method.unknown_backends.iter().map(String::as_str));
+    if !memory.unknown_backends.is_empty() {
+        let backends = first_names(memory.unknown_backends.iter().map(String::as_str));
         let _ = writeln!(out, "    it is not known how much these backends take: {backends}");
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod diff;
 mod dump;
 mod exit;
+mod findings;
 mod formats;
 mod generate;
 mod inspect;
@@ -15,6 +16,7 @@ mod interrupt;
 mod io;
 mod memory;
 mod ops;
+mod options;
 pub mod outputs;
 mod payload;
 mod reduce;
@@ -23,18 +25,23 @@ mod report;
 mod schema;
 mod size;
 mod source_names;
+mod sources;
 mod stdout;
 mod summary;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use exit::Exit;
+
+use crate::format::serializer::EXECUTORCH;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 const AFTER_HELP: &str = "\
 Examples:
-  pte-emit model.yaml -o model.pte                    a program
+  pte-emit assemble model.yaml -o model.pte           a program
+  pte-emit model.yaml -o model.pte                    the same: `assemble` is the default command
   pte-emit model.yaml -o model.pte --external-data    a program, and its weights in model.ptd
   pte-emit weights.yaml -o weights.ptd                weights only, from YAML without methods
   pte-emit weights.safetensors -o weights.ptd         convert weights; -o weights.safetensors for the reverse
@@ -42,6 +49,7 @@ Examples:
   pte-emit - < model.yaml > model.pte                 from standard input to standard output
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
+  pte-emit check model.pte --format sarif             the same for code scanning; also json, github
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
@@ -51,7 +59,7 @@ Examples:
   pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,delegates=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
-  pte-emit ops add.out                                the operators whose names contain add.out
+  pte-emit ops conv                                   the operators whose names contain conv; of one, its arguments
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
@@ -69,7 +77,7 @@ Exit status:
 /// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the YAML leaves out
 /// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all keys.
 #[derive(Debug, Parser)]
-#[command(name = "pte-emit", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(name = "pte-emit", version = version(), after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -78,10 +86,15 @@ struct Cli {
     /// Use colours in messages
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     color: ColorChoice,
+    /// Print errors only: no warnings, no progress, no summary
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Assemble YAML (or JSON) into .pte programs and .ptd weights; the default command.
+    Assemble(Box<assemble::AssembleArguments>),
     /// Print a .pte, .ptd or .bpte as YAML that reproduces it byte for byte.
     Dump(dump::DumpArguments),
     /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
@@ -110,18 +123,44 @@ enum Command {
     Schema,
 }
 
+/// Returns the version, and the release of ExecuTorch whose format is written.
+fn version() -> String {
+    format!("{} (ExecuTorch {EXECUTORCH})", env!("CARGO_PKG_VERSION"))
+}
+
 /// Prints the text of `--help` or `--version` to standard output.
 fn print_text(text: &clap::Error) -> Exit {
     let color = ColorChoice::Auto;
     let rendered = text.render();
     let text = if io::colours(color, &std::io::stdout()) { rendered.ansi().to_string() } else { rendered.to_string() };
     let written = stdout::write("", |out| out.write_all(text.as_bytes()));
-    written.map_or_else(|failure| failure.report(&io::Messages::new(color)), |()| Exit::Ok)
+    written.map_or_else(|failure| failure.report(&io::Messages::new(color, false)), |()| Exit::Ok)
+}
+
+/// Returns the arguments of the process. Options of all commands before the name of a command are moved after it,
+/// where clap expects them.
+fn arguments(command: &clap::Command) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let mut at = 1;
+    while let Some(word) = arguments.get(at).and_then(|word| word.to_str()) {
+        at += match word {
+            "-q" | "--quiet" => 1,
+            "--color" => 2,
+            _ if word.starts_with("--color=") => 1,
+            _ => break,
+        };
+    }
+    if arguments.get(at).is_some_and(|word| command.find_subcommand(word).is_some()) {
+        arguments[1..=at].rotate_right(1);
+    }
+    arguments
 }
 
 /// Runs the command.
 pub fn main() -> ExitCode {
-    let matches = match Cli::command().try_get_matches() {
+    let command = Cli::command();
+    let arguments = arguments(&command);
+    let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
@@ -145,17 +184,18 @@ pub fn main() -> ExitCode {
         let _lock = outputs::remove_unfinished();
         std::process::exit(Exit::Interrupted as i32);
     });
-    let messages = io::Messages::new(cli.color);
+    let messages = io::Messages::new(cli.color, cli.quiet);
     let done = match cli.command {
+        Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, &messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
-        Some(Command::Memory(arguments)) => memory::run(&arguments),
-        Some(Command::Size(arguments)) => size::run(&arguments),
+        Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
+        Some(Command::Size(arguments)) => size::run(&arguments, &messages),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
-        Some(Command::Report(arguments)) => report::run(&arguments),
+        Some(Command::Report(arguments)) => report::run(&arguments, &messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
@@ -163,9 +203,93 @@ pub fn main() -> ExitCode {
         None => {
             let command = Cli::command();
             let known = cli.assemble.reject_unknown_command(command.get_subcommands().map(clap::Command::get_name));
-            known.and_then(|()| assemble::run(cli.assemble, &messages))
+            known.map(|()| assemble::run(cli.assemble, &messages))
         }
     };
     let exit = done.unwrap_or_else(|failure| failure.report(&messages));
     ExitCode::from(exit as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use clap::{Arg, Command, CommandFactory};
+
+    use super::Cli;
+
+    /// Options of a command and of its subcommands, by the full names of the commands. clap words `--help` itself.
+    fn collect(command: &Command, name: &str, all: &mut Vec<(String, Arg)>) {
+        for child in command.get_subcommands().filter(|child| child.get_name() != "help") {
+            collect(child, &format!("{name} {}", child.get_name()), all);
+        }
+        let options = command.get_arguments().filter(|option| !option.is_positional() && option.get_id() != "help");
+        all.extend(options.map(|option| (name.to_owned(), option.clone())));
+    }
+
+    fn options() -> Vec<(String, Arg)> {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut all = Vec::new();
+        collect(&cli, "pte-emit", &mut all);
+        all
+    }
+
+    /// Text before details, which may depend on the command.
+    fn summary(option: &Arg) -> String {
+        let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+        help.split([':', ';']).next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn an_option_has_one_meaning() {
+        let mut known: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (command, option) in options() {
+            let (names, defaults) = (option.get_value_names(), option.get_default_values());
+            let (short, action) = (option.get_short(), option.get_action());
+            let meaning = format!("{} {short:?} {names:?} {defaults:?} {action:?}", summary(&option));
+            let long = option.get_long().expect("options have long names").to_owned();
+            let (first, expected) = known.entry(long.clone()).or_insert((command.clone(), meaning.clone()));
+            assert_eq!(*expected, meaning, "--{long} of `{first}` and of `{command}`");
+        }
+        assert!(["quiet", "format", "json", "with", "limit"].iter().all(|long| known.contains_key(*long)));
+    }
+
+    /// A value of an option, such as `text` of `--format`, has one description.
+    #[test]
+    fn a_value_of_an_option_has_one_meaning() {
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        for (command, option) in options() {
+            for value in option.get_possible_values() {
+                let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+                let name = format!("--{} {}", option.get_long().unwrap_or_default(), value.get_name());
+                assert_eq!(*known.entry(name.clone()).or_insert_with(|| help.clone()), help, "{name} of `{command}`");
+            }
+        }
+    }
+
+    /// YAML from strangers can be confined wherever YAML is read, and every command can be quiet.
+    #[test]
+    fn commands_have_the_same_options() {
+        let commands = |long: &str| -> BTreeSet<String> {
+            let all = options().into_iter().filter(|(_, option)| option.get_long() == Some(long));
+            all.map(|(command, _)| command.trim_start_matches("pte-emit").trim_start().to_owned()).collect()
+        };
+        let payload = ["payload list", "payload show", "payload extract"];
+        let readers = ["", "assemble", "check", "diff", "inspect", "memory", "reduce", "report", "size"];
+        let expected = readers.into_iter().chain(payload).map(str::to_owned).collect();
+        for long in ["define", "confine", "max-size", "with", "ops"] {
+            assert_eq!(commands(long), expected, "--{long}");
+        }
+        let others = ["annotate", "dump", "generate", "ops", "payload", "schema"].map(str::to_owned);
+        let all = expected.into_iter().chain(others).collect();
+        for long in ["quiet", "color"] {
+            assert_eq!(commands(long), all, "--{long}");
+        }
+    }
+
+    #[test]
+    fn the_version_has_the_release_of_executorch() {
+        assert_eq!(Cli::command().render_version(), "pte-emit 0.1.0 (ExecuTorch 1.5.1)\n");
+    }
 }

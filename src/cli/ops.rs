@@ -1,9 +1,11 @@
-//! `pte-emit ops [NAME]`: lists the known operators, or prints their schemas.
+//! `pte-emit ops [NAME]`: lists the known operators, or describes one.
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::exit::{Exit, Failure};
+use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 use crate::diagnostics::clipped;
 use crate::operators::{self, Arg, Base, Operator, Role};
@@ -11,12 +13,11 @@ use crate::operators::{self, Arg, Base, Operator, Role};
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub struct OpsArguments {
-    /// Operator, such as aten::add.out, or a part of the names of several, in any case; without it, all names are listed
+    /// Operator, such as aten::add.out, or a part of the names of several, in any case, which are listed; without it, all are
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Print one JSON array of operators with their arguments
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 /// Name of a returned value in an example.
@@ -32,16 +33,14 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
         Some(name) => named(name)?,
         None => operators::all().collect(),
     };
-    let text = if arguments.json {
-        let operators: Vec<Value> = operators.iter().map(|operator| json(operator)).collect();
-        format!("{:#}\n", Value::from(operators))
-    } else if name.is_some() {
-        let operators: Vec<String> = operators.iter().map(|operator| text(operator)).collect();
-        operators.join("\n")
-    } else {
-        operators.iter().map(|operator| row(operator)).collect()
+    let printed = match &operators[..] {
+        all if arguments.format.is_json() => {
+            stdout::json(&all.iter().map(|operator| document(operator)).collect::<Vec<_>>())
+        }
+        [one] => text(one),
+        several => several.iter().map(|operator| row(operator)).collect(),
     };
-    stdout::write("", |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
+    stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }
 
 /// Returns the operator with this name, or else all whose names contain it.
@@ -89,18 +88,15 @@ fn text(operator: &Operator) -> String {
     text + &format!("  example:\n    {}\n", example(operator))
 }
 
-fn json(operator: &Operator) -> Value {
-    let arguments: Vec<Value> = operator.signature.args.iter().map(argument).collect();
-    let mut object = Map::new();
-    object.insert("name".into(), operator.name.into());
-    object.insert("library".into(), operator.library.into());
-    object.insert("arguments".into(), arguments.into());
-    object.insert("returns".into(), operator.signature.result.map(|result| result.to_string()).into());
-    if let Some(results) = results(operator) {
-        object.insert("results".into(), results.into());
+fn document(operator: &Operator) -> OperatorDocument<'_> {
+    OperatorDocument {
+        name: operator.name,
+        library: operator.library,
+        arguments: operator.signature.args.iter().map(ArgumentDocument::new).collect(),
+        returns: operator.signature.result.map(|result| result.to_string()),
+        results: results(operator),
+        example: example(operator),
     }
-    object.insert("example".into(), example(operator).into());
-    object.into()
 }
 
 /// Returns whether assembling infers the element types and sizes of the results; `None` if there are none.
@@ -145,16 +141,37 @@ fn parameter(arg: &Arg) -> String {
     format!("{}: {}{default}{in_place}", arg.name, arg.kind)
 }
 
-fn argument(arg: &Arg) -> Value {
-    let role = match arg.role {
-        Role::In => "in",
-        Role::InPlace => "in_place",
-        Role::Out => "out",
-    };
-    let mut argument = json!({"name": arg.name, "type": arg.kind.to_string(), "role": role});
-    if let Some(default) = &arg.default {
+/// An operator in JSON; docs/operators.md describes the keys.
+#[derive(Serialize)]
+struct OperatorDocument<'o> {
+    name: &'o str,
+    library: Option<&'o str>,
+    arguments: Vec<ArgumentDocument<'o>>,
+    returns: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    results: Option<String>,
+    example: String,
+}
+
+#[derive(Serialize)]
+struct ArgumentDocument<'o> {
+    name: &'o str,
+    #[serde(rename = "type")]
+    kind: String,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Value>,
+}
+
+impl ArgumentDocument<'_> {
+    fn new(arg: &Arg) -> ArgumentDocument<'_> {
+        let role = match arg.role {
+            Role::In => "in",
+            Role::InPlace => "in_place",
+            Role::Out => "out",
+        };
         // The default of a table is JSON, which a test of the tables verifies.
-        argument["default"] = serde_json::from_str(default).unwrap_or(Value::Null);
+        let default = arg.default.as_ref().map(|default| serde_json::from_str(default).unwrap_or_default());
+        ArgumentDocument { name: &arg.name, kind: arg.kind.to_string(), role, default }
     }
-    argument
 }

@@ -4,15 +4,18 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Messages, STREAM};
+use super::options::{FormatArguments, TextOrJson};
 use super::outputs::Outputs;
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
+use crate::delegate::description::Description;
 use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
-use crate::payload::{self, Payload};
+use crate::payload::Payload;
 use crate::printer::yaml;
 use crate::printer::{LargeData, PrintOptions};
 
@@ -39,21 +42,16 @@ struct InputArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Define the value of ${NAME} in YAML
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
-    #[arg(long, value_name = "FOLDER", value_parser = io::existing_folder)]
-    confine: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Args)]
 struct ListArguments {
     #[command(flatten)]
     input: InputArguments,
-    /// Print one JSON array
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 #[derive(Debug, Args)]
@@ -63,9 +61,8 @@ struct ShowArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; all by default
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
-    /// Print one JSON array of descriptions, without graphs
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
 }
 
 #[derive(Debug, Args)]
@@ -75,8 +72,8 @@ struct ExtractArguments {
     /// Payload, as `payload list` names it, or METHOD and the index of the delegate; needed if there are several
     #[arg(value_name = "METHOD/DELEGATE")]
     payload: Option<String>,
-    /// Output file; - is standard output
-    #[arg(short, long, value_name = "OUT")]
+    /// Output: a file; - is standard output
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
 }
 
@@ -99,21 +96,11 @@ impl InputArguments {
             let message = format!("expected a program with payloads, found a payload of the format {format}");
             return Err(Error::input(&path.display().to_string(), message).into());
         }
-        let source = io::open_any(path)?;
-        let name = source.name().to_owned();
-        if !source.is_text() {
-            return Ok(Input { payloads: payload::payloads(&source)?, name });
-        }
-        let definitions = Definitions::new(&self.definitions);
-        let documents = definitions.documents(io::confined(source, self.confine.as_deref()))?;
-        definitions.warn_unused(messages);
-        match &documents[..] {
-            [document] => Ok(Input { payloads: payload::payloads(document)?, name }),
-            several => {
-                let found = counted(several.len() as u64, "document");
-                Err(Error::input(&name, format!("expected one program, found {found}")).into())
-            }
-        }
+        let sources = Sources::checked(&self.sources)?;
+        let found = |count| format!("expected one program, found {}", counted(count, "document"));
+        let source = sources.open_one(path, found)?;
+        sources.warn_unused(messages);
+        Ok(Input { payloads: source.payloads()?, name: source.name().to_owned() })
     }
 }
 
@@ -130,7 +117,7 @@ impl Input {
             let Some((method, index)) = wanted.rsplit_once('/') else { return false };
             payload.method == method && index.parse() == Ok(payload.index)
         };
-        let by_name = self.payloads.iter().find(|payload| payload.path() == wanted);
+        let by_name = self.payloads.iter().find(|payload| payload.path == wanted);
         by_name.or_else(|| self.payloads.iter().find(by_index)).ok_or_else(|| {
             let message = format!("unknown payload `{}`; {}", clipped(wanted), self.known());
             Error::input(&self.name, message).into()
@@ -139,11 +126,11 @@ impl Input {
 
     /// Returns the names of all payloads for a message.
     fn known(&self) -> String {
-        let names: Vec<String> = self.payloads.iter().map(Payload::path).collect();
+        let names: Vec<&str> = self.payloads.iter().map(|payload| &*payload.path).collect();
         match &names[..] {
             [] => "there are no payloads".to_owned(),
             [name] => format!("there is `{}`", clipped(name)),
-            names => format!("there are {}", first_names(names.iter().map(String::as_str))),
+            names => format!("there are {}", first_names(names.iter().copied())),
         }
     }
 }
@@ -154,30 +141,19 @@ const UNKNOWN: &str = "unknown format";
 fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure> {
     let input = arguments.input.payloads(messages)?;
     let payloads = &input.payloads;
-    let same = |payload: &Payload| payload.same_as.map(|same| payloads[same].path());
-    let text = if arguments.json {
-        let row = |payload: &Payload| {
-            json!({
-                "payload": payload.path(), "method": payload.method, "delegate": payload.delegate, "index": payload.index,
-                "backend": payload.backend, "format": payload.format, "size": payload.data.len(), "calls": payload.calls,
-                "same_as": same(payload),
-            })
-        };
-        json_text(&payloads.iter().map(row).collect::<Value>())
+    let text = if arguments.format.is_json() {
+        stdout::json(payloads)
     } else {
         let row = |payload: &Payload| {
+            let Payload { path, backend, same_as, .. } = payload;
             let (size, calls) = (counted(payload.data.len(), "byte"), counted(payload.calls as u64, "call"));
-            let same = same(payload).map_or(String::new(), |same| format!(", same data as {same}"));
-            let (path, backend, format) = (payload.path(), &payload.backend, payload.format.unwrap_or(UNKNOWN));
+            let same = same_as.as_ref().map_or(String::new(), |same| format!(", same data as {same}"));
+            let format = payload.format.unwrap_or(UNKNOWN);
             format!("{}\n", escaped(&format!("{path}: {backend}, {format}, {size}, {calls}{same}")))
         };
         payloads.iter().map(row).collect()
     };
     stdout::write(&input.name, |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok)
-}
-
-fn json_text(value: &Value) -> String {
-    format!("{}\n", escaped_json(&format!("{value:#}")))
 }
 
 fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure> {
@@ -186,7 +162,7 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
         Some(name) => vec![input.find(name)?],
         None => input.payloads.iter().collect(),
     };
-    let file = arguments.input.input.display().to_string();
+    let (file, is_json) = (arguments.input.input.display().to_string(), arguments.format.is_json());
     let mut options = PrintOptions::default();
     if arguments.input.input.as_os_str() != STREAM {
         (options.large_data, options.file) = (LargeData::Refer, file);
@@ -194,27 +170,27 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
     // Payloads are written one by one: their graphs can be large.
     let mut failed = None;
     let written = stdout::write(&input.name, |out| {
-        if arguments.json {
+        if is_json {
             out.write_all(b"[")?;
         }
         for (position, payload) in shown.iter().enumerate() {
             // Data that several delegates share are described once.
-            let same = payload.same_as.filter(|_| arguments.payload.is_none()).map(|same| input.payloads[same].path());
-            let text = match arguments.json {
-                true => described_json(payload, same.as_deref()),
-                false => described(payload, same.as_deref(), &options),
+            let same = payload.same_as.as_deref().filter(|_| arguments.payload.is_none());
+            let text = match is_json {
+                true => described_json(payload, same),
+                false => described(payload, same, &options),
             };
             let text = text.map_err(|error| {
                 let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
                 failed = Some(error);
                 std::io::Error::from(kind)
             })?;
-            if arguments.json {
+            if is_json {
                 out.write_all(if position > 0 { b",\n" } else { b"\n" })?;
             }
             out.write_all(text.as_bytes())?;
         }
-        if arguments.json { out.write_all(b"\n]\n") } else { Ok(()) }
+        if is_json { out.write_all(b"\n]\n") } else { Ok(()) }
     });
     match (failed, written) {
         (Some(error), Err(_)) => Err(error.into()),
@@ -222,33 +198,35 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
     }
 }
 
-/// Key of a payload with the same data, which is described.
-const SAME_AS: &str = "same_as";
-
 fn described(payload: &Payload, same: Option<&str>, options: &PrintOptions) -> Result<String, Error> {
-    let mut out = format!("{}:\n  backend: {}\n", yaml::text(&payload.path()), yaml::text(&payload.backend));
+    let mut out = format!("{}:\n  backend: {}\n", yaml::text(&payload.path), yaml::text(&payload.backend));
     out += &format!("  calls: {}\n", payload.calls);
     match same {
-        Some(same) => out += &format!("  {SAME_AS}: {}\n", yaml::text(same)),
+        Some(same) => out += &format!("  same_as: {}\n", yaml::text(same)),
         None => out += &payload.yaml("  ", options)?,
     }
     Ok(out)
 }
 
-fn described_json(payload: &Payload, same: Option<&str>) -> Result<String, Error> {
-    let string = |text: &str| Value::from(text).to_string();
-    let mut out = format!("  {{\n    \"payload\": {},\n    \"backend\": ", string(&payload.path()));
-    out += &format!("{},\n    \"calls\": {},\n", string(&payload.backend), payload.calls);
-    match same {
-        Some(same) => out += &format!("    \"{SAME_AS}\": {}\n  }}", string(same)),
-        None => {
-            // The order of the facts is that of the description.
-            let text = serde_json::to_string_pretty(&payload.describe()?).unwrap_or_default();
-            let fields = text.trim_start_matches("{\n").replace('\n', "\n  ");
-            out += &format!("  {fields}");
-        }
-    }
-    Ok(escaped_json(&out).into_owned())
+/// A payload with its description, or the name of one that is the same data.
+#[derive(Serialize)]
+struct DescribedPayload<'p> {
+    payload: &'p str,
+    backend: &'p str,
+    calls: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_as: Option<&'p str>,
+    #[serde(flatten)]
+    description: Option<Description>,
+}
+
+fn described_json(payload: &Payload, same_as: Option<&str>) -> Result<String, Error> {
+    let Payload { path, backend, calls, .. } = payload;
+    let description = if same_as.is_none() { Some(payload.describe()?) } else { None };
+    let document = DescribedPayload { payload: path, backend, calls: *calls, same_as, description };
+    // The order of the facts is that of the description.
+    let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    Ok(format!("  {}", escaped_json(&text).replace('\n', "\n  ")))
 }
 
 fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Failure> {

@@ -22,8 +22,9 @@ use self::command::Outcome;
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::interrupt;
-use super::io::{self, Definitions, Messages, STREAM};
+use super::io::{self, Messages, STREAM};
 use super::outputs::{Outputs, Stream};
+use super::sources::{SourceArguments, Sources};
 use crate::assembly::Assembly;
 use crate::check::{self, Findings, ValidatorOptions};
 use crate::data::Origin;
@@ -32,10 +33,10 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::format::container::{self, CONTAINERS};
 use crate::layout::LayoutConfig;
-use crate::pipeline::{self, Options};
+use crate::model::Model;
+use crate::pipeline::{Options, Resolved};
 use crate::printer::{LargeData, PrintOptions};
 use crate::program::{ExecutionPlan, Program};
-use crate::source::{Source, SourceContent};
 use crate::transform::reduce::{self, Candidate, Reduced, Stopped};
 
 /// Arguments of `reduce`.
@@ -47,8 +48,8 @@ pub struct ReduceArguments {
     /// Shell command to run with each candidate, whose path replaces {}. Its output is discarded
     #[arg(long, value_name = "COMMAND")]
     test: String,
-    /// Output file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
-    #[arg(short, long, value_name = "FILE")]
+    /// Output: a file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
+    #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal
     /// N), or timeout
@@ -63,18 +64,8 @@ pub struct ReduceArguments {
     /// Stop after this many runs of the command, that with FILE included
     #[arg(long, value_name = "N")]
     max_runs: Option<u64>,
-    /// .ptd with data that the program refers to, to validate the candidates; may be repeated. It is not reduced
-    #[arg(long, value_name = "FILE.ptd")]
-    with: Vec<PathBuf>,
-    /// List of custom operators, as of check
-    #[arg(long, value_name = "FILE")]
-    ops: Vec<PathBuf>,
-    /// Define the value of ${NAME} in YAML
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
-    /// Print errors only
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 /// Format of the candidates.
@@ -138,7 +129,7 @@ impl CandidateFormat {
 pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Failure> {
     let output = arguments.check()?;
     interrupt::defer();
-    let input = Input::open(arguments)?;
+    let input = Input::open(arguments, messages)?;
     if let CandidateFormat::Binary(format) = output
         && format.has_methods != input.has_methods
     {
@@ -152,9 +143,7 @@ pub fn run(arguments: &ReduceArguments, messages: &Messages) -> Result<Exit, Fai
     let Some(reduced) = reduced else { return Ok(Exit::Interrupted) };
     let (smallest, is_complete) = reduced?;
     let size = session.write(&smallest, output)?;
-    if !arguments.quiet {
-        messages.print(&session.summary(&input, &smallest, size, is_complete));
-    }
+    messages.summary(&session.summary(&input, &smallest, size, is_complete));
     match session.failure {
         Some(failure) => Err(failure),
         None if interrupt::is_requested() => Ok(Exit::Interrupted),
@@ -174,7 +163,7 @@ impl ReduceArguments {
             return Err(Failure::usage("`reduce` needs the names of an input and of an output; found `-`"));
         }
         let (output, input) = (&self.output, io::canonical(&self.input));
-        let with = self.with.iter().map(|path| io::canonical(path));
+        let with = self.sources.with.iter().map(|path| io::canonical(path));
         if std::iter::once(input).chain(with).any(|path| path == io::canonical(output)) {
             let message =
                 format!("output {} is also an input and would be overwritten; name another", output.display());
@@ -196,7 +185,7 @@ impl ReduceArguments {
 
 /// The file to reduce.
 struct Input {
-    source: Source<'static>,
+    source: Model,
     /// Files of YAML, and of a binary file that is converted to the format of the candidates; `None` for other binary
     /// files.
     assembly: Option<Assembly>,
@@ -206,11 +195,11 @@ struct Input {
 }
 
 impl Input {
-    fn open(arguments: &ReduceArguments) -> Result<Input, Failure> {
+    fn open(arguments: &ReduceArguments, messages: &Messages) -> Result<Input, Failure> {
         let path = &arguments.input;
         // By extension: a file with a damaged identifier is not YAML.
-        let source = if io::is_binary_name(path) { io::open_binary(path)? } else { io::open(path)? };
-        let SourceContent::Binary(origin) = source.content() else { return Input::yaml(arguments, source) };
+        let source = io::open_any(path)?;
+        let Some(origin) = source.origin() else { return Input::yaml(arguments, source, messages) };
         let found = origin.format().map_err(|error| Failure::reading(source.name(), &error))?;
         let format = found.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
         let Some(binary) = format.container().and_then(|container| OutputFormat::of_extension(container.extension))
@@ -221,17 +210,19 @@ impl Input {
         let format = arguments.candidate.unwrap_or(CandidateFormat::Binary(binary));
         let is_converted = matches!(format, CandidateFormat::Binary(format) if format.extension != binary.extension);
         let input = Input { source, assembly: None, has_methods: binary.has_methods, format }.checked()?;
-        let assembly = is_converted.then(|| crate::assemble(&input.source, &Options::default())).transpose()?;
+        let assembly = is_converted.then(|| input.source.assemble(&Options::default())).transpose()?;
         Ok(Input { assembly, ..input })
     }
 
-    fn yaml(arguments: &ReduceArguments, source: Source<'static>) -> Result<Input, Failure> {
-        let mut documents = Definitions::new(&arguments.definitions).documents(source)?;
+    fn yaml(arguments: &ReduceArguments, source: Model, messages: &Messages) -> Result<Input, Failure> {
+        let sources = Sources::new(&arguments.sources);
+        let mut documents = sources.documents(source)?;
+        sources.warn_unused(messages);
         let (Some(source), true) = (documents.pop(), documents.is_empty()) else {
             let message = format!("{} has several documents; `reduce` takes one", arguments.input.display());
             return Err(Failure::Usage(message));
         };
-        let assembly = crate::assemble(&source, &Options::default())?;
+        let assembly = source.assemble(&arguments.sources.options())?;
         let has_methods = assembly.program_file().is_some();
         let format = CandidateFormat::Binary(OutputFormat::default_of(has_methods));
         let format = arguments.candidate.unwrap_or(format);
@@ -290,21 +281,19 @@ impl<'a> Session<'a> {
     fn new(arguments: &'a ReduceArguments, input: &Input, messages: &Messages) -> Result<Session<'a>, Failure> {
         let folder = tempfile::Builder::new().prefix("pte-emit-reduce-").tempdir();
         let folder = folder.map_err(|error| Failure::writing("the folder of candidates", &error))?;
-        let with = arguments.with.iter().map(|path| io::data_file(path)).collect::<Result<_, Error>>()?;
-        let operators = io::operators(&arguments.ops)?;
         Ok(Session {
             arguments,
             folder,
             stem: arguments.input.file_stem().unwrap_or_default().to_owned(),
             format: input.format,
-            validator: ValidatorOptions { with, operators, ..ValidatorOptions::default() },
+            validator: arguments.sources.validator()?,
             must_be_valid: false,
             expected: Outcome::Timeout,
             runs: 0,
             written: Vec::new(),
             tried: HashMap::new(),
             failure: None,
-            bar: if arguments.quiet { ProgressBar::hidden() } else { messages.spinner() },
+            bar: messages.spinner(),
         })
     }
 
@@ -312,7 +301,7 @@ impl<'a> Session<'a> {
     fn begin(&mut self, input: &Input) -> Result<Option<()>, Failure> {
         let binary = input.format.binary(input.has_methods);
         let is_text = matches!(input.format, CandidateFormat::Yaml);
-        let (path, findings) = match (&input.assembly, input.source.content()) {
+        let (path, findings) = match (&input.assembly, input.source.origin()) {
             (Some(assembly), _) => {
                 let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
                 let findings = (binary.validate)(assembly, &files, &self.validator);
@@ -322,18 +311,18 @@ impl<'a> Session<'a> {
                 };
                 (path, findings)
             }
-            (None, SourceContent::Binary(origin)) => {
+            (None, Some(origin)) => {
                 let path = match is_text {
                     true => {
                         let options = print_options(LargeData::Refer, &self.arguments.input);
-                        let printed = pipeline::print(&input.source, self.folder.path(), &options)?;
+                        let printed = input.source.to_yaml(self.folder.path(), &options)?;
                         self.write_text(&printed.text).map_err(|error| input.error(&error))?.0
                     }
                     false => self.arguments.input.clone(),
                 };
                 (path, check::file(origin, &self.validator).map(|findings| vec![findings]))
             }
-            (None, SourceContent::Text(_)) => return Ok(None),
+            (None, None) => return Ok(None),
         };
         self.must_be_valid = !findings.map_err(|error| input.error(&error))?.iter().any(Findings::has_errors);
         self.runs = 1;
@@ -364,7 +353,8 @@ impl<'a> Session<'a> {
 
     /// Reduces the input. The flag is false if the reduction stopped early.
     fn reduce(&mut self, input: &Input) -> Result<(Smallest, bool), Failure> {
-        if let Ok((candidate, layout)) = pipeline::reducible(&input.source) {
+        if let Ok(Resolved { program, tests, layout, .. }) = input.source.resolve_for_changes() {
+            let candidate = Candidate { program, tests };
             let mut layouts = vec![LayoutConfig::default()];
             if layouts[0] != layout {
                 layouts.push(layout);
@@ -403,7 +393,7 @@ impl<'a> Session<'a> {
             Err(Error::input(input.source.name(), message).into())
         };
         let mut bytes = Vec::new();
-        match (&input.assembly, input.source.content()) {
+        match (&input.assembly, input.source.origin()) {
             (Some(assembly), _) => {
                 let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
                 if let Some((_, content)) = files.first() {
@@ -413,21 +403,21 @@ impl<'a> Session<'a> {
                     content.write(&mut bytes).map_err(|error| input.error(&error))?;
                 }
             }
-            (None, SourceContent::Binary(origin)) => {
+            (None, Some(origin)) => {
                 let len = origin.len().map_err(|error| input.error(&error))?;
                 if len > MAX_BYTES {
                     return large(len);
                 }
                 bytes = origin.head(len).map_err(|error| input.error(&error))?.to_vec();
             }
-            (None, SourceContent::Text(_)) => {}
+            (None, None) => {}
         }
         Ok(bytes)
     }
 
     fn test_program(&mut self, candidate: &Candidate, layout: &LayoutConfig) -> Result<bool, Stopped> {
         self.check_stop()?;
-        let Ok(assembly) = pipeline::rebuild(candidate, layout) else { return Ok(false) };
+        let Ok(assembly) = rebuild(candidate, layout) else { return Ok(false) };
         let binary = self.format.binary(candidate.program.execution_plan.is_some());
         let files = (binary.files)(&assembly);
         // A .ptd without data is no file.
@@ -540,7 +530,7 @@ impl<'a> Session<'a> {
         let folder = output.parent().unwrap_or(Path::new(""));
         match smallest {
             Smallest::Program(candidate, layout) => {
-                let assembly = pipeline::rebuild(candidate, layout)?;
+                let assembly = rebuild(candidate, layout)?;
                 let binary = format.binary(candidate.program.execution_plan.is_some());
                 let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
                 let files = (binary.files)(&assembly).map_err(failed)?;
@@ -578,10 +568,10 @@ impl<'a> Session<'a> {
 
     /// Returns the message at the end: what it was, what it is, and the number of runs.
     fn summary(&self, input: &Input, smallest: &Smallest, size: u64, is_complete: bool) -> String {
-        let before = match (&input.assembly, pipeline::read(&input.source)) {
-            (Some(assembly), _) => Totals::of(assembly.program()).to_string(),
-            (None, Ok(resolved)) => Totals::of(&resolved.program).to_string(),
-            (None, Err(_)) => {
+        let program = input.assembly.as_ref().map_or_else(|| input.source.program(), |assembly| Ok(assembly.program()));
+        let before = match program {
+            Ok(program) => Totals::of(program).to_string(),
+            Err(_) => {
                 let size = fs::metadata(&self.arguments.input).map_or(0, |file| file.len());
                 counted(size, "byte")
             }
@@ -672,6 +662,14 @@ fn text_content(text: &str) -> OutputContent<'_> {
     OutputContent::new(text.len() as u64, |out| out.write_all(text.as_bytes()))
 }
 
+/// Plans and emits a candidate with these layout options, without a source.
+fn rebuild(candidate: &Candidate, layout: &LayoutConfig) -> Result<Assembly, Error> {
+    let Candidate { program, tests } = candidate.clone();
+    let mut resolved = Resolved::from(program);
+    (resolved.tests, resolved.layout) = (tests, layout.clone());
+    resolved.to_files(&Options::default())
+}
+
 fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
     let mut options = PrintOptions::default();
     (options.large_data, options.file) = (large_data, file.display().to_string());
@@ -685,14 +683,14 @@ fn yaml(files: &[(OutputName<'_>, OutputContent<'_>)], folder: &Path) -> std_io:
         content.write(&mut bytes)?;
     }
     let options = print_options(LargeData::Inline, Path::new(""));
-    let printed = pipeline::print(&Source::binary("reduced", &bytes), folder, &options);
+    let printed = Model::from_binary("reduced", &bytes).to_yaml(folder, &options);
     printed.map(|printed| printed.text).map_err(std_io::Error::other)
 }
 
 /// Prints a malformed file as YAML that is assembled to it.
 fn yaml_of_bytes(bytes: &[u8], format: CandidateFormat, folder: &Path) -> String {
     let options = print_options(LargeData::Inline, Path::new(""));
-    match pipeline::print(&Source::binary("reduced", bytes), folder, &options) {
+    match Model::from_binary("reduced", bytes).to_yaml(folder, &options) {
         Ok(printed) if printed.difference.is_none() => printed.text,
         Ok(_) | Err(_) => {
             let empty = if format.binary(true).has_methods { "methods: {}" } else { "named_data: {}" };

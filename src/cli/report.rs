@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
-use super::io::{self, Definitions};
+use super::io::{self, Messages};
 use super::outputs::Outputs;
+use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::error::Error;
 use crate::inspection::ReportOptions;
-use crate::pipeline::{CheckOptions, Options};
+use crate::model::{CheckOptions, Model};
 use crate::report::ReportFormat;
-use crate::source::{Source, SourceContent};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -23,18 +22,14 @@ pub struct ReportArguments {
     /// A newer version of FILE: the report is about it, and shows what changed
     #[arg(value_name = "FILE_B")]
     newer: Option<PathBuf>,
-    /// Output file; without it, or with -, standard output
-    #[arg(short = 'o', long, value_name = "OUTPUT")]
+    /// Output: a file; - is standard output, and the default
+    #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Format of the report
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "html")]
-    format: FormatName,
-    /// A .ptd that is loaded with the program, for the findings
-    #[arg(long, value_name = "PTD")]
-    with: Vec<PathBuf>,
-    /// Define the value of ${NAME} in the input
-    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = io::definition)]
-    definitions: Vec<(String, String)>,
+    /// Format of the output; by default html
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<FormatName>,
+    #[command(flatten)]
+    sources: SourceArguments,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -51,27 +46,30 @@ enum FormatName {
 ///
 /// # Errors
 /// An input that cannot be read, or has several documents; an input without a program, for a graph; output that cannot be written.
-pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
-    let format = match arguments.format {
-        FormatName::Html => ReportFormat::Html,
-        FormatName::Dot => ReportFormat::Dot,
-        FormatName::ModelExplorer => ReportFormat::ModelExplorer,
+pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let format = match arguments.to {
+        Some(FormatName::Html) | None => ReportFormat::Html,
+        Some(FormatName::Dot) => ReportFormat::Dot,
+        Some(FormatName::ModelExplorer) => ReportFormat::ModelExplorer,
     };
-    let check = CheckOptions { with: arguments.with.clone(), ..CheckOptions::default() };
+    let (with, operators) = (arguments.sources.with.clone(), arguments.sources.operators()?);
+    let check = CheckOptions { with, operators, ..CheckOptions::default() };
     let options = ReportOptions { format, check };
     if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
-    let definitions = Definitions::new(&arguments.definitions);
-    let first = open(&arguments.input, &definitions)?;
-    let newer = arguments.newer.as_deref().map(|path| open(path, &definitions)).transpose()?;
+    let sources = Sources::new(&arguments.sources);
+    let open = |path: &Path| sources.open_one(path, |found| format!("expected one document, found {found}"));
+    let first = open(&arguments.input)?;
+    let newer = arguments.newer.as_deref().map(open).transpose()?;
+    sources.warn_unused(messages);
     let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
     if let Some(output) = output {
         arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
     }
     let report = match &newer {
-        Some(newer) => crate::report(newer, Some(&first), &options)?,
-        None => crate::report(&first, None, &options)?,
+        Some(newer) => newer.report(Some(&first), &options)?,
+        None => first.report(None, &options)?,
     };
     match output {
         Some(path) => {
@@ -86,36 +84,20 @@ pub fn run(arguments: &ReportArguments) -> Result<Exit, Failure> {
 
 impl ReportArguments {
     /// Returns an error if the output would replace an input, or a file that the YAML of one refers to.
-    fn check_output<'s>(
-        &self,
-        output: &Path,
-        sources: impl Iterator<Item = &'s Source<'static>>,
-    ) -> Result<(), Failure> {
-        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.with);
+    fn check_output<'s>(&self, output: &Path, sources: impl Iterator<Item = &'s Model>) -> Result<(), Failure> {
+        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.sources.with);
         io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
         // A new file replaces nothing.
         if !output.exists() {
             return Ok(());
         }
-        for source in sources.filter(|source| matches!(source.content(), SourceContent::Text(_))) {
+        for source in sources.filter(|source| source.is_text()) {
             // What is wrong with it is reported later.
-            let Ok(assembly) = crate::assemble(source, &Options::default()) else { continue };
+            let Ok(assembly) = source.assembly() else { continue };
             let mut files = Vec::new();
             assembly.program().blobs.iter().for_each(|blob| blob.each_file(&mut |path| files.push(path)));
             io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
         }
         Ok(())
-    }
-}
-
-/// Opens an input of one document.
-fn open(path: &Path, definitions: &Definitions) -> Result<Source<'static>, Failure> {
-    // By extension: a file with a damaged identifier is not YAML.
-    let source = io::open_any(path)?;
-    let name = source.name().to_owned();
-    let mut documents = definitions.documents(source)?;
-    match (documents.pop(), documents.len()) {
-        (Some(document), 0) => Ok(document),
-        (_, others) => Err(Error::input(&name, format!("expected one document, found {}", others + 1)).into()),
     }
 }

@@ -7,3 +7,83 @@ use super::stdout;
 pub fn run() -> Result<Exit, Failure> {
     stdout::write("", |out| out.write_all(crate::json_schema().as_bytes())).map(|()| Exit::Ok)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pretty_assertions::assert_eq;
+    use schemars::generate::SchemaSettings;
+    use schemars::transform::{Transform, transform_subschemas};
+    use schemars::{JsonSchema, Schema, SchemaGenerator};
+    use serde_json::{Value, json};
+
+    use super::super::diff::DiffDocument;
+    use super::super::findings::FindingsDocument;
+    use crate::inspect::inspection::Inspection;
+    use crate::inspect::memory::ProgramMemory;
+    use crate::inspect::size::FileSize;
+
+    /// Makes all keys known, and descriptions plain text.
+    #[derive(Clone)]
+    struct Strict;
+
+    impl Transform for Strict {
+        fn transform(&mut self, schema: &mut Schema) {
+            transform_subschemas(self, schema);
+            if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+                schema.insert("additionalProperties".to_owned(), false.into());
+            }
+            if let Some(Value::String(text)) = schema.get_mut("description") {
+                let paragraph = text.split("\n\n").next().unwrap_or_default();
+                *text = plain(paragraph).replace('\n', " ");
+            }
+        }
+    }
+
+    /// Returns a text without links of the documentation, `[text](target)` and `[text]`, and with the word of JSON for `None`.
+    fn plain(text: &str) -> String {
+        let mut plain = String::new();
+        for (number, part) in text.replace("()", "").split("](").enumerate() {
+            plain += if number > 0 { part.split_once(')').map_or(part, |(_, rest)| rest) } else { part };
+        }
+        plain.replace("[`", "`").replace("`]", "`").replace("`None`", "null")
+    }
+
+    /// Returns the schema of a file for documents of these types.
+    fn schema(title: &str, types: &[fn(&mut SchemaGenerator) -> Schema]) -> String {
+        let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(Strict);
+        let mut generator = settings.into_generator();
+        let any: Vec<Schema> = types.iter().map(|subschema| subschema(&mut generator)).collect();
+        let definitions = generator.take_definitions(true);
+        let dialect = "https://json-schema.org/draft/2020-12/schema";
+        format!("{:#}\n", json!({"$schema": dialect, "title": title, "anyOf": any, "$defs": definitions}))
+    }
+
+    fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<T>()
+    }
+
+    /// The schemas of what `--json` prints are those of the types. tests/schema.rs validates documents with them.
+    #[test]
+    fn the_schemas_of_results_are_up_to_date() {
+        let files = [
+            (
+                "inspect",
+                schema(
+                    "Documents of pte-emit inspect, size and memory with --json",
+                    &[of::<Inspection>, of::<FileSize>, of::<ProgramMemory>],
+                ),
+            ),
+            ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),
+        ];
+        for (name, expected) in files {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{name}.schema.json"));
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(&path, &expected).unwrap();
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), expected, "`BLESS=1 cargo test` updates it");
+        }
+    }
+}

@@ -16,11 +16,11 @@ pub struct BlobId(pub u32);
 /// Data as a length and a source.
 ///
 /// ```
-/// use pte_emit::{Blob, Source, parse, resolve};
+/// use pte_emit::{Blob, Model};
 ///
 /// let yaml = "named_data: {zeros: {tensor: float32, sizes: [1000], data: {fill: 0}}}";
-/// let source = Source::yaml("zeros.yaml", yaml, ".");
-/// let program = resolve(parse(&source)?)?.program;
+/// let source = Model::from_yaml("zeros.yaml", yaml, ".");
+/// let program = source.parse()?.resolve()?.program;
 /// let blob: &Blob = &program.blobs[0];
 /// assert_eq!(blob.len(), 4000);
 /// assert!(!blob.is_empty());

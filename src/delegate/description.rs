@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::{fmt, io};
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::data::Blob;
 use crate::diagnostics::counted;
@@ -26,7 +26,8 @@ const MAX_KEYS: usize = 1 << 16;
 const MAX_TEXT: usize = 200;
 
 /// A fact about a payload, part of a [`Description`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 #[non_exhaustive]
 pub enum Fact {
     /// A name or a word.
@@ -38,10 +39,11 @@ pub enum Fact {
     /// Facts without names.
     List(Vec<Fact>),
     /// Facts with names, in a fixed order.
+    #[serde(serialize_with = "as_map")]
     Map(Vec<(Cow<'static, str>, Fact)>),
 }
 
-/// Content of a payload, as far as its format is known; [`payloads`](crate::payloads()) has an example.
+/// Content of a payload, as far as its format is known; [`Model::payloads`](crate::Model::payloads) has an example.
 ///
 /// It is [`Serialize`]: JSON has the fields `format`, `problem` and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,24 +95,13 @@ impl Description {
 
 impl Serialize for Description {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Fact::Map(self.all()).serialize(serializer)
+        as_map(&self.all(), serializer)
     }
 }
 
-impl Serialize for Fact {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Fact::Text(text) => serializer.serialize_str(text),
-            Fact::Number(number) => serializer.serialize_i64(*number),
-            Fact::Bytes(bytes) => serializer.serialize_u64(*bytes),
-            Fact::List(items) => serializer.collect_seq(items),
-            Fact::Map(facts) => {
-                let mut map = serializer.serialize_map(Some(facts.len()))?;
-                facts.iter().try_for_each(|(name, fact)| map.serialize_entry(name, fact))?;
-                map.end()
-            }
-        }
-    }
+/// Serialises pairs as a map, in their order.
+pub fn as_map<K: Serialize, V: Serialize, S: Serializer>(pairs: &[(K, V)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
 /// Stands for what no schema and no code proves.

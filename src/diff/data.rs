@@ -346,8 +346,7 @@ impl DataPairs {
             let (left, right) = (Some(left), Some(right));
             match result {
                 None if is_renamed => {
-                    let kind = DiffKind::Moved;
-                    reported.push((number, Difference { area, kind, topic, left, right, data: None }));
+                    reported.push((number, Difference::new(area, DiffKind::Moved, topic, left, right)));
                 }
                 None => {}
                 Some(difference) => {
@@ -362,8 +361,8 @@ impl DataPairs {
                         cosine: sums.and_then(|sums| sums.cosine()),
                         sha256: digests.get(&index).copied(),
                     };
-                    let kind = DiffKind::Changed;
-                    reported.push((number, Difference { area, kind, topic, left, right, data: Some(data) }));
+                    let changed = Difference::new(area, DiffKind::Changed, topic, left, right);
+                    reported.push((number, Difference { data: Some(data), ..changed }));
                 }
             }
         }
@@ -379,7 +378,7 @@ impl DataPairs {
                 };
                 Some(part)
             });
-            reported.push((number, Difference { area, kind: DiffKind::Changed, topic, left, right, data: None }));
+            reported.push((number, Difference::new(area, DiffKind::Changed, topic, left, right)));
         }
         reported.sort_by_key(|(number, _)| *number);
         reported.into_iter().for_each(|(_, difference)| found.push(difference));

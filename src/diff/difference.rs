@@ -1,58 +1,68 @@
 //! The result of a comparison as plain data. Nothing is compared or drawn here.
 
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
 use crate::format::ScalarType;
 
-/// Area of a [`Difference`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum DiffArea {
-    /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
-    Meaning,
-    /// Placement: planned memory, the parts of the file, and what the runtime ignores.
-    Layout,
-    /// Bytes of constants, of initial states, of named data, of `.ptd` files and of tests.
-    Data,
+/// Version of the serialised form.
+const VERSION: u32 = 1;
+
+/// Declares an enum from rows `Variant "name"`.
+macro_rules! words {
+    ($(#[$docs:meta])* pub enum $enum:ident { $( $(#[$doc:meta])* $variant:ident $name:literal, )* }) => {
+        $(#[$docs])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[non_exhaustive]
+        pub enum $enum {
+            $( $(#[$doc])* #[serde(rename = $name)] $variant ),*
+        }
+
+        impl $enum {
+            /// Returns the name in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $( $enum::$variant => $name ),*
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Area of a [`Difference`]; its name is that of `--only`, too.
+    pub enum DiffArea {
+        /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
+        Meaning "meaning",
+        /// Placement: planned memory, the parts of the file, and what the runtime ignores.
+        Layout "layout",
+        /// Bytes of constants, of initial states, of named data, of `.ptd` files and of tests.
+        Data "data",
+    }
+}
+
+words! {
+    /// Kind of a [`Difference`].
+    pub enum DiffKind {
+        /// Only the right one has it.
+        Added "added",
+        /// Only the left one has it.
+        Removed "removed",
+        /// Both have it, with other content.
+        Changed "changed",
+        /// Both have it, with the same content at another place.
+        Moved "moved",
+    }
 }
 
 impl DiffArea {
     /// All areas.
     pub const ALL: [DiffArea; 3] = [DiffArea::Meaning, DiffArea::Layout, DiffArea::Data];
-
-    /// Returns the name in `--only` and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            DiffArea::Meaning => "meaning",
-            DiffArea::Layout => "layout",
-            DiffArea::Data => "data",
-        }
-    }
-}
-
-/// Kind of a [`Difference`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum DiffKind {
-    /// Only the right one has it.
-    Added,
-    /// Only the left one has it.
-    Removed,
-    /// Both have it, with other content.
-    Changed,
-    /// Both have it, with the same content at another place.
-    Moved,
 }
 
 impl DiffKind {
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            DiffKind::Added => "added",
-            DiffKind::Removed => "removed",
-            DiffKind::Changed => "changed",
-            DiffKind::Moved => "moved",
-        }
-    }
-
     /// Returns the kind after the two sides are exchanged.
     fn mirrored(self) -> DiffKind {
         match self {
@@ -63,60 +73,43 @@ impl DiffKind {
     }
 }
 
-/// Declares [`DiffTopic`] from rows `Variant "name"`.
-macro_rules! topics {
-    ($( $(#[$doc:meta])* $variant:ident $name:literal, )*) => {
-        /// What a [`Difference`] is about.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        #[non_exhaustive]
-        pub enum DiffTopic {
-            $( $(#[$doc])* $variant ),*
-        }
-
-        impl DiffTopic {
-            /// Returns the name in JSON.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $( DiffTopic::$variant => $name ),*
-                }
-            }
-        }
-    };
-}
-
-topics! {
-    /// A method.
-    Method "method",
-    /// An input of a method.
-    Input "input",
-    /// An output of a method.
-    Output "output",
-    /// A value of a method.
-    Value "value",
-    /// An instruction, or an argument of one.
-    Instruction "instruction",
-    /// An operator that a method calls.
-    Operator "operator",
-    /// A delegate: its backend, its options, or the graph in its payload.
-    Delegate "delegate",
-    /// Planned memory: a pool, or the place of a tensor.
-    Memory "memory",
-    /// A part of the file that has no other topic: its header, its segments, its size.
-    File "file",
-    /// What the runtime ignores, such as stack traces.
-    Ignored "ignored",
-    /// A constant or an initial state of a method.
-    Constant "constant",
-    /// An entry of `named_data`.
-    NamedData "named data",
-    /// A key of a `.ptd` or of a `.safetensors`.
-    ExternalData "external data",
-    /// A test of a `.bpte`.
-    Test "test",
+words! {
+    /// What a [`Difference`] is about.
+    pub enum DiffTopic {
+        /// A method.
+        Method "method",
+        /// An input of a method.
+        Input "input",
+        /// An output of a method.
+        Output "output",
+        /// A value of a method.
+        Value "value",
+        /// An instruction, or an argument of one.
+        Instruction "instruction",
+        /// An operator that a method calls.
+        Operator "operator",
+        /// A delegate: its backend, its options, or the graph in its payload.
+        Delegate "delegate",
+        /// Planned memory: a pool, or the place of a tensor.
+        Memory "memory",
+        /// A part of the file that has no other topic: its header, its segments, its size.
+        File "file",
+        /// What the runtime ignores, such as stack traces.
+        Ignored "ignored",
+        /// A constant or an initial state of a method.
+        Constant "constant",
+        /// An entry of `named_data`.
+        NamedData "named data",
+        /// A key of a `.ptd` or of a `.safetensors`.
+        ExternalData "external data",
+        /// A test of a `.bpte`.
+        Test "test",
+    }
 }
 
 /// One of the two sides of a [`Difference`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DifferingPart {
     /// Path of the element, such as `methods.forward.instructions[3].args[1]`.
@@ -124,9 +117,11 @@ pub struct DifferingPart {
     /// Description of its content.
     pub value: String,
     /// Paths of the first uses of data.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<String>,
-    /// Number of further uses.
-    pub more_uses: u64,
+    /// Number of further uses; `None` if no use is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more_uses: Option<u64>,
 }
 
 /// Number of uses that are listed.
@@ -135,23 +130,27 @@ const MAX_USES: usize = 4;
 impl DifferingPart {
     /// Creates a part without uses.
     pub(super) fn new(path: impl Into<String>, value: impl Into<String>) -> DifferingPart {
-        DifferingPart { path: path.into(), value: value.into(), uses: Vec::new(), more_uses: 0 }
+        DifferingPart { path: path.into(), value: value.into(), uses: Vec::new(), more_uses: None }
     }
 
     /// Adds a use; after the first few only the number grows.
     pub(super) fn add_use(&mut self, path: impl FnOnce() -> String) {
+        let more = self.more_uses.get_or_insert(0);
         match self.uses.len() < MAX_USES {
             true => self.uses.push(path()),
-            false => self.more_uses += 1,
+            false => *more += 1,
         }
     }
 }
 
 /// Statistics of data that differ, element by element.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DataStatistics {
     /// Element type; `None` for bytes without one.
+    #[serde(rename = "dtype")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub scalar_type: Option<ScalarType>,
     /// Number of elements, or of bytes.
     pub elements: u64,
@@ -166,11 +165,18 @@ pub struct DataStatistics {
     /// Cosine similarity of the two sides as vectors. `None` if one of them is zero.
     pub cosine: Option<f64>,
     /// SHA-256 of both sides, for data without statistics.
+    #[serde(serialize_with = "hexadecimal")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<[String; 2]>"))]
     pub sha256: Option<[[u8; 32]; 2]>,
 }
 
+fn hexadecimal<S: Serializer>(digests: &Option<[[u8; 32]; 2]>, serializer: S) -> Result<S::Ok, S::Error> {
+    digests.map(|both| both.map(|digest| data_encoding::HEXLOWER.encode(&digest))).serialize(serializer)
+}
+
 /// A difference between two programs or files; [`Differences`] has an example.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Difference {
     /// Area.
@@ -179,25 +185,37 @@ pub struct Difference {
     pub kind: DiffKind,
     /// What it is about.
     pub topic: DiffTopic,
+    /// Path of the element in the left one, or in the right one if it is added.
+    pub path: String,
     /// The element in the left one; `None` if it is added.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<DifferingPart>,
     /// The element in the right one; `None` if it is removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub right: Option<DifferingPart>,
     /// Statistics of data.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataStatistics>,
 }
 
 impl Difference {
-    /// Returns the path in the left one, or in the right one if it is added.
-    pub fn path(&self) -> &str {
-        self.left.as_ref().or(self.right.as_ref()).map_or("", |part| &part.path)
+    /// Creates a difference of which one of both sides may lack the element.
+    pub(super) fn new(
+        area: DiffArea,
+        kind: DiffKind,
+        topic: DiffTopic,
+        left: Option<DifferingPart>,
+        right: Option<DifferingPart>,
+    ) -> Difference {
+        let path = left.as_ref().or(right.as_ref()).map_or(String::new(), |part| part.path.clone());
+        Difference { area, kind, topic, path, left, right, data: None }
     }
 
     fn mirrored(self) -> Difference {
-        let Difference { area, kind, topic, left, right, data } = self;
+        let Difference { area, kind, topic, left, right, data, .. } = self;
         let swap = |[left, right]: [[u8; 32]; 2]| [right, left];
         let data = data.map(|data| DataStatistics { sha256: data.sha256.map(swap), ..data });
-        Difference { area, kind: kind.mirrored(), topic, left: right, right: left, data }
+        Difference { data, ..Difference::new(area, kind.mirrored(), topic, right, left) }
     }
 }
 
@@ -205,9 +223,13 @@ impl Difference {
 macro_rules! totals {
     ($( $(#[$doc:meta])* $field:ident $name:literal, )*) => {
         /// Totals of one of the two sides.
-        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[non_exhaustive]
         pub struct DiffTotals {
+            /// Name of the file, if the caller adds it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub file: Option<String>,
             $( $(#[$doc])* pub $field: u64, )*
             /// Names of the operators that kernel calls use, sorted.
             pub operator_names: Vec<String>,
@@ -251,20 +273,17 @@ totals! {
 /// [`DiffTopic`] and one or two [`DifferingPart`]s, those of data with [`DataStatistics`]; and [`DiffTotals`] of both sides.
 ///
 /// ```
-/// use pte_emit::{
-///     DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
-///     Source, diff,
-/// };
+/// use pte_emit::{DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Model};
 ///
 /// let weights = |last: &str| {
 ///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
-///     Source::yaml("weights.yaml", yaml, ".")
+///     Model::from_yaml("weights.yaml", yaml, ".")
 /// };
-/// let found: Differences = diff(&weights("2"), &weights("4"), &DiffOptions::default())?;
+/// let found: Differences = weights("2").diff(&weights("4"), &DiffOptions::default())?;
 /// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
 ///
 /// let difference: &Difference = &found.list[0];
-/// assert_eq!((difference.path(), difference.kind), ("keys.bias", DiffKind::Changed));
+/// assert_eq!((&*difference.path, difference.kind), ("keys.bias", DiffKind::Changed));
 /// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::ExternalData, "external data"));
 /// assert_eq!((difference.area.name(), difference.kind.name()), ("data", "changed"));
 /// let left: &DifferingPart = difference.left.as_ref().unwrap();
@@ -275,24 +294,48 @@ totals! {
 /// let totals: &DiffTotals = &found.left;
 /// assert!(totals.rows().any(|row| row == ("external data", 8)));
 /// assert_eq!(found.areas, DiffArea::ALL);
-/// assert!(found.to_json().contains(r#""mean_abs": 1.0"#));
+/// assert!(serde_json::to_string(&found).unwrap().contains(r#""mean_abs":1.0"#));
 /// assert_eq!(found.clone().mirrored().mirrored(), found);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Differences {
+    /// Version of the serialised form: it grows when a key is removed or changes its meaning.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
+    /// There are no differences.
+    pub equal: bool,
+    /// Areas that were compared.
+    #[serde(rename = "compared")]
+    pub areas: Vec<DiffArea>,
+    /// Number of differences of each area that was compared.
+    pub counts: BTreeMap<DiffArea, usize>,
     /// Totals of the left one.
     pub left: DiffTotals,
     /// Totals of the right one.
     pub right: DiffTotals,
     /// The differences.
+    #[serde(rename = "differences")]
     pub list: Vec<Difference>,
-    /// Areas that were compared.
-    pub areas: Vec<DiffArea>,
 }
 
 impl Differences {
+    /// Creates an empty list of differences in these areas.
+    pub(super) fn new(left: DiffTotals, right: DiffTotals, areas: &[DiffArea]) -> Differences {
+        let (areas, counts) = (areas.to_vec(), BTreeMap::new());
+        Differences { version: VERSION, equal: true, areas, counts, left, right, list: Vec::new() }
+    }
+
+    /// Sorts the differences by area, and counts them.
+    pub(super) fn finish(mut self) -> Differences {
+        self.list.sort_by_key(|difference| difference.area);
+        self.counts = self.areas.iter().map(|area| (*area, self.of(*area).count())).collect();
+        self.equal = self.is_empty();
+        self
+    }
+
     /// Returns the differences of an area.
     pub fn of(&self, area: DiffArea) -> impl Iterator<Item = &Difference> {
         self.list.iter().filter(move |difference| difference.area == area)
@@ -311,8 +354,8 @@ impl Differences {
     /// Returns the differences with the two sides exchanged.
     #[must_use]
     pub fn mirrored(self) -> Differences {
-        let Differences { left, right, list, areas } = self;
-        Differences { left: right, right: left, list: list.into_iter().map(Difference::mirrored).collect(), areas }
+        let Differences { left, right, list, .. } = self;
+        Differences { left: right, right: left, list: list.into_iter().map(Difference::mirrored).collect(), ..self }
     }
 
     /// Returns true if an area is compared.
@@ -329,26 +372,22 @@ impl Differences {
 
     /// Adds an element that both sides have.
     pub(super) fn changed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
-        let kind = DiffKind::Changed;
-        self.push(Difference { area, kind, topic, left: Some(left), right: Some(right), data: None });
+        self.push(Difference::new(area, DiffKind::Changed, topic, Some(left), Some(right)));
     }
 
     /// Adds an element with the same content at another place.
     pub(super) fn moved(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
-        let kind = DiffKind::Moved;
-        self.push(Difference { area, kind, topic, left: Some(left), right: Some(right), data: None });
+        self.push(Difference::new(area, DiffKind::Moved, topic, Some(left), Some(right)));
     }
 
     /// Adds an element that only the left one has.
     pub(super) fn removed(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart) {
-        let kind = DiffKind::Removed;
-        self.push(Difference { area, kind, topic, left: Some(left), right: None, data: None });
+        self.push(Difference::new(area, DiffKind::Removed, topic, Some(left), None));
     }
 
     /// Adds an element that only the right one has.
     pub(super) fn added(&mut self, area: DiffArea, topic: DiffTopic, right: DifferingPart) {
-        let kind = DiffKind::Added;
-        self.push(Difference { area, kind, topic, left: None, right: Some(right), data: None });
+        self.push(Difference::new(area, DiffKind::Added, topic, None, Some(right)));
     }
 
     /// Adds an element that one of both may lack, if its descriptions are not equal. They must be complete: nothing is cut or escaped.

@@ -11,7 +11,6 @@ mod dead;
 mod delegates;
 mod difference;
 mod graph;
-mod json;
 mod layout;
 mod memory;
 mod methods;
@@ -38,7 +37,7 @@ const MAX_READS: u64 = 4;
 /// Data that cannot be read.
 pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Result<Differences> {
     let [left, right] = sides.map(Side::totals);
-    let mut found = Differences { left, right, list: Vec::new(), areas: areas.to_vec() };
+    let mut found = Differences::new(left, right, areas);
     let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
     let mut data = DataPairs::new(limit);
     methods::compare(sides, &mut found, &mut data);
@@ -47,6 +46,5 @@ pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Res
     let covered = data.ranges();
     data.compare(mode, &mut found)?;
     layout::compare_rest(sides, &covered, mode == DiffData::None, &mut found)?;
-    found.list.sort_by_key(|difference| difference.area);
-    Ok(found)
+    Ok(found.finish())
 }

@@ -226,6 +226,13 @@ static ALIASES: &[(&str, ScalarType)] = &[
     ("cdouble", ScalarType::COMPLEXDOUBLE),
 ];
 
+/// Serialised as its name, or its number if it has none.
+impl serde::Serialize for ScalarType {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl std::fmt::Display for ScalarType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.info() {

@@ -1,6 +1,9 @@
 //! The serializers of ExecuTorch: the releases that use each, and the choices of encoding and order in which they differ. A release
 //! whose serializer differs is a row here.
 
+/// Release of ExecuTorch whose files are written by default.
+pub const EXECUTORCH: &str = "1.5.1";
+
 /// Schema version of a program, and of a `.ptd`: that of all releases up to 1.5.1.
 pub const PROGRAM_VERSION: u32 = 0;
 
@@ -94,10 +97,10 @@ static EXIR_SHARED_VTABLES: SerializerFacts = SerializerFacts { vtables: VtableS
 
 impl Serializer {
     /// All serializers.
-    pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
+    pub(crate) const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
     /// Returns the choices of the serializer.
-    pub fn facts(self) -> &'static SerializerFacts {
+    pub(crate) fn facts(self) -> &'static SerializerFacts {
         match self {
             Serializer::Exir => &EXIR,
             Serializer::Flatc => &FLATC,

@@ -4,16 +4,21 @@
 //! The runtime allocates from a bump allocator, so that the total is the sum of the allocations in their order, with the
 //! padding that each alignment needs. The sizes of its structures are measured: tests/conformance/README.md states how.
 
+use serde::Serialize;
+
 use crate::delegate::xnnpack;
 use crate::program::instruction::Callee;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Binary interface of a build of the runtime.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Abi {
     /// 64-bit x86 and Arm (LP64).
     #[default]
+    #[serde(rename = "64")]
     Bits64,
     /// 32-bit Arm (AAPCS).
     Arm32,
@@ -21,7 +26,7 @@ pub enum Abi {
 
 /// What loading a method takes from the method allocator, in bytes. The start of its memory is aligned to 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MethodMemory {
+pub struct LoadedMemory {
     /// With a temporary allocator that has room for the metadata of the arguments of each call.
     pub bytes: u64,
     /// Without a temporary allocator.
@@ -116,14 +121,14 @@ impl Bump {
 }
 
 /// Returns what loading a method takes from the method allocator. `external` is true if the program is loaded with `.ptd` files.
-pub fn method_memory(program: &Program, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodMemory {
+pub fn loaded_memory(program: &Program, plan: &ExecutionPlan, external: bool, abi: Abi) -> LoadedMemory {
     let used = |has_temporary: bool| {
         let mut load = Loading { plan, bump: Bump { abi, used: 0 }, has_temporary, is_lower_bound: false };
         load.run(program, external);
         (load.bump.used, load.is_lower_bound)
     };
     let ((bytes, is_lower_bound), (without_temporary, _)) = (used(true), used(false));
-    MethodMemory { bytes, without_temporary, is_lower_bound }
+    LoadedMemory { bytes, without_temporary, is_lower_bound }
 }
 
 /// The steps of loading a method, in the order of the runtime.

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::data::Origin;
+use crate::delegate::description::as_map;
 use crate::diagnostics::clipped;
 use crate::format::container::{Container, HEAD, MAX_FLATBUFFER};
 use crate::format::flatbuffer::view::Table;
@@ -15,48 +16,62 @@ use crate::format::program::{
 use crate::format::{Format, flat_tensor as ptd};
 use crate::reader::root;
 
-/// Facts of a file.
-#[derive(Debug)]
+/// Facts of a file, part of an [`Inspection`](crate::Inspection).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct FileFacts {
-    /// Format.
-    pub container: &'static Container,
+    /// Extension of the format: `pte`, `ptd` or `bpte`.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["pte", "ptd", "bpte"])))]
+    pub format: &'static str,
     /// Size in bytes.
     pub bytes: u64,
-    /// The extended header, if there is one.
+    /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of all the file.
+    pub metadata_bytes: u64,
+    /// Kind of the serializer of the FlatBuffer, by the order of the fields of its root table; `None` if both may have written it.
+    pub serializer: Option<SerializerKind>,
+    /// Extended header; `None` without one.
     pub header: Option<HeaderFacts>,
-    /// What wrote the FlatBuffer, by the order of the fields of its root table.
-    pub serializer: Option<Writer>,
     /// Segments in the order of the file.
     pub segments: Vec<SegmentFacts>,
 }
 
-/// An extended header.
-#[derive(Debug)]
+/// Extended header of a file, part of [`FileFacts`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct HeaderFacts {
     /// Magic bytes.
     pub magic: &'static str,
     /// Length that it states, in bytes.
     pub length: u32,
     /// Name and value of each field within that length.
+    #[serde(flatten, serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
     pub fields: Vec<(&'static str, u64)>,
 }
 
-/// Generation of the serializer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writer {
+/// Kind of serializer that wrote a FlatBuffer, part of [`FileFacts`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SerializerKind {
     /// Python's object API.
     ObjectApi,
     /// flatc from JSON.
     Flatc,
 }
 
-/// A segment.
-#[derive(Debug)]
+/// Segment of a file, part of [`FileFacts`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SegmentFacts {
     /// Size in bytes.
     pub bytes: u64,
-    /// What is in it; empty if nothing refers to it.
-    pub roles: Vec<String>,
+    /// Roles of its content, at most 8; empty if nothing refers to it.
+    pub content: Vec<String>,
 }
 
 /// Bound on what refers to segments, in relation to the size of the metadata: references may repeat.
@@ -67,7 +82,7 @@ impl FileFacts {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
+    pub(crate) fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
         let (len, head) = (origin.len()?, origin.head(HEAD)?);
         let size = container.format.metadata_len(&head, len).min(MAX_FLATBUFFER);
         let metadata = match root::has_table(origin, &head, size, container)? {
@@ -78,9 +93,10 @@ impl FileFacts {
     }
 
     /// Takes the header, the serializer and the segments of the program in a `.bpte`.
-    pub fn set_program(&mut self, program: FileFacts) {
+    pub(crate) fn set_program(&mut self, program: FileFacts) {
         let FileFacts { header, serializer, segments, .. } = program;
         (self.header, self.serializer, self.segments) = (header, serializer, segments);
+        self.metadata_bytes = metadata_bytes(self.bytes, &self.segments);
     }
 
     /// Reads the facts from the metadata of a file of `bytes` bytes.
@@ -93,63 +109,35 @@ impl FileFacts {
             HeaderFacts { magic: std::str::from_utf8(header.magic).unwrap_or(""), length, fields }
         });
         let root = Table::root(metadata);
+        let segments =
+            root.as_ref().map_or_else(Vec::new, |root| segments(container.format, root, metadata.len() / REFERENCE));
         FileFacts {
-            container,
+            format: container.extension,
             bytes,
+            metadata_bytes: metadata_bytes(bytes, &segments),
             header,
-            serializer: root.as_ref().and_then(|root| writer(container, root)),
-            segments: root.map_or_else(Vec::new, |root| segments(container.format, &root, metadata.len() / REFERENCE)),
+            serializer: root.as_ref().and_then(|root| serializer(container, root)),
+            segments,
         }
-    }
-
-    /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of all the file.
-    pub fn metadata_bytes(&self) -> u64 {
-        let data = self.segments.iter().map(|segment| segment.bytes).fold(0, u64::saturating_add);
-        self.bytes.saturating_sub(data)
-    }
-
-    /// The document's part about the file.
-    pub fn json(&self) -> Value {
-        let header = self.header.as_ref().map(|header| {
-            let mut object = json!({"magic": header.magic, "length": header.length});
-            for (name, value) in &header.fields {
-                object[*name] = (*value).into();
-            }
-            object
-        });
-        let segment = |segment: &SegmentFacts| json!({"bytes": segment.bytes, "content": segment.roles});
-        json!({
-            "format": self.container.extension,
-            "bytes": self.bytes,
-            "metadata_bytes": self.metadata_bytes(),
-            "serializer": self.serializer.map(Writer::name),
-            "header": header,
-            "segments": self.segments.iter().map(segment).collect::<Vec<_>>(),
-        })
     }
 }
 
-impl Writer {
-    /// Name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Writer::ObjectApi => "object-api",
-            Writer::Flatc => "flatc",
-        }
-    }
+fn metadata_bytes(bytes: u64, segments: &[SegmentFacts]) -> u64 {
+    let data = segments.iter().map(|segment| segment.bytes).fold(0, u64::saturating_add);
+    bytes.saturating_sub(data)
 }
 
 /// Returns what wrote a root table. Python's object API writes the fields in the order of their slots, each in front of the one
 /// before; flatc begins with the last slot (docs/format.md, "FlatBuffer write order"). Fields of the same size decide.
-fn writer(container: &Container, root: &Table<'_>) -> Option<Writer> {
+fn serializer(container: &Container, root: &Table<'_>) -> Option<SerializerKind> {
     let slots = container.root.fields.len() as u16;
     // All fields but the version are offsets, and a default version is absent.
     let offsets: Vec<usize> = (0..slots).filter_map(|slot| root.offset(slot).filter(|_| slot > 0)).collect();
     let pairs = || offsets.iter().zip(offsets.iter().skip(1));
     match offsets.len() {
         0 | 1 => None,
-        _ if pairs().all(|(before, after)| after < before) => Some(Writer::ObjectApi),
-        _ if pairs().all(|(before, after)| after > before) => Some(Writer::Flatc),
+        _ if pairs().all(|(before, after)| after < before) => Some(SerializerKind::ObjectApi),
+        _ if pairs().all(|(before, after)| after > before) => Some(SerializerKind::Flatc),
         _ => None,
     }
 }
@@ -162,14 +150,14 @@ fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<SegmentFac
     };
     let sizes = root.tables(slot).into_iter().flat_map(|list| list.iter().take(left).collect::<Vec<_>>());
     let mut segments: Vec<SegmentFacts> =
-        sizes.map(|table| SegmentFacts { bytes: table.u64(data_segment::size), roles: Vec::new() }).collect();
+        sizes.map(|table| SegmentFacts { bytes: table.u64(data_segment::size), content: Vec::new() }).collect();
     let mut add = |segment: u64, role: String| {
         left = left.saturating_sub(1);
         let segment = usize::try_from(segment).ok().and_then(|index| segments.get_mut(index));
-        if let Some(segment) = segment.filter(|segment| left > 0 && !segment.roles.contains(&role)) {
+        if let Some(segment) = segment.filter(|segment| left > 0 && !segment.content.contains(&role)) {
             // Many keys of one segment.
-            if segment.roles.len() < 8 {
-                segment.roles.push(role);
+            if segment.content.len() < 8 {
+                segment.content.push(role);
             }
         }
         left > 0

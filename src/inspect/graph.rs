@@ -1,9 +1,9 @@
 //! The graph of each method: a node for each instruction, edges by value, the operations in payloads of XNNPACK, findings of `check` and
-//! differences at their instructions and values. Plain data with a JSON form; nothing is placed or drawn.
+//! differences at their instructions and values. Plain data; nothing is placed or drawn.
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 
 use super::Subject;
 use super::memory::Labels;
@@ -16,15 +16,17 @@ use crate::data::BlobId;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftField};
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData};
 
-/// Version of the JSON.
+/// Version of the serialised form.
 const VERSION: u32 = 2;
 
 /// Writers of one value, from which edges lead to its readers: many instructions may read what many wrote.
 const WRITERS: usize = 8;
 
 /// The graphs of a program.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ProgramGraph {
+    /// Version of the serialised form: it grows when a key changes.
+    pub version: u32,
     /// Methods in the order of the program.
     pub methods: Vec<MethodGraph>,
     /// Payloads that are decoded, each once.
@@ -32,7 +34,7 @@ pub struct ProgramGraph {
 }
 
 /// The graph of a method.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct MethodGraph {
     /// Name; empty if it has none.
     pub name: String,
@@ -43,69 +45,88 @@ pub struct MethodGraph {
     /// All values.
     pub values: Vec<GraphValue>,
     /// What instructions do; the nodes refer to it.
-    pub labels: Labels,
+    pub labels: Vec<String>,
     /// Instructions, chain after chain.
     pub nodes: Vec<GraphNode>,
     /// Delegates.
     pub delegates: Vec<GraphDelegate>,
     /// Distinct lines of the stack traces.
-    pub frames: Vec<StackFrame>,
-    /// Findings and differences about the method that belong to no node, value or delegate.
-    pub marks: Marks,
+    pub frames: Vec<GraphFrame>,
+    /// Findings about the method that belong to no node, value or delegate.
+    pub findings: Vec<usize>,
+    /// Differences about the method that belong to no node, value or delegate.
+    pub differences: Vec<usize>,
 }
 
 /// A value of a method.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct GraphValue {
     /// Name in the YAML, or its index.
     pub name: String,
     /// Element type and sizes of a tensor, value of a literal, kind of a list.
+    #[serde(rename = "type")]
     pub kind: String,
     /// Where its content is from, if no instruction writes it.
+    #[serde(flatten)]
     pub content: Content,
     /// The value whose memory it is a view of; it has the content of that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<usize>,
     /// Items of a list of tensors, without those that are None.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<usize>,
     /// Findings and differences about it.
+    #[serde(flatten)]
     pub marks: Marks,
 }
 
 /// Where the content of a value is from before the first instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "content", rename_all = "lowercase")]
 pub enum Content {
-    /// A tensor without initial content.
-    None,
     /// The caller.
     Input,
-    /// Constant data of a size in bytes.
-    Constant(u64),
+    /// Constant data.
+    Constant {
+        /// Size in bytes.
+        bytes: u64,
+    },
     /// Data of a `.ptd`.
     External,
     /// State that is kept from one execution to the next.
     State,
     /// A number, string, list or None in the program.
     Literal,
+    /// A tensor without initial content.
+    #[serde(untagged)]
+    None,
 }
 
 /// An instruction.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct GraphNode {
     /// Index in [`MethodGraph::labels`].
     pub label: usize,
     /// Delegate that it calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
     /// Values of its arguments in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<usize>,
     /// Values that it writes, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<usize>,
     /// Values that it reads, with the instruction that wrote each before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Read>,
     /// Instruction that follows instead of the next one if a condition is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<usize>,
     /// Stack trace as indices of [`MethodGraph::frames`], from the outermost call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<usize>,
     /// Findings and differences about it.
+    #[serde(flatten)]
     pub marks: Marks,
 }
 
@@ -120,29 +141,66 @@ pub struct Read {
 }
 
 /// A delegate of a method.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct GraphDelegate {
     /// Backend.
     pub backend: String,
     /// Size of the payload in bytes.
     pub bytes: u64,
     /// Index in [`ProgramGraph::payloads`], if the payload is decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<usize>,
     /// Findings and differences about it.
+    #[serde(flatten)]
     pub marks: Marks,
 }
 
+/// A line of a stack trace.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphFrame {
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: i32,
+    /// Function.
+    pub name: Option<String>,
+    /// Source of the line.
+    pub context: Option<String>,
+}
+
 /// A decoded payload.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub struct PayloadGraph {
-    /// Type of each value, and size of its data in bytes if it is constant.
-    pub values: Vec<(String, Option<u64>)>,
+    /// Values of the graph.
+    pub values: Vec<PayloadValue>,
     /// Values that are the first arguments of the delegate.
     pub inputs: Vec<usize>,
     /// Values that are its other arguments.
     pub outputs: Vec<usize>,
-    /// Operations in order: name, values that it reads, values that it writes.
-    pub nodes: Vec<(&'static str, Vec<usize>, Vec<usize>)>,
+    /// Operations in order.
+    pub nodes: Vec<PayloadNode>,
+}
+
+/// A value of a payload.
+#[derive(Debug, Clone, Serialize)]
+pub struct PayloadValue {
+    /// Element type, sizes and quantization.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Size of its data in bytes; `None` if it is not constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// An operation of a payload.
+#[derive(Debug, Clone, Serialize)]
+pub struct PayloadNode {
+    /// Name of the operation.
+    pub name: &'static str,
+    /// Values that it reads.
+    pub reads: Vec<usize>,
+    /// Values that it writes.
+    pub writes: Vec<usize>,
 }
 
 impl ProgramGraph {
@@ -164,16 +222,7 @@ impl ProgramGraph {
         let targets = Targets::new(program, findings, differences);
         let methods = program.plans().iter().enumerate();
         let methods = methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets));
-        ProgramGraph { methods: methods.collect(), payloads }
-    }
-
-    /// The document of the graphs.
-    pub fn json(&self) -> Value {
-        json!({
-            "version": VERSION,
-            "methods": self.methods.iter().map(MethodGraph::json).collect::<Vec<_>>(),
-            "payloads": self.payloads.iter().map(PayloadGraph::json).collect::<Vec<_>>(),
-        })
+        ProgramGraph { version: VERSION, methods: methods.collect(), payloads }
     }
 }
 
@@ -220,22 +269,24 @@ impl MethodGraph {
             payload: payloads.get(&delegate.processed).copied(),
             marks: targets.of(Target::Delegate(method, number)),
         });
+        let Marks { findings, differences } = targets.of(Target::Method(method));
         MethodGraph {
             name: plan.name.clone().unwrap_or_default(),
             outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output, &values)).collect(),
             delegates: delegates.collect(),
             frames: frames.list,
-            marks: targets.of(Target::Method(method)),
+            findings,
+            differences,
             inputs,
             values,
-            labels,
+            labels: labels.texts(),
             nodes,
         }
     }
 
     /// What an instruction does.
     pub fn label(&self, node: &GraphNode) -> &str {
-        self.labels.text(node.label)
+        self.labels.get(node.label).map_or("", String::as_str)
     }
 
     /// Name and type of a value.
@@ -255,89 +306,14 @@ impl MethodGraph {
     pub fn owner(&self, value: usize) -> usize {
         self.values.get(value).and_then(|value| value.base).unwrap_or(value)
     }
-
-    fn json(&self) -> Value {
-        let frame = |frame: &StackFrame| json!({"file": frame.filename, "line": frame.lineno, "name": frame.name, "context": frame.context});
-        json!({
-            "name": self.name,
-            "inputs": self.inputs,
-            "outputs": self.outputs.iter().map(Read::json).collect::<Vec<_>>(),
-            "values": self.values.iter().map(GraphValue::json).collect::<Vec<_>>(),
-            "labels": self.labels.texts(),
-            "nodes": self.nodes.iter().map(GraphNode::json).collect::<Vec<_>>(),
-            "delegates": self.delegates.iter().map(GraphDelegate::json).collect::<Vec<_>>(),
-            "frames": self.frames.iter().map(frame).collect::<Vec<_>>(),
-            "findings": self.marks.findings,
-            "differences": self.marks.differences,
-        })
-    }
 }
 
-/// An object without the entries that are empty lists or null.
-fn compact<const N: usize>(entries: [(&str, Value); N]) -> Value {
-    let is_kept = |value: &Value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
-    let kept = entries.into_iter().filter(|(_, value)| is_kept(value));
-    kept.map(|(key, value)| (key.to_owned(), value)).collect::<serde_json::Map<_, _>>().into()
-}
-
-impl GraphValue {
-    fn json(&self) -> Value {
-        let (content, bytes) = match self.content {
-            Content::None => (None, None),
-            Content::Input => (Some("input"), None),
-            Content::Constant(bytes) => (Some("constant"), Some(bytes)),
-            Content::External => (Some("external"), None),
-            Content::State => (Some("state"), None),
-            Content::Literal => (Some("literal"), None),
-        };
-        compact([
-            ("name", json!(self.name)),
-            ("type", json!(self.kind)),
-            ("content", json!(content)),
-            ("bytes", json!(bytes)),
-            ("base", json!(self.base)),
-            ("items", json!(self.items)),
-            ("findings", json!(self.marks.findings)),
-            ("differences", json!(self.marks.differences)),
-        ])
-    }
-}
-
-impl Read {
-    fn json(&self) -> Value {
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.writers.is_empty() {
-            true => json!([self.value, null]),
-            false => [&[self.value], &self.writers[..]].concat().into(),
+            true => (self.value, ()).serialize(serializer),
+            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
         }
-    }
-}
-
-impl GraphNode {
-    fn json(&self) -> Value {
-        let reads: Vec<Value> = self.reads.iter().map(Read::json).collect();
-        compact([
-            ("label", json!(self.label)),
-            ("delegate", json!(self.delegate)),
-            ("args", json!(self.args)),
-            ("writes", json!(self.writes)),
-            ("reads", reads.into()),
-            ("jump", json!(self.jump)),
-            ("trace", json!(self.trace)),
-            ("findings", json!(self.marks.findings)),
-            ("differences", json!(self.marks.differences)),
-        ])
-    }
-}
-
-impl GraphDelegate {
-    fn json(&self) -> Value {
-        compact([
-            ("backend", json!(self.backend)),
-            ("bytes", json!(self.bytes)),
-            ("payload", json!(self.payload)),
-            ("findings", json!(self.marks.findings)),
-            ("differences", json!(self.marks.differences)),
-        ])
     }
 }
 
@@ -348,7 +324,7 @@ impl PayloadGraph {
                 ConstantSource::Data(blob) => blob.len(),
                 ConstantSource::Key(_) => constant.size.unwrap_or(0),
             });
-            (value_type(value), bytes)
+            PayloadValue { kind: value_type(value), bytes }
         });
         let nodes = draft.nodes.iter().map(|node| {
             let (mut reads, mut writes) = (Vec::new(), Vec::new());
@@ -357,7 +333,7 @@ impl PayloadGraph {
                     if operand.is_output { &mut writes } else { &mut reads }.push(*value);
                 }
             }
-            (node.operation.word(), reads, writes)
+            PayloadNode { name: node.operation.word(), reads, writes }
         });
         PayloadGraph {
             values: values.collect(),
@@ -365,17 +341,6 @@ impl PayloadGraph {
             outputs: draft.outputs.clone(),
             nodes: nodes.collect(),
         }
-    }
-
-    fn json(&self) -> Value {
-        let value = |(kind, bytes): &(String, Option<u64>)| compact([("type", json!(kind)), ("bytes", json!(bytes))]);
-        let node = |(name, reads, writes): &(&str, Vec<usize>, Vec<usize>)| json!({"name": name, "reads": reads, "writes": writes});
-        json!({
-            "values": self.values.iter().map(value).collect::<Vec<_>>(),
-            "inputs": self.inputs,
-            "outputs": self.outputs,
-            "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
-        })
     }
 }
 
@@ -428,7 +393,7 @@ fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
     match tensor.data {
         _ if is_state => Content::State,
         _ if tensor.is_external() => Content::External,
-        TensorData::Blob(blob) => Content::Constant(program.blob(blob).len()),
+        TensorData::Blob(blob) => Content::Constant { bytes: program.blob(blob).len() },
         TensorData::None | TensorData::Elsewhere(_) => Content::None,
     }
 }
@@ -451,7 +416,7 @@ fn traces(plan: &ExecutionPlan) -> impl Iterator<Item = &[StackFrame]> {
 /// Distinct frames.
 #[derive(Default)]
 struct Frames<'p> {
-    list: Vec<StackFrame>,
+    list: Vec<GraphFrame>,
     numbers: HashMap<&'p StackFrame, usize>,
 }
 
@@ -459,7 +424,8 @@ impl<'p> Frames<'p> {
     fn take(&mut self, trace: &'p [StackFrame]) -> Vec<usize> {
         let number = |frame: &'p StackFrame| {
             *self.numbers.entry(frame).or_insert_with(|| {
-                self.list.push(frame.clone());
+                let StackFrame { filename, lineno, name, context } = frame.clone();
+                self.list.push(GraphFrame { file: filename, line: lineno, name, context });
                 self.list.len() - 1
             })
         };

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Subject;
-use super::allocator::{Abi, MethodMemory, method_memory};
+use super::allocator::{Abi, LoadedMemory, loaded_memory};
 use super::sweep::{Use, used_bytes};
 use crate::format::program::InstructionType;
 use crate::format::table::Union;
@@ -15,174 +15,162 @@ use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use crate::program::instruction::Callee;
 use crate::program::{Device, ExecutionPlan, Instruction};
 
-/// Version of the JSON.
+/// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Memory of a program, by method.
-#[derive(Debug)]
-pub struct MethodMemories {
-    /// In the order of the program.
-    pub methods: Vec<MethodReport>,
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`Model::memory`](crate::Model::memory).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProgramMemory {
+    /// Version of the serialised form: it grows when a key changes.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
     /// Binary interface that the sizes of the method allocator are for.
     pub abi: Abi,
+    /// Methods in the order of the program.
+    pub methods: Vec<MethodFootprint>,
 }
 
-/// Memory of a method.
-#[derive(Debug)]
-pub struct MethodReport {
+/// Memory of a method, part of [`ProgramMemory`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodFootprint {
     /// Name; empty if it has none.
     pub name: String,
+    /// Size of all pools in bytes.
+    pub planned: u64,
+    /// Pools from 1, without those that are empty.
+    pub pools: Vec<MemoryPool>,
     /// Operator of each instruction, or what else it does; of long names, the begin.
     pub instructions: Vec<String>,
-    /// Pools from 1, without those that are empty.
-    pub pools: Vec<Pool>,
-    /// What loading takes from the method allocator.
-    pub allocator: MethodMemory,
-    /// Backends whose part of the method allocator is not known.
+    /// Memory that loading takes from the method allocator.
+    pub method_allocator: MethodAllocator,
+}
+
+/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
+/// aligned to 16 bytes.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodAllocator {
+    /// Bytes with a temporary allocator that has room for the metadata of the arguments of each call.
+    pub bytes: u64,
+    /// Bytes without a temporary allocator.
+    pub without_temporary_allocator: u64,
+    /// Both are lower bounds: backends may take more.
+    pub at_least: bool,
+    /// Backends whose part is not known.
     pub unknown_backends: Vec<String>,
 }
 
-/// A pool of planned memory (an item of `non_const_buffer_sizes`).
-#[derive(Debug)]
-pub struct Pool {
+/// Pool of planned memory (an item of `non_const_buffer_sizes`), part of [`MethodFootprint`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryPool {
     /// `memory_id`, from 1.
-    pub number: usize,
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub pool: usize,
     /// Device, such as `cpu`.
     pub device: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Total size in bytes of its tensors: what the pool would need without sharing.
+    /// Total size in bytes of its tensors: the size of the pool without sharing.
     pub unshared: u64,
-    /// Bytes of tensors that are alive: the times at which they change, from 0 on, and the bytes from then on. Time 0 is before the
-    /// instructions, each of which is a time, and the last one is when the outputs are read.
-    pub timeline: Vec<(u32, u64)>,
-    /// First time at which most bytes are alive.
-    pub peak: usize,
+    /// Bytes after the last tensor, which no tensor has: from the alignment of the end, and added.
+    pub padding: u64,
+    /// The exporter added [`XNNPACK_PADDING`] of the padding for XNNPACK.
+    pub padding_for_xnnpack: bool,
     /// Most bytes that are alive at once: no plan needs less.
     pub lower_bound: u64,
-    /// Bytes behind the last tensor, which no tensor has: from the alignment of the end, and added.
-    pub padding: u64,
-    /// True if the exporter added [`XNNPACK_PADDING`] of them for XNNPACK.
-    pub is_for_xnnpack: bool,
+    /// First time at which most bytes are alive.
+    pub peak: MemoryPeak,
+    /// Times at which the bytes of tensors that are alive change, from 0 on, each with the bytes from then on. Time 0 is before the
+    /// instructions, each of which is a time, and the last one is when the outputs are read.
+    pub timeline: Vec<(u32, u64)>,
     /// Tensors that have memory of their own, by offset.
     pub tensors: Vec<PlannedTensor>,
 }
 
-/// A tensor in planned memory that is no view of another.
-#[derive(Debug, Clone)]
+/// Time at which most bytes of a [`MemoryPool`] are alive.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryPeak {
+    /// Time of the timeline.
+    pub time: usize,
+    /// What happens at this time: an instruction with its operator, or access to the inputs or outputs.
+    pub event: String,
+}
+
+/// Tensor in planned memory that is no view of another, part of a [`MemoryPool`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct PlannedTensor {
     /// Index of the value.
     pub value: usize,
     /// Name in the YAML.
     pub name: String,
     /// Element type and sizes: `float32 [2, 3]`.
+    #[serde(rename = "type")]
     pub shape: String,
     /// Offset in the pool in bytes.
     pub offset: u64,
     /// Size in bytes; of a dynamic tensor, the upper bound.
     pub bytes: u64,
     /// First and last time at which it is alive; `None` if nothing uses it.
-    pub times: Option<(u32, u32)>,
+    pub alive: Option<(u32, u32)>,
 }
 
-impl MethodMemories {
+impl ProgramMemory {
     /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
-    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> MethodMemories {
+    pub(crate) fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> ProgramMemory {
         let plans = subject.program.plans();
         let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
         let external = external || plans.iter().any(is_external);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodReport::new(subject, method, plan, external, abi));
-        MethodMemories { methods: methods.collect(), abi }
-    }
-
-    /// The document of `memory --json`.
-    pub fn json(&self) -> Value {
-        let abi = match self.abi {
-            Abi::Bits64 => "64",
-            Abi::Arm32 => "arm32",
-        };
-        let methods: Vec<Value> = self.methods.iter().map(MethodReport::json).collect();
-        json!({"version": VERSION, "abi": abi, "methods": methods})
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi));
+        ProgramMemory { version: VERSION, abi, methods: methods.collect() }
     }
 }
 
-impl MethodReport {
-    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodReport {
+impl MethodFootprint {
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodFootprint {
         let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
         let mut unknown_backends: Vec<String> =
             delegates.filter(|id| id != crate::delegate::xnnpack::BACKEND).collect();
         unknown_backends.sort_unstable();
         unknown_backends.dedup();
         let labels = Labels::new(plan);
-        MethodReport {
+        let instructions: Vec<String> =
+            plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect();
+        let pools = pools(subject, method, plan, &instructions);
+        let LoadedMemory { bytes, without_temporary, is_lower_bound } =
+            loaded_memory(subject.program, plan, external, abi);
+        MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
-            instructions: plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect(),
-            pools: pools(subject, method, plan),
-            allocator: method_memory(subject.program, plan, external, abi),
-            unknown_backends,
-        }
-    }
-
-    /// Size of all pools in bytes.
-    pub fn planned(&self) -> u64 {
-        self.pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add)
-    }
-
-    /// What happens at a time of the timeline.
-    pub fn event(&self, time: usize) -> String {
-        match time.checked_sub(1).map(|index| (index, self.instructions.get(index))) {
-            None => "the inputs are set".to_owned(),
-            Some((index, Some(label))) => format!("instruction {index}, {label}"),
-            Some((_, None)) => "the outputs are read".to_owned(),
-        }
-    }
-
-    fn json(&self) -> Value {
-        let MethodMemory { bytes, without_temporary, is_lower_bound } = self.allocator;
-        let pools: Vec<Value> = self.pools.iter().map(|pool| pool.json(self)).collect();
-        json!({
-            "name": self.name,
-            "planned": self.planned(),
-            "pools": pools,
-            "instructions": self.instructions,
-            "method_allocator": {
-                "bytes": bytes,
-                "without_temporary_allocator": without_temporary,
-                "at_least": is_lower_bound,
-                "unknown_backends": self.unknown_backends,
+            planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),
+            pools,
+            instructions,
+            method_allocator: MethodAllocator {
+                bytes,
+                without_temporary_allocator: without_temporary,
+                at_least: is_lower_bound,
+                unknown_backends,
             },
-        })
+        }
     }
 }
 
-impl Pool {
-    fn json(&self, method: &MethodReport) -> Value {
-        json!({
-            "pool": self.number,
-            "device": self.device,
-            "bytes": self.bytes,
-            "unshared": self.unshared,
-            "padding": self.padding,
-            "padding_for_xnnpack": self.is_for_xnnpack,
-            "lower_bound": self.lower_bound,
-            "peak": {"time": self.peak, "event": method.event(self.peak)},
-            "timeline": self.timeline,
-            "tensors": self.tensors.iter().map(PlannedTensor::json).collect::<Vec<_>>(),
-        })
-    }
-}
-
-impl PlannedTensor {
-    fn json(&self) -> Value {
-        json!({
-            "value": self.value,
-            "name": self.name,
-            "type": self.shape,
-            "offset": self.offset,
-            "bytes": self.bytes,
-            "alive": self.times,
-        })
+/// Describes what happens at a time of the timeline of a method with these instructions.
+fn event(instructions: &[String], time: usize) -> String {
+    match time.checked_sub(1).map(|index| (index, instructions.get(index))) {
+        None => "the inputs are set".to_owned(),
+        Some((index, Some(label))) => format!("instruction {index}, {label}"),
+        Some((_, None)) => "the outputs are read".to_owned(),
     }
 }
 
@@ -236,23 +224,18 @@ impl Labels {
         known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
     }
 
-    /// Text with an index.
-    pub fn text(&self, index: usize) -> &str {
-        self.texts.get(index).map_or("", String::as_str)
-    }
-
     /// Text of an instruction.
     pub fn of(&self, instruction: &Instruction) -> &str {
-        self.text(self.index(instruction))
+        self.texts.get(self.index(instruction)).map_or("", String::as_str)
     }
 
-    /// All texts.
-    pub fn texts(&self) -> &[String] {
-        &self.texts
+    /// All texts, by [`Labels::index`].
+    pub fn texts(self) -> Vec<String> {
+        self.texts
     }
 }
 
-fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool> {
+fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instructions: &[String]) -> Vec<MemoryPool> {
     let empty = MemoryPlan::default();
     let memory = subject.memory.get(method).unwrap_or(&empty);
     let Some(execution) = subject.executions.get(method) else { return Vec::new() };
@@ -273,7 +256,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
             shape: super::shape(tensor),
             offset: *offset,
             bytes,
-            times: execution.times[value],
+            alive: execution.times[value],
         });
     }
     let calls_xnnpack = calls_xnnpack(plan);
@@ -294,21 +277,21 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> Vec<Pool
         let aligned = end_of_tensors.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX);
         let used = |tensor: &PlannedTensor| {
             let bytes = tensor.offset..tensor.offset.saturating_add(tensor.bytes);
-            Some(Use { bytes, times: tensor.times? })
+            Some(Use { bytes, times: tensor.alive? })
         };
         let timeline = used_bytes(&tensors.iter().filter_map(used).collect::<Vec<_>>(), end);
         let most = timeline.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         let peak = timeline.iter().find(|(_, bytes)| *bytes == most).map_or(0, |(time, _)| *time as usize);
-        Some(Pool {
-            number,
+        Some(MemoryPool {
+            pool: number,
             device: device(number),
             bytes,
             unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
-            peak,
+            peak: MemoryPeak { time: peak, event: event(instructions, peak) },
             lower_bound: most,
             timeline,
             padding: bytes.saturating_sub(end_of_tensors),
-            is_for_xnnpack: calls_xnnpack && bytes.checked_sub(aligned) == Some(XNNPACK_PADDING),
+            padding_for_xnnpack: calls_xnnpack && bytes.checked_sub(aligned) == Some(XNNPACK_PADDING),
             tensors,
         })
     };

@@ -1,9 +1,10 @@
 //! What a program contains, as plain data: its memory, its bytes, its contents. Reads metadata only, and draws nothing: the
-//! command line prints the data, and each has a JSON form.
+//! command line prints the data. Each result is serialised by `serde`, and its JSON Schema follows from its type.
 
 pub mod allocator;
 pub mod file;
 pub mod graph;
+pub mod inspection;
 pub mod memory;
 pub mod size;
 pub mod summary;

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::io;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::annotate::leaves::{self, Leaf};
 use crate::data::Origin;
 use crate::format::Format;
 
-/// Version of the JSON.
+/// Version of the serialised form.
 const VERSION: u32 = 2;
 
 /// What the bytes of a level of the tree have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Dimension {
     /// Part of the file: header, FlatBuffer, a segment, padding.
@@ -27,13 +29,18 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// Name in `-d`, in the order of the variants.
-    pub(crate) const NAMES: [(&'static str, Dimension); 4] = [
-        ("segment", Dimension::Segment),
-        ("method", Dimension::Method),
-        ("kind", Dimension::Kind),
-        ("tensor", Dimension::Tensor),
-    ];
+    /// All levels.
+    pub const ALL: [Dimension; 4] = [Dimension::Segment, Dimension::Method, Dimension::Kind, Dimension::Tensor];
+
+    /// Returns the name in `-d` and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dimension::Segment => "segment",
+            Dimension::Method => "method",
+            Dimension::Kind => "kind",
+            Dimension::Tensor => "tensor",
+        }
+    }
 
     fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> &'l str {
         match self {
@@ -48,25 +55,35 @@ impl Dimension {
 /// Name of the bytes that have no method or owner.
 const NONE: &str = "(none)";
 
-/// A file as a tree of sizes.
-#[derive(Debug)]
-pub struct SizeTree {
+/// Where the bytes of a file are, as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FileSize {
+    /// Version of the serialised form: it grows when a key changes.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
     /// Name of the file.
     pub file: String,
-    /// Levels below the root.
+    /// Levels of the tree below its root.
     pub dimensions: Vec<Dimension>,
-    /// All of the file.
-    pub root: SizeNode,
+    /// Size of the file in bytes: the sum of the children.
+    pub bytes: u64,
+    /// First level, the largest node first.
+    pub children: Vec<SizeNode>,
 }
 
-/// A node of the tree.
-#[derive(Debug, Default)]
+/// Bytes that have a dimension in common, part of a [`FileSize`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SizeNode {
-    /// What its bytes have in common; empty at the root.
+    /// What its bytes have in common.
     pub name: String,
     /// Size in bytes: the sum of the children, if there are any.
     pub bytes: u64,
-    /// The next level, the largest first.
+    /// Next level, the largest node first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<SizeNode>,
 }
 
@@ -93,25 +110,27 @@ impl Filling {
         }
     }
 
-    fn finish(self, name: String) -> SizeNode {
-        let mut children: Vec<SizeNode> = self.children.into_iter().map(|(name, child)| child.finish(name)).collect();
+    /// Returns the children, the largest first.
+    fn finish(self) -> Vec<SizeNode> {
+        let node = |(name, child): (String, Filling)| SizeNode { name, bytes: child.bytes, children: child.finish() };
+        let mut children: Vec<SizeNode> = self.children.into_iter().map(node).collect();
         children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
-        SizeNode { name, bytes: self.bytes, children }
+        children
     }
 }
 
-impl SizeTree {
+impl FileSize {
     /// Measures a file with a name. `names` has texts to show in place of the paths of values.
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn new(
+    pub(crate) fn new(
         file: &str,
         origin: &Origin,
         format: Format,
         dimensions: &[Dimension],
         names: &HashMap<String, String>,
-    ) -> io::Result<SizeTree> {
+    ) -> io::Result<FileSize> {
         let mut root = Filling::default();
         leaves::each(origin, format, &mut |leaf| {
             // Claims whose bytes all belong to others.
@@ -119,50 +138,26 @@ impl SizeTree {
                 root.add(leaf, dimensions, names);
             }
         })?;
-        Ok(SizeTree { file: file.to_owned(), dimensions: dimensions.to_vec(), root: root.finish(String::new()) })
-    }
-
-    /// The document of `size --json`.
-    pub fn json(&self) -> Value {
-        let dimensions: Vec<&str> = self.dimension_names().collect();
-        json!({
-            "version": VERSION,
-            "file": self.file,
-            "dimensions": dimensions,
-            "bytes": self.root.bytes,
-            "children": self.root.children.iter().map(SizeNode::json).collect::<Vec<_>>(),
+        Ok(FileSize {
+            version: VERSION,
+            file: file.to_owned(),
+            dimensions: dimensions.to_vec(),
+            bytes: root.bytes,
+            children: root.finish(),
         })
     }
 
-    /// Merges all but the largest `limit` children of each node into one, which is called by their number. Its size is their sum.
-    pub fn limit(&mut self, limit: usize) {
-        self.root.limit(limit);
-    }
-
-    /// Names of the levels.
-    pub fn dimension_names(&self) -> impl Iterator<Item = &'static str> {
-        let name =
-            |dimension: &Dimension| Dimension::NAMES.iter().find(|(_, other)| other == dimension).map(|row| row.0);
-        self.dimensions.iter().filter_map(name)
+    /// Merges all but the largest `rows` children of each node into one, which is called by their number. Its size is their sum.
+    pub fn limit(&mut self, rows: usize) {
+        limit(&mut self.children, rows);
     }
 }
 
-impl SizeNode {
-    fn limit(&mut self, limit: usize) {
-        if self.children.len() > limit.saturating_add(1) {
-            let rest = self.children.split_off(limit);
-            let bytes = rest.iter().map(|child| child.bytes).fold(0, u64::saturating_add);
-            let name = format!("({} more)", rest.len());
-            self.children.push(SizeNode { name, bytes, children: Vec::new() });
-        }
-        self.children.iter_mut().for_each(|child| child.limit(limit));
+fn limit(children: &mut Vec<SizeNode>, rows: usize) {
+    if children.len() > rows.saturating_add(1) {
+        let rest = children.split_off(rows);
+        let bytes = rest.iter().map(|child| child.bytes).fold(0, u64::saturating_add);
+        children.push(SizeNode { name: format!("({} more)", rest.len()), bytes, children: Vec::new() });
     }
-
-    fn json(&self) -> Value {
-        let mut node = json!({"name": self.name, "bytes": self.bytes});
-        if !self.children.is_empty() {
-            node["children"] = self.children.iter().map(SizeNode::json).collect();
-        }
-        node
-    }
+    children.iter_mut().for_each(|child| limit(&mut child.children, rows));
 }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::allocator::{Abi, method_memory};
+use super::allocator::{Abi, loaded_memory};
 use super::memory::Labels;
 use super::{Subject, shape};
 use crate::annotate::leaves::named_data_owner;
 use crate::data::{Blob, BlobId, dedup};
 use crate::delegate::GraphFormat;
+use crate::delegate::description::as_map;
 use crate::delegate::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales,
 };
@@ -36,42 +37,55 @@ pub enum Comparison {
     All,
 }
 
-/// What a program contains.
-#[derive(Debug)]
-pub struct Contents {
+/// What a program contains, part of an [`Inspection`](crate::Inspection).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProgramSummary {
     /// Methods with instructions, in the order of the program.
-    pub methods: Vec<Method>,
-    /// Methods without instructions and inputs: the name and its values.
+    pub methods: Vec<MethodSummary>,
+    /// Methods without instructions and inputs: the name and its values, in the order of the program.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<String>>"))]
     pub constant_methods: Vec<(String, Vec<String>)>,
     /// Constants of tensors by element type, the largest first.
-    pub constants: Vec<Constants>,
-    /// The named data.
-    pub named_data: Vec<NamedData>,
+    pub constants: Vec<ConstantsSummary>,
+    /// Keys of the named data with the size of their data in bytes, in the order of the program.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, u64>"))]
+    pub named_data: Vec<(String, u64)>,
+    /// Keys of the named data with the first operation that reads them, if its payload is decoded:
+    /// `forward/delegates[0] nodes[3] convolution filter`.
+    pub named_data_users: BTreeMap<String, String>,
     /// Keys that the runtime looks up in `.ptd` files, in order.
     pub required_keys: Vec<String>,
-    /// Release that a runtime needs, and the newest feature that needs it.
-    pub needs: Option<(&'static str, &'static str)>,
+    /// Release that a runtime needs; `None` if any is new enough.
+    pub needs: Option<NeededRelease>,
     /// Bytes that sharing equal data saves.
-    pub shared: u64,
+    pub shared_bytes: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
-    pub duplicated: Option<u64>,
+    pub duplicated_bytes: Option<u64>,
 }
 
-/// An entry of the named data.
-#[derive(Debug)]
-pub struct NamedData {
-    /// Key.
-    pub key: String,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// The first operation that reads it: `forward/delegates[0] nodes[3] convolution filter`, if its payload is decoded.
-    pub user: Option<String>,
+/// Release of ExecuTorch that a program needs, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NeededRelease {
+    /// Release, such as `1.0`.
+    pub release: &'static str,
+    /// Newest feature, which needs it.
+    pub feature: &'static str,
 }
 
-/// Constants of an element type.
-#[derive(Debug)]
-pub struct Constants {
+/// Constants of an element type, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ConstantsSummary {
     /// Element type.
+    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub scalar_type: ScalarType,
     /// Number of tensors.
     pub tensors: usize,
@@ -79,38 +93,83 @@ pub struct Constants {
     pub bytes: u64,
 }
 
-/// A method.
-#[derive(Debug)]
-pub struct Method {
-    /// Name.
+/// A method, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodSummary {
+    /// Name; empty if it has none.
     pub name: String,
-    /// Name, and type or value of each input.
-    pub inputs: Vec<(String, String)>,
-    /// Name, and type or value of each output.
-    pub outputs: Vec<(String, String)>,
-    /// Name and type of each tensor that keeps its content, and size of its initial data in bytes.
-    pub state: Vec<(String, String, Option<u64>)>,
+    /// Inputs.
+    pub inputs: Vec<ValueSummary>,
+    /// Outputs.
+    pub outputs: Vec<ValueSummary>,
+    /// Tensors that keep their content from one execution to the next.
+    pub state: Vec<StateSummary>,
     /// Number of values.
     pub values: usize,
     /// Number of instructions.
     pub instructions: usize,
     /// Operators with the number of their calls, the most frequent first.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
     pub operators: Vec<(String, usize)>,
-    /// Operators that are called between the first call of a delegate and the last one.
-    pub between: Vec<(String, usize)>,
+    /// Operators that are called between the first call of a delegate and the last one, with the number of these calls.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
+    pub operators_between_delegates: Vec<(String, usize)>,
     /// Delegates.
-    pub delegates: Vec<Delegate>,
+    pub delegates: Vec<DelegateSummary>,
     /// Size in bytes of the named data that the payloads of XNNPACK delegates refer to, each key once.
-    pub named: u64,
+    pub named_data_bytes: u64,
     /// Planned memory in bytes, of all pools.
-    pub planned: u64,
-    /// What loading takes from the method allocator in bytes, and whether it is a lower bound.
-    pub allocator: (u64, bool),
+    pub planned_bytes: u64,
+    /// Memory that loading takes from the method allocator of a 64-bit runtime.
+    pub method_allocator: AllocatorSummary,
 }
 
-/// A delegate.
-#[derive(Debug)]
-pub struct Delegate {
+/// Input or output of a [`MethodSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ValueSummary {
+    /// Name, or the index of the value.
+    pub name: String,
+    /// Element type and sizes, `<=` before upper bounds; or the value of a literal.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// Tensor of a [`MethodSummary`] that keeps its content from one execution to the next.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct StateSummary {
+    /// Name, or the index of the value.
+    pub name: String,
+    /// Element type and sizes, `<=` before upper bounds.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Size of its initial data in bytes; `None` without them.
+    pub initial_bytes: Option<u64>,
+}
+
+/// Memory that loading a [`MethodSummary`] takes from the method allocator.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AllocatorSummary {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The size is a lower bound: backends may take more.
+    pub at_least: bool,
+}
+
+/// Delegate of a [`MethodSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateSummary {
     /// Name for `payload show`: `forward/part0`.
     pub name: String,
     /// Backend.
@@ -118,19 +177,31 @@ pub struct Delegate {
     /// Size of the payload in bytes.
     pub bytes: u64,
     /// Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded.
-    pub named: u64,
+    pub named_data_bytes: u64,
     /// Number of calls.
     pub calls: usize,
-    /// Types of its inputs and outputs, with their quantization; `None` if the payload is not decoded.
-    pub interface: Option<(Vec<String>, Vec<String>)>,
+    /// Types of its inputs and outputs; `None` if the payload is not decoded.
+    #[serde(flatten)]
+    pub interface: Option<DelegateInterface>,
 }
 
-impl Contents {
+/// Types of the inputs and outputs of a [`DelegateSummary`], with their quantization.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateInterface {
+    /// First arguments of its calls.
+    pub inputs: Vec<String>,
+    /// Other arguments of its calls.
+    pub outputs: Vec<String>,
+}
+
+impl ProgramSummary {
     /// Reads the contents of a program.
     ///
     /// # Errors
     /// Data that cannot be read.
-    pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<Contents> {
+    pub(crate) fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramSummary> {
         let program = subject.program;
         let stored = Stored { program };
         let graphs = payload_graphs(program);
@@ -142,78 +213,50 @@ impl Contents {
             let has_inputs = plan.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
             match plan.instructions().next().is_none() && !has_inputs {
                 true => constant_methods.push((name(plan), outputs(plan))),
-                false => methods.push(Method::new(subject, index, plan, &graphs, &named)),
+                false => methods.push(MethodSummary::new(subject, index, plan, &graphs, &named)),
             }
         }
-        Ok(Contents {
+        let entries = || program.named_data.iter().flatten();
+        let named_data = entries().map(|entry| (entry.key.clone(), program.blob(entry.data).len()));
+        let users = entries().filter_map(|entry| Some((entry.key.clone(), users.remove(entry.key.as_str())?)));
+        Ok(ProgramSummary {
             methods,
             constant_methods,
             constants: stored.constants(),
-            named_data: program
-                .named_data
-                .iter()
-                .flatten()
-                .map(|entry| NamedData {
-                    key: entry.key.clone(),
-                    bytes: program.blob(entry.data).len(),
-                    user: users.remove(entry.key.as_str()),
-                })
-                .collect(),
+            named_data: named_data.collect(),
+            named_data_users: users.collect(),
             required_keys: required_keys(program, &graphs),
-            needs: crate::check::needed_release(program),
-            shared: stored.shared(),
-            duplicated: stored.duplicated(compare)?,
-        })
-    }
-
-    /// The document's part about the program.
-    pub fn json(&self) -> Value {
-        let constants =
-            |row: &Constants| json!({"type": row.scalar_type.to_string(), "tensors": row.tensors, "bytes": row.bytes});
-        json!({
-            "methods": self.methods.iter().map(Method::json).collect::<Vec<_>>(),
-            "constant_methods": object(self.constant_methods.iter().map(|(name, values)| (name, json!(values)))),
-            "constants": self.constants.iter().map(constants).collect::<Vec<_>>(),
-            "named_data": object(self.named_data.iter().map(|entry| (&entry.key, json!(entry.bytes)))),
-            "named_data_users": object(
-                self.named_data.iter().filter_map(|entry| Some((&entry.key, json!(entry.user.as_ref()?)))),
-            ),
-            "required_keys": self.required_keys,
-            "needs": self.needs.map(|(release, feature)| json!({"release": release, "feature": feature})),
-            "shared_bytes": self.shared,
-            "duplicated_bytes": self.duplicated,
+            needs: crate::check::needed_release(program).map(|(release, feature)| NeededRelease { release, feature }),
+            shared_bytes: stored.shared(),
+            duplicated_bytes: stored.duplicated(compare)?,
         })
     }
 }
 
-fn object<'n>(entries: impl Iterator<Item = (&'n String, Value)>) -> Value {
-    entries.map(|(name, value)| (name.clone(), value)).collect::<serde_json::Map<_, _>>().into()
-}
-
-impl Method {
+impl MethodSummary {
     fn new(
         subject: &Subject<'_>,
         index: usize,
         plan: &ExecutionPlan,
         graphs: &HashMap<BlobId, Draft>,
         named: &NamedSizes<'_>,
-    ) -> Method {
+    ) -> MethodSummary {
         let program = subject.program;
         let described = |value: &i32| {
             let name = usize::try_from(*value).map_or_else(|_| String::new(), |value| subject.value_name(index, value));
-            (name, plan.value(*value).map_or_else(String::new, describe))
+            ValueSummary { name, kind: plan.value(*value).map_or_else(String::new, describe) }
         };
         let memory = subject.memory.get(index);
         let state = plan.tensors().filter(|(value, _)| subject.is_state(index, *value));
         let state = state.map(|(value, tensor)| {
-            let initial = match tensor.data {
+            let initial_bytes = match tensor.data {
                 TensorData::Blob(blob) => Some(program.blob(blob).len()),
                 TensorData::None | TensorData::Elsewhere(_) => None,
             };
-            (subject.value_name(index, value), shape(tensor), initial)
+            StateSummary { name: subject.value_name(index, value), kind: shape(tensor), initial_bytes }
         });
         let allocator =
-            method_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
+            loaded_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
         let mut calls = vec![0; plan.delegates().len()];
         let labels = Labels::new(plan);
         let mut kernels = Vec::new();
@@ -231,70 +274,32 @@ impl Method {
             }
         }
         let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
-        let delegates = plan.delegates().iter().zip(calls).enumerate().map(|(number, (delegate, calls))| Delegate {
-            name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
-            named: named.of(delegate.processed),
-            backend: delegate.id.clone().unwrap_or_default(),
-            bytes: program.blob(delegate.processed).len(),
-            calls,
-            interface: graphs.get(&delegate.processed).map(interface),
-        });
-        Method {
+        let delegates =
+            plan.delegates().iter().zip(calls).enumerate().map(|(number, (delegate, calls))| DelegateSummary {
+                name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
+                named_data_bytes: named.of(delegate.processed),
+                backend: delegate.id.clone().unwrap_or_default(),
+                bytes: program.blob(delegate.processed).len(),
+                calls,
+                interface: graphs.get(&delegate.processed).map(interface),
+            });
+        MethodSummary {
             name: name(plan),
             inputs: plan.inputs.iter().flatten().map(described).collect(),
             outputs: plan.outputs.iter().flatten().map(described).collect(),
             state: state.collect(),
             values: plan.values().len(),
             instructions: plan.instructions().count(),
-            between: counts(kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| *operator)),
+            operators_between_delegates: counts(
+                kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| *operator),
+            ),
             operators: counts(kernels.iter().map(|(_, operator)| *operator)),
             delegates: delegates.collect(),
-            named: named.of_method(plan),
-            planned: memory.map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
-            allocator: (allocator.bytes, allocator.is_lower_bound),
+            named_data_bytes: named.of_method(plan),
+            planned_bytes: memory
+                .map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
+            method_allocator: AllocatorSummary { bytes: allocator.bytes, at_least: allocator.is_lower_bound },
         }
-    }
-
-    fn json(&self) -> Value {
-        let values = |list: &[(String, String)]| -> Vec<Value> {
-            list.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect()
-        };
-        let state: Vec<Value> = self
-            .state
-            .iter()
-            .map(|(name, kind, initial)| json!({"name": name, "type": kind, "initial_bytes": initial}))
-            .collect();
-        json!({
-            "name": self.name,
-            "inputs": values(&self.inputs),
-            "outputs": values(&self.outputs),
-            "state": state,
-            "values": self.values,
-            "instructions": self.instructions,
-            "operators": object(self.operators.iter().map(|(name, count)| (name, json!(count)))),
-            "operators_between_delegates": object(self.between.iter().map(|(name, count)| (name, json!(count)))),
-            "delegates": self.delegates.iter().map(Delegate::json).collect::<Vec<_>>(),
-            "named_data_bytes": self.named,
-            "planned_bytes": self.planned,
-            "method_allocator": {"bytes": self.allocator.0, "at_least": self.allocator.1},
-        })
-    }
-}
-
-impl Delegate {
-    fn json(&self) -> Value {
-        let mut delegate = json!({
-            "name": self.name,
-            "backend": self.backend,
-            "bytes": self.bytes,
-            "named_data_bytes": self.named,
-            "calls": self.calls,
-        });
-        if let Some((inputs, outputs)) = &self.interface {
-            delegate["inputs"] = json!(inputs);
-            delegate["outputs"] = json!(outputs);
-        }
-        delegate
     }
 }
 
@@ -448,9 +453,12 @@ impl<'g> NamedSizes<'g> {
 }
 
 /// Types of the inputs and outputs of a graph.
-fn interface(draft: &Draft) -> (Vec<String>, Vec<String>) {
+fn interface(draft: &Draft) -> DelegateInterface {
     let describe = |value: &usize| draft.values.get(*value).map_or_else(String::new, value_type);
-    (draft.inputs.iter().map(describe).collect(), draft.outputs.iter().map(describe).collect())
+    DelegateInterface {
+        inputs: draft.inputs.iter().map(describe).collect(),
+        outputs: draft.outputs.iter().map(describe).collect(),
+    }
 }
 
 /// Type, sizes and quantization of a value of a graph.
@@ -501,7 +509,7 @@ impl<'p> Stored<'p> {
     }
 
     /// Constants of tensors without planned memory, by element type.
-    fn constants(&self) -> Vec<Constants> {
+    fn constants(&self) -> Vec<ConstantsSummary> {
         let mut rows: BTreeMap<ScalarType, (usize, u64)> = BTreeMap::new();
         let mut seen = BTreeSet::new();
         let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
@@ -514,8 +522,8 @@ impl<'p> Stored<'p> {
                 }
             }
         }
-        let row = |(scalar_type, (tensors, bytes))| Constants { scalar_type, tensors, bytes };
-        let mut rows: Vec<Constants> = rows.into_iter().map(row).collect();
+        let row = |(scalar_type, (tensors, bytes))| ConstantsSummary { scalar_type, tensors, bytes };
+        let mut rows: Vec<ConstantsSummary> = rows.into_iter().map(row).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
         rows
     }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::program::Program;
 use crate::program::element::{Element, Part};
 
@@ -16,11 +18,13 @@ const MAX_STEPS: usize = 8;
 pub struct Targets(HashMap<Target, Marks>);
 
 /// What is said about an element: indices in the lists that [`Targets::new`] takes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Marks {
     /// Findings of `check`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<usize>,
     /// Differences from another program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<usize>,
 }
 

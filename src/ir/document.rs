@@ -13,7 +13,7 @@ use crate::delegate::xnnpack::model::NodeOperation;
 use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::format::program::InstructionType;
-use crate::layout::options::OptionOverrides;
+use crate::layout::options::LayoutOptions;
 use crate::program::instruction::FieldRole;
 use crate::program::{ContainerMetadata, Device, MemoryPlanner, NonConstBufferDevice, StackFrame};
 
@@ -411,7 +411,7 @@ pub enum RandomKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     /// The options.
-    pub options: OptionOverrides,
+    pub options: LayoutOptions,
     /// The node of `header`.
     pub header_at: Option<NodeId>,
 }

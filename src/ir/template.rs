@@ -140,7 +140,11 @@ pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -
     strings
 }
 
-/// Returns true for a valid name of a variable.
+/// Returns true for a valid name of a variable: `${NAME}` in YAML, which [`crate::Model::documents`] replaces.
+///
+/// ```
+/// assert!(pte_emit::is_variable_name("batch_1") && !pte_emit::is_variable_name("1"));
+/// ```
 pub fn is_name(name: &str) -> bool {
     let mut characters = name.chars();
     characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')

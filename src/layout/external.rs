@@ -14,17 +14,18 @@ use crate::program::{Tensor, TensorLayout};
 /// Content of a `.ptd`: keys ([`ExternalNamedData`]) and segments.
 ///
 /// ```
-/// use pte_emit::{Options, Source, assemble};
+/// use pte_emit::{Model, Options};
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
-/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
+/// let assembly = Model::open("examples/linear.yaml")?.assemble(&options)?;
 /// let file = &assembly.plan().external[0];
 /// let keys: Vec<&str> = file.named_data.iter().map(|data| data.key.as_str()).collect();
 /// assert_eq!((keys.len(), file.segments.len()), (2, 2));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalFile {
     /// Tag; `None` for the default file.
     pub tag: Option<String>,
@@ -38,6 +39,7 @@ pub struct ExternalFile {
 
 /// Entry of `named_data` of a `.ptd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalNamedData {
     /// Key.
     pub key: String,

@@ -8,12 +8,12 @@ use crate::format::serializer::Serializer;
 /// Splitting of a `.ptd` into several files.
 ///
 /// ```
-/// use pte_emit::{Options, Shards, Source, assemble};
+/// use pte_emit::{Model, Options, Shards};
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
 /// options.shards = Some(Shards::new(50, "linear"));
-/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &options)?;
+/// let assembly = Model::open("examples/linear.yaml")?.assemble(&options)?;
 /// let tags: Vec<_> = assembly.data_files().map(|(tag, _)| tag.unwrap()).collect();
 /// assert_eq!(tags, ["linear-00001-of-00002", "linear-00002-of-00002"]);
 /// # Ok::<(), pte_emit::Error>(())
@@ -37,11 +37,25 @@ impl Shards {
 /// The largest alignment inside a FlatBuffer, in bytes; its header is padded to it (W-4).
 pub const MAX_FORCED_ALIGNMENT: u64 = 65536;
 
+/// Size of a page in bytes.
+const PAGE: u64 = 4096;
+
 /// The largest alignment of a segment in bytes.
 pub const MAX_ALIGNMENT: u64 = 1 << 30;
 
+/// An alignment in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Alignment {
+    /// 4096 bytes.
+    Page,
+    /// This many bytes.
+    Bytes(u64),
+}
+
 /// The extended header of a `.pte` (rules H-4 to H-6, W-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeaderMode {
     /// 32 bytes if there are segment bytes, none otherwise.
     Auto,
@@ -53,6 +67,7 @@ pub enum HeaderMode {
 
 /// Storage of equal strings in a FlatBuffer. Neither serializer of ExecuTorch shares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strings {
     /// Each string is stored separately.
     Separate,
@@ -72,6 +87,7 @@ pub enum Storage {
 
 /// Values that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OptionKind {
     /// A number of bytes from 1 to [`MAX_ALIGNMENT`], or `page`.
     Alignment,
@@ -94,8 +110,22 @@ pub enum OptionValue {
     Word(usize),
 }
 
-/// A layout option.
+/// A layout option: a row of [`OPTIONS`], for those who read options from text.
+///
+/// ```
+/// use pte_emit::{LAYOUT_OPTIONS, LayoutOption, LayoutOptionKind, LayoutOptionValue, LayoutOptions, Serializer};
+///
+/// let builder: &LayoutOption = LAYOUT_OPTIONS.iter().find(|option| option.name == "builder").unwrap();
+/// assert!(matches!(builder.kind, LayoutOptionKind::Words(words) if words.contains(&"flatc")));
+/// let value: LayoutOptionValue = builder.parse("flatc")?;
+/// let mut layout = LayoutOptions::default();
+/// builder.set(&mut layout, value);
+/// assert_eq!(layout.builder, Some(Serializer::Flatc));
+/// assert_eq!(builder.parse("cmake").unwrap_err(), builder.expected());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct OptionSpec {
     /// Key under `layout:`; with hyphens the name of the command line option.
     pub name: &'static str,
@@ -106,7 +136,9 @@ pub struct OptionSpec {
     /// Documentation.
     pub doc: &'static str,
     get: fn(&LayoutConfig) -> Option<OptionValue>,
-    set: fn(&mut LayoutConfig, OptionValue),
+    apply: fn(&mut LayoutConfig, OptionValue),
+    requested: fn(&LayoutOptions) -> Option<OptionValue>,
+    set: fn(&mut LayoutOptions, OptionValue),
 }
 
 /// A Rust type of an option.
@@ -127,6 +159,19 @@ impl OptionType for u64 {
             OptionValue::Bytes(bytes) => bytes,
             OptionValue::Word(_) => unreachable!("options of this type have no words"),
         }
+    }
+}
+
+impl OptionType for Alignment {
+    fn value(&self) -> Option<OptionValue> {
+        Some(OptionValue::Bytes(match self {
+            Alignment::Page => PAGE,
+            Alignment::Bytes(bytes) => *bytes,
+        }))
+    }
+
+    fn of(value: OptionValue) -> Alignment {
+        Alignment::Bytes(OptionType::of(value))
     }
 }
 
@@ -185,10 +230,30 @@ words! {
     Storage STORAGES { Segment "segment", Inline "inline" }
 }
 
+/// The type of an option in [`LayoutOptions`], if it is not that of [`LayoutConfig`].
+macro_rules! option_type {
+    ($type:ty) => {
+        $type
+    };
+    ($type:ty, $option:ty) => {
+        $option
+    };
+}
+
 macro_rules! options {
-    ($( $name:ident : $type:ty = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
+    ($( $name:ident : $type:ty $( as $option:ty )? = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
         /// The layout of the files; the defaults are the exporter's.
+        ///
+        /// ```
+        /// use pte_emit::{LayoutConfig, Model};
+        ///
+        /// let mut resolved = Model::open("examples/linear.yaml")?.resolve()?;
+        /// assert_eq!(resolved.layout, LayoutConfig::default());
+        /// resolved.layout.segment_alignment = 64;
+        /// # Ok::<(), pte_emit::Error>(())
+        /// ```
         #[derive(Debug, Clone, PartialEq, Eq)]
+        #[non_exhaustive]
         pub struct LayoutConfig {
             $(
                 #[doc = concat!($doc, "; default: ", $default, ".")]
@@ -204,6 +269,35 @@ macro_rules! options {
             }
         }
 
+        /// Values of some options, which replace those of other options.
+        ///
+        /// ```
+        /// use pte_emit::{Alignment, HeaderMode, LayoutOptions, Model, Options, Strings};
+        ///
+        /// let mut layout = LayoutOptions::default();
+        /// layout.segment_alignment = Some(Alignment::Page);
+        /// layout.tensor_alignment = Some(Alignment::Bytes(64));
+        /// layout.header = Some(HeaderMode::Length(24));
+        /// layout.strings = Some(Strings::Shared);
+        /// let mut options = Options::default();
+        /// options.layout = layout;
+        /// let linear = Model::open("examples/linear.yaml")?;
+        /// assert_eq!(linear.assemble(&options)?.plan().segments.len(), 1);
+        ///
+        /// options.layout.tensor_alignment = Some(Alignment::Bytes(48));
+        /// let error = linear.assemble(&options).unwrap_err().to_string();
+        /// assert!(error.contains("`tensor_alignment`: 48; expected a power of two"), "{error}");
+        /// # Ok::<(), pte_emit::Error>(())
+        /// ```
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct LayoutOptions {
+            $(
+                #[doc = concat!($doc, "; default: ", $default, ".")]
+                pub $name: Option<option_type!($type $(, $option)?)>,
+            )*
+        }
+
         /// All options, in the order in which they are documented.
         pub static OPTIONS: &[OptionSpec] = &[$(
             OptionSpec {
@@ -211,7 +305,9 @@ macro_rules! options {
                 kind: $kind,
                 default: $default,
                 doc: $doc,
-                get: |options| options.$name.value(),
+                get: |layout| layout.$name.value(),
+                apply: |layout, value| layout.$name = OptionType::of(value),
+                requested: |options| options.$name.value(),
                 set: |options, value| options.$name = OptionType::of(value),
             },
         )*];
@@ -219,23 +315,23 @@ macro_rules! options {
 }
 
 options! {
-    segment_alignment: u64 = 128, "128", OptionKind::Alignment,
+    segment_alignment: u64 as Alignment = 128, "128", OptionKind::Alignment,
         "Segments start at multiples of this, in bytes";
-    tensor_alignment: u64 = 16, "16", OptionKind::ForcedAlignment,
+    tensor_alignment: u64 as Alignment = 16, "16", OptionKind::ForcedAlignment,
         "Constants start at multiples of this in their segment, and inside the FlatBuffer";
-    delegate_alignment: u64 = 16, "16", OptionKind::ForcedAlignment,
+    delegate_alignment: u64 as Alignment = 16, "16", OptionKind::ForcedAlignment,
         "Payloads of delegates start at multiples of this inside the FlatBuffer";
-    base_alignment: Option<u64> = None, "what aligns every segment in the file", OptionKind::Alignment,
+    base_alignment: Option<u64> as Alignment = None, "what aligns every segment in the file", OptionKind::Alignment,
         "The first segment starts at a multiple of this in the file";
     builder: Serializer = Serializer::Exir, "exir", OptionKind::Words(SERIALIZERS),
         "Serializer whose order the program's FlatBuffer has";
     ptd_builder: Serializer = Serializer::Flatc, "flatc", OptionKind::Words(SERIALIZERS),
         "Serializer whose order the FlatBuffers of the .ptd files have";
-    bpte_builder: Option<Serializer> = None, "the program's", OptionKind::Words(SERIALIZERS),
+    bpte_builder: Option<Serializer> as Serializer = None, "the program's", OptionKind::Words(SERIALIZERS),
         "Serializer whose order the FlatBuffer of the .bpte has";
     header: HeaderMode = HeaderMode::Auto, "auto: 32 if there are segments", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
         "Length of the extended header in bytes";
-    header_size: Option<u64> = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
+    header_size: Option<u64> as u64 = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
         "Bytes of the extended header with its padding";
     strings: Strings = Strings::Separate, "separate", OptionKind::Words(STRINGS),
         "Whether equal strings of the program's FlatBuffer are stored once";
@@ -246,19 +342,13 @@ options! {
 }
 
 impl OptionSpec {
-    /// The option called `name`.
-    #[cfg(test)]
-    pub fn find(name: &str) -> Option<&'static OptionSpec> {
-        OPTIONS.iter().find(|option| option.name == name)
-    }
-
     /// The value in `options`; `None` if it is left to be computed.
-    pub fn get(&self, options: &LayoutConfig) -> Option<OptionValue> {
+    pub(crate) fn get(&self, options: &LayoutConfig) -> Option<OptionValue> {
         (self.get)(options)
     }
 
-    /// Sets a value of this option's kind.
-    pub fn set(&self, options: &mut LayoutConfig, value: OptionValue) {
+    /// Sets a value of this option's kind, which [`OptionSpec::parse`] returns.
+    pub fn set(&self, options: &mut LayoutOptions, value: OptionValue) {
         (self.set)(options, value);
     }
 
@@ -275,7 +365,7 @@ impl OptionSpec {
             return Ok(OptionValue::Word(word));
         }
         let is_alignment = matches!(self.kind, OptionKind::Alignment | OptionKind::ForcedAlignment);
-        let page = if text == "page" && is_alignment { Some(4096) } else { None };
+        let page = if text == "page" && is_alignment { Some(PAGE) } else { None };
         match page.or_else(|| parse_bytes(text)) {
             Some(bytes) => self.bytes(bytes),
             None => Err(self.expected()),
@@ -286,7 +376,7 @@ impl OptionSpec {
     ///
     /// # Errors
     /// What was expected.
-    pub fn bytes(&self, bytes: u64) -> Result<OptionValue, String> {
+    pub(crate) fn bytes(&self, bytes: u64) -> Result<OptionValue, String> {
         let valid = match self.kind {
             OptionKind::Alignment => (1..=MAX_ALIGNMENT).contains(&bytes),
             OptionKind::ForcedAlignment => bytes.is_power_of_two() && bytes <= MAX_FORCED_ALIGNMENT,
@@ -312,7 +402,7 @@ impl OptionSpec {
     }
 
     /// Formats a value as in the YAML.
-    pub fn print(&self, value: OptionValue) -> String {
+    pub(crate) fn print(&self, value: OptionValue) -> String {
         match (value, self.kind) {
             (OptionValue::Bytes(bytes), _) => bytes.to_string(),
             (OptionValue::Word(word), OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..)) => {
@@ -332,6 +422,10 @@ fn alternatives(words: &[&str]) -> String {
 }
 
 /// A number of bytes: digits, with K, M, G or T for powers of 1024. `None` for anything else.
+///
+/// ```
+/// assert_eq!((pte_emit::parse_bytes("4K"), pte_emit::parse_bytes("many")), (Some(4096), None));
+/// ```
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
     let shift = match unit {
@@ -347,42 +441,30 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// Values of some options, which replace those of other options. docs/yaml-reference.md lists names and values.
-///
-/// ```
-/// use pte_emit::{LayoutOptions, Options};
-///
-/// let mut layout = LayoutOptions::default();
-/// layout.set("segment_alignment", "page").unwrap();
-/// assert_eq!(layout.set("alignment", "page").unwrap_err(), "unknown layout option `alignment`");
-/// let mut options = Options::default();
-/// options.layout = layout;
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OptionOverrides(Vec<(usize, OptionValue)>);
-
-impl OptionOverrides {
-    /// Sets the option called `name` to a word or a number of bytes; a later value replaces an earlier one.
-    ///
-    /// # Errors
-    /// An unknown name, and a value that the option does not take.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let index = OPTIONS.iter().position(|option| option.name == name);
-        let index = index.ok_or_else(|| format!("unknown layout option `{name}`"))?;
-        let value = OPTIONS[index].parse(value).map_err(|expected| format!("expected {expected}"))?;
-        self.push(index, value);
-        Ok(())
-    }
-
+impl LayoutOptions {
     /// Sets the option with this index in `OPTIONS` to a value of its kind.
     pub(crate) fn push(&mut self, index: usize, value: OptionValue) {
-        self.0.push((index, value));
+        OPTIONS[index].set(self, value);
     }
 
-    /// Puts the values into `options`.
-    pub(crate) fn apply(&self, options: &mut LayoutConfig) {
-        for (index, value) in &self.0 {
-            OPTIONS[*index].set(options, *value);
+    /// Checks that the options take their values.
+    ///
+    /// # Errors
+    /// The first value that its option does not take.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        OPTIONS.iter().try_for_each(|option| {
+            let Some(OptionValue::Bytes(bytes)) = (option.requested)(self) else { return Ok(()) };
+            let wrong = |expected| format!("invalid layout option `{}`: {bytes}; expected {expected}", option.name);
+            option.bytes(bytes).map(drop).map_err(wrong)
+        })
+    }
+
+    /// Puts the values into `layout`.
+    pub(crate) fn apply(&self, layout: &mut LayoutConfig) {
+        for option in OPTIONS {
+            if let Some(value) = (option.requested)(self) {
+                (option.apply)(layout, value);
+            }
         }
     }
 }
@@ -390,6 +472,10 @@ impl OptionOverrides {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn find(name: &str) -> &'static OptionSpec {
+        OPTIONS.iter().find(|option| option.name == name).unwrap()
+    }
 
     #[test]
     fn every_option_takes_its_default_and_prints_it_back() {
@@ -403,7 +489,7 @@ mod tests {
 
     #[test]
     fn values_are_checked_by_kind() {
-        let parse = |name: &str, text: &str| OptionSpec::find(name).unwrap().parse(text);
+        let parse = |name: &str, text: &str| find(name).parse(text);
         assert_eq!(parse("segment_alignment", "48"), Ok(OptionValue::Bytes(48)));
         assert_eq!(parse("segment_alignment", "page"), Ok(OptionValue::Bytes(4096)));
         assert_eq!(parse("tensor_alignment", "4K"), Ok(OptionValue::Bytes(4096)));
@@ -430,11 +516,11 @@ mod tests {
 
     #[test]
     fn overrides_replace_single_options() {
-        let mut overrides = OptionOverrides::default();
-        overrides.set("builder", "flatc").unwrap();
-        overrides.set("header", "24").unwrap();
-        overrides.set("header", "none").unwrap();
-        assert!(overrides.set("colour", "red").is_err());
+        let mut overrides = LayoutOptions { builder: Some(Serializer::Flatc), ..LayoutOptions::default() };
+        for text in ["24", "none"] {
+            let header = find("header");
+            header.set(&mut overrides, header.parse(text).unwrap());
+        }
         let mut options = LayoutConfig { segment_alignment: 64, ..LayoutConfig::default() };
         overrides.apply(&mut options);
         assert_eq!(

@@ -10,9 +10,10 @@ use crate::data::BlobId;
 /// each `.ptd`, and for each delegate [`DelegateData`] with its [`Storage`].
 ///
 /// ```
-/// use pte_emit::{Options, Plan, SegmentPiece, Source, assemble};
+/// use pte_emit::{Model, Plan, SegmentPiece};
 ///
-/// let assembly = assemble(&Source::open("examples/linear.yaml".as_ref())?, &Options::default())?;
+/// let linear = Model::open("examples/linear.yaml")?;
+/// let assembly = linear.assembly()?;
 /// let plan: &Plan = assembly.plan();
 /// assert_eq!(plan.memory[0].sizes, [0, 80]); // of `forward`
 /// assert_eq!(plan.segments[0].size, 60); // weight and bias
@@ -22,6 +23,7 @@ use crate::data::BlobId;
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Plan {
     /// Planned memory by method.
     pub memory: Vec<MemoryPlan>,
@@ -49,6 +51,7 @@ pub struct Plan {
 
 /// Location of the payload of a delegate (table `BackendDelegateDataReference`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DelegateData {
     /// Inside the FlatBuffer or in a segment.
     pub storage: Storage,

@@ -6,6 +6,7 @@ use crate::data::BlobId;
 
 /// Contiguous range of the file after the FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Segment {
     /// Offset from the first segment.
     pub offset: u64,
@@ -19,6 +20,7 @@ pub struct Segment {
 
 /// Data in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Piece {
     /// Offset from the start of the segment.
     pub offset: u64,

@@ -10,16 +10,16 @@ use crate::data::{Blob, BlobSource};
 /// A file that printed YAML refers to.
 ///
 /// ```
-/// use pte_emit::{ExtractedFile, LargeData, Options, PrintOptions, Source, assemble, print};
+/// use pte_emit::{ExtractedFile, LargeData, Model, PrintOptions};
 ///
-/// let yaml = Source::yaml("w.yaml", "named_data: {layer/w: {tensor: float32, sizes: [100], data: {fill: 1}}}", ".");
-/// let assembly = assemble(&yaml, &Options::default())?;
+/// let yaml = Model::from_yaml("w.yaml", "named_data: {layer/w: {tensor: float32, sizes: [100], data: {fill: 1}}}", ".");
+/// let assembly = yaml.assembly()?;
 /// let mut bytes = Vec::new();
 /// assembly.data_files().next().unwrap().1.write(&mut bytes)?;
 ///
 /// let mut options = PrintOptions::default();
 /// options.large_data = LargeData::Extract("weights".into());
-/// let printed = print(&Source::binary("w.ptd", &bytes), ".".as_ref(), &options)?;
+/// let printed = Model::from_binary("w.ptd", &bytes).to_yaml(".".as_ref(), &options)?;
 /// let ExtractedFile { path, data, .. } = &printed.files[0];
 /// assert_eq!(path.to_str(), Some("weights/layer_w.bin"));
 /// assert_eq!(data.len(), 400);

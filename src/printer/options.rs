@@ -25,18 +25,19 @@ pub enum LargeData {
 /// Form of the payloads of delegates.
 ///
 /// ```
-/// use pte_emit::{Options, PayloadForm, PrintOptions, Source, assemble, print};
+/// use pte_emit::{Model, PayloadForm, PrintOptions};
 ///
 /// let graph = "{values: {x: {datatype: fp32, sizes: [1]}}, inputs: [x], outputs: [y], nodes: [{abs: {input: x, output: y}}]}";
 /// let yaml = format!("methods: {{f: {{delegates: {{d: {{backend: XnnpackBackend, graph: {graph}}}}}}}}}");
-/// let assembly = assemble(&Source::yaml("f.yaml", &yaml, "."), &Options::default())?;
+/// let source = Model::from_yaml("f.yaml", &yaml, ".");
+/// let assembly = source.assembly()?;
 /// let mut bytes = Vec::new();
 /// assembly.program_file().unwrap().write(&mut bytes)?;
 ///
-/// let (file, mut options) = (Source::binary("f.pte", &bytes), PrintOptions::default());
-/// assert!(print(&file, ".".as_ref(), &options)?.text.contains("{abs: {input: x, output: y}}"));
+/// let (file, mut options) = (Model::from_binary("f.pte", &bytes), PrintOptions::default());
+/// assert!(file.to_yaml(".".as_ref(), &options)?.text.contains("{abs: {input: x, output: y}}"));
 /// options.payload = PayloadForm::Opaque;
-/// assert!(print(&file, ".".as_ref(), &options)?.text.contains("data: {hex: "));
+/// assert!(file.to_yaml(".".as_ref(), &options)?.text.contains("data: {hex: "));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

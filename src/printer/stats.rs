@@ -3,10 +3,10 @@
 /// Numbers of values, over all methods, by what printed YAML states of them and what it leaves to assembling.
 ///
 /// ```
-/// use pte_emit::{PrintOptions, PrintStats, Source, print};
+/// use pte_emit::{Model, PrintOptions, PrintStats};
 ///
 /// let file = std::fs::read("tests/golden/upstream/bytes/linear/model.pte")?;
-/// let printed = print(&Source::binary("linear.pte", &file), ".".as_ref(), &PrintOptions::default())?;
+/// let printed = Model::from_binary("linear.pte", &file).to_yaml(".".as_ref(), &PrintOptions::default())?;
 /// let PrintStats { results, inferred, indices, places, .. } = printed.stats;
 /// assert_eq!((results, inferred, indices, places), (3, 3, 0, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

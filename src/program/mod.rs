@@ -89,10 +89,10 @@ pub struct Program {
 ///
 /// ```
 /// use pte_emit::program::{EValue, ExecutionPlan};
-/// use pte_emit::{Source, parse, resolve};
+/// use pte_emit::Model;
 ///
-/// let source = Source::open("examples/linear.yaml".as_ref())?;
-/// let program = resolve(parse(&source)?)?.program;
+/// let source = Model::open("examples/linear.yaml")?;
+/// let program = source.parse()?.resolve()?.program;
 /// let forward: &ExecutionPlan = &program.plans()[0];
 /// let (index, weight) = forward.tensors().next().unwrap();
 /// assert_eq!((index, weight.nbytes()), (0, Some(48)));
@@ -751,6 +751,13 @@ pub struct CompileSpec {
 }
 
 /// Device of one planned buffer (table `NonConstBufferDevice`).
+///
+/// ```
+/// use pte_emit::program::{DeviceType, NonConstBufferDevice};
+///
+/// let of_pool = NonConstBufferDevice { buffer_idx: 1, device_type: DeviceType::CUDA, device_index: 0 };
+/// assert_eq!(of_pool.device().to_string(), "cuda");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NonConstBufferDevice {
     /// Index into `non_const_buffer_sizes`.

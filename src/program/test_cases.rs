@@ -2,14 +2,14 @@
 //!
 //! ```
 //! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-//! use pte_emit::{Options, Source, emit, parse, plan, resolve};
+//! use pte_emit::{Model, Options};
 //!
-//! let source = Source::yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
-//! let mut resolved = resolve(parse(&source)?)?;
+//! let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
+//! let mut resolved = source.parse()?.resolve()?;
 //! let outputs = Some(vec![TestData::Int(7)]);
 //! let case = TestCase { inputs: Vec::new(), outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL };
 //! resolved.tests.push(MethodTests { method: "seven".to_owned(), cases: vec![case] });
-//! let assembly = emit(plan(resolved, &Options::default())?)?;
+//! let assembly = resolved.plan(&Options::default())?.emit()?;
 //! assert_eq!(assembly.tests[0].cases.len(), 1);
 //! # Ok::<(), pte_emit::Error>(())
 //! ```

@@ -85,7 +85,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
 /// Size of the data of a value in bytes, if it is constant.
 fn constant(method: &MethodGraph, value: usize) -> Option<u64> {
     match method.values.get(value)?.content {
-        Content::Constant(bytes) => Some(bytes),
+        Content::Constant { bytes } => Some(bytes),
         Content::None | Content::Input | Content::External | Content::State | Content::Literal => None,
     }
 }

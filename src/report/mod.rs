@@ -4,9 +4,16 @@
 pub mod dot;
 pub mod model_explorer;
 
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::check::Findings;
 use crate::diagnostics::{escaped, is_unsafe, json_escape};
+use crate::diff::Differences;
+use crate::inspect::graph::ProgramGraph;
+use crate::inspect::inspection::Inspection;
+use crate::inspect::memory::ProgramMemory;
+use crate::inspect::size::FileSize;
 
 /// Format of a report.
 ///
@@ -25,6 +32,41 @@ pub enum ReportFormat {
     Dot,
     /// The graphs of the methods and payloads as JSON, for Model Explorer.
     ModelExplorer,
+}
+
+/// Data of a report, which `page/data.js` reads.
+#[derive(Debug, Serialize)]
+pub struct ReportDocument {
+    /// Name of the source.
+    pub name: String,
+    /// The file, or those that YAML assembles to; the first one has the program.
+    pub files: Vec<ReportedFile>,
+    /// Memory of the program; `None` if it cannot be read.
+    pub memory: Option<ProgramMemory>,
+    /// Graphs of the program; `None` if it cannot be read.
+    pub graph: Option<ProgramGraph>,
+    /// First error of a malformed file.
+    pub error: Option<String>,
+    /// Name of an older version to compare with.
+    pub before: Option<String>,
+    /// Differences from the older version.
+    pub changes: Option<Differences>,
+    /// Reason why both cannot be compared.
+    pub comparison_error: Option<String>,
+}
+
+/// A file of a [`ReportDocument`].
+#[derive(Debug, Serialize)]
+pub struct ReportedFile {
+    /// Name.
+    pub name: String,
+    /// Contents; `None` if they cannot be read.
+    pub contents: Option<Inspection>,
+    /// Where its bytes are.
+    pub size: FileSize,
+    /// Findings of `check`.
+    #[serde(flatten)]
+    pub findings: Findings,
 }
 
 const STYLE: &str = include_str!("page/page.css");
@@ -57,8 +99,8 @@ const LICENCES: [(&str, &str); 2] = [
 /// Policy of the page: nothing is loaded from elsewhere, also if a script could be tricked into it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-/// Writes the page of a document, whose keys `page/data.js` lists.
-pub fn html(document: &Value) -> String {
+/// Writes the page of a document: a [`ReportDocument`].
+pub fn html(document: &impl Serialize) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
@@ -66,7 +108,7 @@ pub fn html(document: &Value) -> String {
          <title>pte-emit report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <noscript>This report is drawn by a script in this file; nothing is loaded from elsewhere.</noscript>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n",
-        script_json(document)
+        script_json(&sorted(document))
     );
     for library in LIBRARIES {
         page += &format!("<script>\n{library}</script>\n");
@@ -77,6 +119,12 @@ pub fn html(document: &Value) -> String {
         page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
     }
     page + "</details></footer>\n</body>\n</html>\n"
+}
+
+/// Returns a document with its keys in alphabetical order.
+pub fn sorted(document: &impl Serialize) -> Value {
+    // Only maps whose keys are no strings cannot be a value.
+    serde_json::to_value(document).unwrap_or_default()
 }
 
 /// Most characters of a name in the files for other viewers, which repeat names at each use.

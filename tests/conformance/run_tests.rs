@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pte_emit::diagnostics::{counted, escaped};
-use pte_emit::{Options, Source, assemble, documents};
+use pte_emit::{Model, Options};
 
 fn main() -> ExitCode {
     let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -43,14 +43,14 @@ fn escaped_lines(message: &str) -> String {
 /// Runs the tests of all documents of a file, with the defaults of its variables.
 fn run(runner: &Path, file: &Path) -> Result<(), Vec<String>> {
     let invalid = |error: pte_emit::Error| vec![error.to_string()];
-    let sources = documents(Source::open(file).map_err(invalid)?, &BTreeMap::new()).map_err(invalid)?.sources;
+    let sources = Model::open(file).map_err(invalid)?.documents(&BTreeMap::new()).map_err(invalid)?.models;
     let mut failures = Vec::new();
     for (number, source) in (1..).zip(&sources) {
         let name = match sources.len() {
             1 => file.display().to_string(),
             _ => format!("{}: document {number}", file.display()),
         };
-        let assembly = match assemble(source, &Options::default()) {
+        let assembly = match source.assemble(&Options::default()) {
             Ok(assembly) => assembly,
             Err(error) => {
                 failures.push(error.to_string());

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 
 use pte_emit::operators::inference::InferenceError;
 use pte_emit::program::{EValue, ExecutionPlan, Memory, Program};
-use pte_emit::{Options, Resolved, Source};
+use pte_emit::{Model, Options, Resolved};
 
 use super::cases::{self, Case, Outcome};
 use super::{
@@ -156,8 +156,8 @@ impl<'c> TypedCall<'c> {
         let results = infer(name, &Call::new(signature, &case.arguments()))?;
         let method = Method::new(name, signature, case, &results);
         let yaml = format!("methods:\n{}", unchecked(&method, signature, case.args.len(), &results));
-        let source = Source::yaml("call.yaml", &yaml, ".");
-        let resolved: Result<Resolved<'_>, _> = pte_emit::parse(&source).and_then(pte_emit::resolve);
+        let source = Model::from_yaml("call.yaml", &yaml, ".");
+        let resolved: Result<Resolved, _> = source.resolve();
         let mut program = match resolved {
             Ok(resolved) => resolved.program,
             Err(error) => {

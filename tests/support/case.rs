@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # run: pte-emit %s -o %t/model.pte
-//! # run: pte-emit annotate --only headers %t/model.pte
+//! # run: pte-emit annotate --part headers %t/model.pte
 //! # exit: 1
 //! # warns: T-1, T-3
 //! ```

@@ -15,7 +15,7 @@ use pte_emit::layout::LayoutConfig;
 use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
 use pte_emit::reader;
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 use super::sources;
 
@@ -79,7 +79,7 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
         options.max_size = Some(SMALL);
         options
     };
-    let Ok(assembly) = assemble(&Source::yaml("source", text, folder), &overrides) else { return Ok(()) };
+    let Ok(assembly) = Model::from_yaml("source", text, folder).assemble(&overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // Patched files may be unreadable.
     if file.size().is_none_or(|size| size > SMALL)
@@ -88,12 +88,9 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
         return Ok(());
     }
     let file = file.to_vec().map_err(|error| error.to_string())?;
-    let printed = pte_emit::print(
-        &pte_emit::Source::from_origin("dump", Origin::Bytes(file.as_slice().into())),
-        Path::new(""),
-        &print_options(),
-    )
-    .map_err(|error| error.to_string())?;
+    let printed = pte_emit::Model::from_origin("dump", Origin::Bytes(file.as_slice().into()))
+        .to_yaml(Path::new(""), &print_options())
+        .map_err(|error| error.to_string())?;
     match printed.difference {
         None if first_file(&printed.text) == file => Ok(()),
         None => Err(format!("the comparison missed a difference:\n{}", printed.text)),
@@ -122,8 +119,9 @@ pub fn annotate_options(set: impl FnOnce(&mut AnnotateOptions)) -> AnnotateOptio
 
 /// Assembles a source to its program, or to its first `.ptd` if it has no methods.
 pub fn first_file(text: &str) -> Vec<u8> {
-    let input = Source::yaml("dump", text, Path::new(""));
-    let assembly = assemble(&input, &AssembleOptions::default())
+    let input = Model::from_yaml("dump", text, Path::new(""));
+    let assembly = input
+        .assemble(&AssembleOptions::default())
         .unwrap_or_else(|report| panic!("{}\n{text}", pte_emit::cli::render::report(report.report(), false)));
     match assembly.program_file() {
         Some(file) => file.to_vec().unwrap(),
@@ -136,7 +134,7 @@ pub fn first_file(text: &str) -> Vec<u8> {
 /// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
     let options = print_options_of(explicit, large_data, &path.display().to_string());
-    pte_emit::print(&pte_emit::Source::from_origin("dump", Origin::File(path.into())), Path::new(""), &options)
+    pte_emit::Model::from_origin("dump", Origin::File(path.into())).to_yaml(Path::new(""), &options)
 }
 
 /// Asserts that `dump` of a file assembles to the same file, with all options.
@@ -167,13 +165,13 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
 
 /// Rules of findings that are errors or warnings.
 pub fn broken_rules(findings: &Findings) -> BTreeSet<String> {
-    let bad = findings.list().iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
+    let bad = findings.list.iter().filter(|finding| finding.rule.severity < RuleSeverity::Note);
     bad.map(|finding| finding.rule.id.to_string()).collect()
 }
 
 /// Findings, one per line.
 pub fn lines(findings: &Findings) -> String {
-    findings.list().iter().map(|finding| format!("{finding}\n")).collect()
+    findings.list.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
 /// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
@@ -231,7 +229,7 @@ const ABOUT_PAYLOADS: [RuleId; 11] = [
 /// Asserts that `check` reports the same for a program and for its metadata with the size of the file. Returns the findings.
 pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
     let of = |findings: &Findings| -> String {
-        let found = findings.list().iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
+        let found = findings.list.iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
         found.map(|finding| format!("{finding}\n")).collect()
     };
     let whole = check::file(&Origin::Bytes(bytes.into()), &ValidatorOptions::default()).unwrap();
@@ -247,7 +245,7 @@ pub fn check_answers(bytes: &[u8]) {
     let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
     let findings = check::file(&origin, &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
     let most = check::finding::KEPT * check::rules::RULES.len();
-    assert!(findings.list().len() <= most, "{} findings", findings.list().len());
+    assert!(findings.list.len() <= most, "{} findings", findings.list.len());
     let legacy = ValidatorOptions { profile: check::Profile::Legacy, ..ValidatorOptions::default() };
     if !check::file(&origin, &legacy).unwrap().has_errors() {
         match bytes.get(4..8) {
@@ -326,13 +324,9 @@ pub fn is_reemitted(path: &Path) {
     let builder = if path.ends_with("flatc.pte") { Serializer::Flatc } else { Serializer::Exir };
     let alignments = [(128, 16, 16), (4096, 64, 32), (128, 16, 256)];
     let same = alignments.iter().any(|&(segment_alignment, tensor_alignment, delegate_alignment)| {
-        let options = LayoutConfig {
-            segment_alignment,
-            tensor_alignment,
-            delegate_alignment,
-            builder,
-            ..LayoutConfig::default()
-        };
+        let mut options = LayoutConfig::default();
+        (options.segment_alignment, options.tensor_alignment) = (segment_alignment, tensor_alignment);
+        (options.delegate_alignment, options.builder) = (delegate_alignment, builder);
         super::program::write(&found.program, &options) == bytes
     });
     assert!(same, "the emitted file differs");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use pte_emit::ir::template;
-use pte_emit::{Assembly, Options as AssembleOptions, Source, assemble};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
 
 /// Reads the YAML of a file, with the defaults of its variables.
 pub fn read(path: &Path) -> String {
@@ -15,8 +15,8 @@ pub fn read(path: &Path) -> String {
 
 /// Assembles a source, whose paths are relative to `folder`.
 pub fn assembly(name: &str, text: &str, folder: &Path) -> Assembly {
-    let input = Source::yaml(name, text, folder);
-    assemble(&input, &AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+    let input = Model::from_yaml(name, text, folder);
+    input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Assembles a file of the repository.

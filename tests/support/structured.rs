@@ -83,7 +83,7 @@ pub fn errors(bytes: &[u8], data: &[Vec<u8>]) -> Vec<(&'static str, String)> {
     let Ok(findings) = panic::catch_unwind(AssertUnwindSafe(findings)) else {
         return vec![("panic", String::new())];
     };
-    let errors = findings.list().iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let errors = findings.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     errors.map(|finding| (finding.rule.id.as_str(), finding.found.clone())).collect()
 }
 

@@ -18,13 +18,13 @@ use crate::program::{
     TensorShapeDynamism,
 };
 use crate::reader;
-use crate::{Options, Source, assemble};
+use crate::{Model, Options};
 
 /// Assembles and reads a program; `method` is the YAML of a method `forward`.
 fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
-    let input = Source::yaml("test", &text, ".");
-    let assembly = assemble(&input, &Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
+    let input = Model::from_yaml("test", &text, ".");
+    let assembly = input.assemble(&Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
     let bytes: Arc<[u8]> = assembly.program_file().unwrap().to_vec().unwrap().into();
     reader::program::read(&Origin::Bytes(bytes)).unwrap().program
 }
@@ -38,7 +38,7 @@ fn found(program: &Program) -> Vec<(RuleId, String)> {
         offset: None,
         path: element.path(program),
     });
-    findings.list().iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
+    findings.list.iter().map(|finding| (finding.rule.id, finding.location.path.clone())).collect()
 }
 
 /// Returns rules and paths of the findings in a method `forward`.
@@ -828,7 +828,7 @@ fn unusual_programs_are_accepted() {
             offset: None,
             path: element.path(&program),
         });
-        let found = findings.list().iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
+        let found = findings.list.iter().filter(|finding| finding.rule.severity != RuleSeverity::Note);
         let found: Vec<String> = found.map(ToString::to_string).collect();
         assert_eq!(found, Vec::<String>::new(), "{what}");
     }

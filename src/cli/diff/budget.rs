@@ -1,6 +1,6 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::diagnostics::clipped;
 use crate::diff::Differences;
@@ -65,12 +65,19 @@ const UNITS: [(&str, u32); 10] =
 pub struct Budget(Vec<(BudgetKey, Allowance, String)>);
 
 /// Result for a key.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BudgetLine {
-    key: BudgetKey,
+    key: &'static str,
+    #[serde(skip)]
+    noun: &'static str,
     limit: String,
-    amounts: (u64, u64),
+    /// Amount in the first file.
+    left: u64,
+    /// Amount in the second file.
+    right: u64,
     /// True if the second file exceeds the limit.
+    #[serde(rename = "exceeded")]
     pub is_exceeded: bool,
 }
 
@@ -108,7 +115,8 @@ impl Budget {
         let line = |(key, allowance, limit): &(BudgetKey, Allowance, String)| {
             let amounts = (key.amounts)(found);
             let is_exceeded = !allowance.permits(amounts);
-            BudgetLine { key: *key, limit: limit.clone(), amounts, is_exceeded }
+            let (left, right) = amounts;
+            BudgetLine { key: key.name, noun: key.noun, limit: limit.clone(), left, right, is_exceeded }
         };
         self.0.iter().map(line).collect()
     }
@@ -181,20 +189,9 @@ fn millionths(number: &str) -> Result<i128, String> {
 impl BudgetLine {
     /// Describes the result in one line.
     pub fn text(&self) -> String {
-        let BudgetLine { key: BudgetKey { name, noun, .. }, limit, amounts: (left, right), is_exceeded } = self;
+        let BudgetLine { key, noun, limit, left, right, is_exceeded } = self;
         let verdict = if *is_exceeded { "exceeded" } else { "kept" };
-        format!("budget {verdict}: {name}={limit}: {left} -> {right} {noun}")
-    }
-
-    /// Returns the result as JSON.
-    pub fn json(&self) -> Value {
-        json!({
-            "key": self.key.name,
-            "limit": self.limit,
-            "left": self.amounts.0,
-            "right": self.amounts.1,
-            "exceeded": self.is_exceeded,
-        })
+        format!("budget {verdict}: {key}={limit}: {left} -> {right} {noun}")
     }
 }
 

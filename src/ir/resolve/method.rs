@@ -52,7 +52,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Declared tensors whose properties are not all stated, by value.
     pub(super) unfinished: BTreeMap<u32, usize>,
     pub(super) resolved: HashMap<&'d str, Option<Rc<ResolvedOperator>>>,
-    pub(super) origins: MethodOrigins<'a>,
+    pub(super) origins: MethodOrigins,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
     /// The current instruction names a value that does not exist.

@@ -1,7 +1,5 @@
 //! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
-use std::borrow::Cow;
-
 use crate::data::Blob;
 use crate::data::number::{NumericValue, number_word};
 use crate::ir::NodeDiagnostic;
@@ -15,7 +13,7 @@ use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contigu
 pub(super) fn resolve<'d, 'a>(
     method: &'d Method<'a>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<Cow<'a, str>>)],
+    names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<MethodTests> {
     if method.tests.is_empty() {
@@ -28,7 +26,7 @@ pub(super) fn resolve<'d, 'a>(
 fn case<'d, 'a>(
     test: &'d Test<'a>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<Cow<'a, str>>)],
+    names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestCase> {
     let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, finder);
@@ -49,7 +47,7 @@ fn values<'d, 'a>(
     given: &'d At<Vec<At<TestValue<'a>>>>,
     indices: Option<&[i32]>,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<Cow<'a, str>>)],
+    names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<Vec<TestData>> {
     let indices = indices.unwrap_or_default();
@@ -80,7 +78,7 @@ fn one<'d, 'a>(
     given: &'d At<TestValue<'a>>,
     index: i32,
     plan: &ExecutionPlan,
-    names: &[(NodeId, Option<Cow<'a, str>>)],
+    names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestData> {
     let index = usize::try_from(index).ok()?;

@@ -32,7 +32,7 @@ use crate::format::ScalarType;
 use crate::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
 use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
-use crate::layout::options::OptionOverrides;
+use crate::layout::options::LayoutOptions;
 use crate::program::test_cases::MethodTests;
 use crate::program::{EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout, contiguous};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
@@ -40,15 +40,15 @@ use crate::reader::flat_tensor::FlatTensorEntry;
 
 /// The program of a document, with its tests and options.
 #[derive(Debug)]
-pub struct ResolvedProgram<'a> {
+pub struct ResolvedProgram {
     /// The program.
     pub program: Program,
     /// The tests of its methods.
     pub tests: Vec<MethodTests>,
     /// Its layout options.
-    pub options: OptionOverrides,
+    pub options: LayoutOptions,
     /// Positions of its elements in the source.
-    pub origins: Origins<'a>,
+    pub origins: Origins,
     /// Overrides that are applied to the emitted files.
     pub overrides: Overrides,
     /// True if the document has methods; without them the output is a `.ptd`.
@@ -65,10 +65,7 @@ pub struct ResolvedProgram<'a> {
 ///
 /// # Errors
 /// All errors and warnings.
-pub fn resolve<'a>(
-    document: &ParsedDocument<'a>,
-    files: &FileAccess,
-) -> Result<ResolvedProgram<'a>, Vec<NodeDiagnostic>> {
+pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<ResolvedProgram, Vec<NodeDiagnostic>> {
     let implied: Vec<Vec<Declaration<'a>>> = document.methods.iter().flatten().map(implied::declarations).collect();
     let mut finder = Finder::new(files, &document.data);
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
@@ -123,7 +120,7 @@ pub fn resolve<'a>(
 }
 
 /// Numbers the state in pools other than 1, which methods share by its name in the file, else by its name in the YAML.
-fn number_shared_state(plans: &mut [ExecutionPlan], origins: &Origins<'_>) {
+fn number_shared_state(plans: &mut [ExecutionPlan], origins: &Origins) {
     let mut numbers: HashMap<(u32, String), u32> = HashMap::new();
     for (plan, origin) in plans.iter_mut().zip(&origins.methods) {
         let mut own = HashSet::new();
@@ -148,7 +145,7 @@ fn number_shared_state(plans: &mut [ExecutionPlan], origins: &Origins<'_>) {
 /// Resolves the `raw` section.
 fn overrides<'d, 'a>(
     raw: &'d document::ParsedOverrides<'a>,
-    origins: &mut Origins<'_>,
+    origins: &mut Origins,
     finder: &mut Finder<'d, 'a>,
 ) -> Overrides {
     let main = self::raw(raw, origins, finder);
@@ -161,7 +158,7 @@ fn overrides<'d, 'a>(
 
 fn raw<'d, 'a>(
     raw: &'d document::ParsedOverrides<'a>,
-    origins: &mut Origins<'_>,
+    origins: &mut Origins,
     finder: &mut Finder<'d, 'a>,
 ) -> FileOverrides {
     let mut out = FileOverrides { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..FileOverrides::default() };
@@ -195,7 +192,7 @@ fn raw<'d, 'a>(
 fn named_data<'d, 'a>(
     document: &'d ParsedDocument<'a>,
     program: &mut Program,
-    origins: &mut Origins<'_>,
+    origins: &mut Origins,
     finder: &mut Finder<'d, 'a>,
 ) {
     let Some(At { value: entries, .. }) = &document.named_data else { return };
@@ -257,7 +254,7 @@ fn named_data<'d, 'a>(
 fn checkpoints<'d, 'a>(
     document: &'d ParsedDocument<'a>,
     program: &mut Program,
-    origins: &mut Origins<'_>,
+    origins: &mut Origins,
     finder: &mut Finder<'d, 'a>,
 ) {
     let mut contents = Vec::with_capacity(document.checkpoints.len());

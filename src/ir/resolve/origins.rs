@@ -1,8 +1,6 @@
 //! Positions of the elements of a program in its source, for diagnostics. Byte ranges are computed by
 //! [`crate::ir::located`].
 
-use std::borrow::Cow;
-
 use crate::ir::tree::NodeId;
 use crate::program::element::{Element, Part};
 use crate::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
@@ -10,9 +8,9 @@ use crate::raw::payload::DelegateNames;
 
 /// Nodes of the elements of a program, and their names in the source.
 #[derive(Debug, Default)]
-pub struct Origins<'a> {
+pub struct Origins {
     /// Methods.
-    pub methods: Vec<MethodOrigins<'a>>,
+    pub methods: Vec<MethodOrigins>,
     /// Entries of `named_data`.
     pub named_data: Vec<NodeId>,
     /// Entries of the external data.
@@ -27,24 +25,24 @@ pub struct Origins<'a> {
 
 /// Nodes of the parts of a method.
 #[derive(Debug, Default)]
-pub struct MethodOrigins<'a> {
+pub struct MethodOrigins {
     /// The method.
     pub id: NodeId,
     /// Node and, for declared values, name.
-    pub values: Vec<(NodeId, Option<Cow<'a, str>>)>,
+    pub values: Vec<(NodeId, Option<String>)>,
     /// Delegates.
-    pub delegates: Vec<DelegateOrigin<'a>>,
+    pub delegates: Vec<DelegateOrigin>,
     /// Instructions, by chain.
     pub instructions: Vec<Vec<NodeId>>,
 }
 
 /// A delegate.
 #[derive(Debug, Default)]
-pub struct DelegateOrigin<'a> {
+pub struct DelegateOrigin {
     /// Node of the name.
     pub id: NodeId,
     /// Name.
-    pub name: Cow<'a, str>,
+    pub name: String,
     /// Graph of the payload; empty if it is stated as bytes.
     pub graph: GraphOrigins,
 }
@@ -64,7 +62,7 @@ impl GraphOrigins {
     }
 }
 
-impl DelegateNames for Origins<'_> {
+impl DelegateNames for Origins {
     fn delegate(&self, method: usize, name: &str) -> Option<usize> {
         self.methods.get(method)?.delegates.iter().position(|delegate| delegate.name == name)
     }
@@ -75,7 +73,7 @@ impl DelegateNames for Origins<'_> {
     }
 }
 
-impl Origins<'_> {
+impl Origins {
     /// The node of an element.
     pub fn node(&self, element: Element) -> Option<NodeId> {
         match element {
@@ -163,15 +161,18 @@ impl Origins<'_> {
             let nodes = graph.nodes.iter().map(|_| next()).collect();
             let calls = calls.of_delegate(method, delegate).iter();
             let calls = calls.map(|(chain, step)| CallPosition { chain: *chain, step: *step, at: next() }).collect();
-            DelegatePosition { method, delegate, name: name.clone().into_owned(), at, values, nodes, calls }
+            DelegatePosition { method, delegate, name: name.clone(), at, values, nodes, calls }
         });
         delegates.collect()
     }
 
-    /// Names of the values of all methods.
-    pub fn into_names(self) -> Vec<Vec<Option<String>>> {
-        let owned = |(_, name): (NodeId, Option<Cow<'_, str>>)| name.map(Cow::into_owned);
-        self.methods.into_iter().map(|method| method.values.into_iter().map(owned).collect()).collect()
+    /// Names of the values and of the delegates, by method.
+    pub fn into_names(self) -> (Vec<Vec<Option<String>>>, Vec<Vec<String>>) {
+        let names = |method: MethodOrigins| {
+            let values = method.values.into_iter().map(|(_, name)| name).collect();
+            (values, method.delegates.into_iter().map(|delegate| delegate.name).collect())
+        };
+        self.methods.into_iter().map(names).unzip()
     }
 
     /// The name of a value in the source.

@@ -8,7 +8,7 @@ use crate::program::{
     BackendDelegate, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData,
     TensorDataLocation,
 };
-use crate::{Options, Source, assemble, parse, resolve};
+use crate::{Model, Options};
 
 /// A program from YAML, with the names of the values of its first method.
 pub(crate) struct Sample {
@@ -57,8 +57,8 @@ pub(crate) fn tensors(yaml: &str) -> String {
 
 /// The program of YAML without errors.
 pub(crate) fn resolved(yaml: &str) -> Sample {
-    let source = Source::yaml("test", yaml, ".");
-    let resolved = parse(&source).and_then(resolve).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+    let source = Model::from_yaml("test", yaml, ".");
+    let resolved = source.resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
     let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap(), Default::default()).0;
     let names = super::resolve(&ir, &crate::ir::files::FileAccess::default()).unwrap().origins.values(0);
     Sample { program: resolved.program, names }
@@ -66,12 +66,12 @@ pub(crate) fn resolved(yaml: &str) -> Sample {
 
 /// The program and the plan of YAML without errors.
 pub(crate) fn assembled(yaml: &str) -> Assembly {
-    assemble(&Source::yaml("test", yaml, "."), &Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+    Model::from_yaml("test", yaml, ".").assemble(&Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
 
 /// The parts of the source that the errors of all stages point to.
 pub(crate) fn errors(yaml: &str) -> Vec<String> {
-    let error = match assemble(&Source::yaml("test", yaml, "."), &Options::default()) {
+    let error = match Model::from_yaml("test", yaml, ".").assemble(&Options::default()) {
         Ok(_) => panic!("no error\n{yaml}"),
         Err(error) => error,
     };
@@ -710,8 +710,8 @@ fn a_result_of_an_unknown_operator_may_be_determined_by_another_call() {
 /// The inputs of the only test of a method with one input.
 fn test_input(value: &str, given: &str) -> Vec<TestData> {
     let yaml = forward(&format!("values: {{x: {value}}}, inputs: [x], outputs: [], tests: [{{inputs: [{given}]}}]"));
-    let source = Source::yaml("test", &*yaml, ".");
-    let resolved = parse(&source).and_then(resolve).unwrap();
+    let source = Model::from_yaml("test", &yaml, ".");
+    let resolved = source.resolve().unwrap();
     let [tests] = &*resolved.tests else { panic!("{:?}", resolved.tests) };
     tests.cases[0].inputs.clone()
 }

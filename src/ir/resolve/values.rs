@@ -27,8 +27,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn delegates(&mut self) -> Vec<BackendDelegate> {
         let mut delegates = Vec::with_capacity(self.method.delegates.len());
         for delegate in &self.method.delegates {
-            let mut origin =
-                DelegateOrigin { id: delegate.name.id, name: delegate.name.value.clone(), ..DelegateOrigin::default() };
+            let mut origin = DelegateOrigin {
+                id: delegate.name.id,
+                name: delegate.name.value.to_string(),
+                ..DelegateOrigin::default()
+            };
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for document::ParsedCompileSpec { key, value } in &delegate.compile_specs {
                 if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
@@ -88,7 +91,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let gap = NodeDiagnostic::warning(index.id, message).label(label);
                 self.gap = Some(gap.help("remove `index` from the values of the method"));
             }
-            self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
+            self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.to_string())));
             values.push(value);
         }
         values

@@ -12,14 +12,14 @@ use crate::data::Blob;
 use crate::diagnostics::Severity;
 use crate::ir::resolve::tests::{forward, resolved};
 use crate::program::{Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData};
-use crate::{Assembly, Options, ScalarType, Source, assemble};
+use crate::{Assembly, Model, Options, ScalarType};
 
 fn options(prune: bool) -> Options {
     Options { prune, ..Options::default() }
 }
 
 fn assembled(yaml: &str, prune: bool) -> Assembly {
-    assemble(&Source::yaml("test", yaml, "."), &options(prune)).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+    Model::from_yaml("test", yaml, ".").assemble(&options(prune)).unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
 
 /// Asserts that two sources have the same program once the first one is pruned.
@@ -281,7 +281,7 @@ fn gaps_are_closed() {
     let call = &plan.chains.as_ref().unwrap()[0].instructions.as_ref().unwrap()[0];
     assert_eq!(call.args(), [1, 1, 0, 2, 2]);
     // An index in a gap is that of no value.
-    let error = assemble(&Source::yaml("test", gaps.replace("{index: 5}", "{index: 6}"), "."), &options(true));
+    let error = Model::from_yaml("test", gaps.replace("{index: 5}", "{index: 6}"), ".").assemble(&options(true));
     let error = error.unwrap_err();
     assert!(error.to_string().contains("no value has the index 6"), "{error}");
 }

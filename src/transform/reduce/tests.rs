@@ -7,12 +7,12 @@ use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftConstant};
 use crate::ir::resolve::tests::forward;
 use crate::program::test_cases::TestData;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData};
-use crate::{ScalarType, Source, parse, resolve};
+use crate::{Model, ScalarType};
 
 fn candidate(parts: &str) -> Candidate {
-    let source = Source::yaml("test", forward(parts), ".");
-    let document = parse(&source).unwrap_or_else(|error| panic!("{error}\n{parts}"));
-    let resolved = resolve(document).unwrap_or_else(|error| panic!("{error}\n{parts}"));
+    let source = Model::from_yaml("test", forward(parts), ".");
+    let document = source.parse().unwrap_or_else(|error| panic!("{error}\n{parts}"));
+    let resolved = document.resolve().unwrap_or_else(|error| panic!("{error}\n{parts}"));
     Candidate { program: resolved.program, tests: resolved.tests }
 }
 

@@ -1,0 +1,167 @@
+//! Arguments about the sources of a command, and reading sources with them. All commands that read YAML have the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use clap::Args;
+
+use super::io::{self, Messages};
+use crate::check::{DataFile, ValidatorOptions};
+use crate::data::{Origin, workers};
+use crate::diagnostics::{Diagnostic, Report};
+use crate::error::Error;
+use crate::is_variable_name;
+use crate::model::Model;
+use crate::operators::OperatorSet;
+use crate::pipeline::Options;
+
+/// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
+const HEADING: &str = "Sources";
+
+/// Arguments of all commands that read YAML.
+#[derive(Debug, Args)]
+pub struct SourceArguments {
+    /// Define the value of ${NAME} in YAML
+    #[arg(help_heading = HEADING, short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = definition)]
+    definitions: Vec<(String, String)>,
+    /// Folder that contains all files that YAML refers to; others are errors. For YAML from strangers
+    #[arg(help_heading = HEADING, long, value_name = "FOLDER", value_parser = existing_folder)]
+    confine: Option<PathBuf>,
+    /// Fail if the data of YAML exceed this total size; 64 GiB by default
+    #[arg(help_heading = HEADING, long, value_name = "BYTES", value_parser = io::size)]
+    max_size: Option<u64>,
+    /// .ptd with data that the program refers to; may be repeated
+    #[arg(help_heading = HEADING, long, value_name = "FILE.ptd")]
+    pub with: Vec<PathBuf>,
+    /// List of custom operators, one per line: name, then name:kind of each argument
+    #[arg(help_heading = HEADING, long, value_name = "FILE")]
+    ops: Vec<PathBuf>,
+}
+
+impl SourceArguments {
+    /// Options of assembling YAML.
+    pub fn options(&self) -> Options {
+        Options { max_size: self.max_size, ..Options::default() }
+    }
+
+    /// Options of validation: opens the files of `--with` and reads those of `--ops`.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a malformed list of operators.
+    pub fn validator(&self) -> Result<ValidatorOptions, Error> {
+        let with = self.with.iter().map(|path| data_file(path)).collect::<Result<_, _>>()?;
+        Ok(ValidatorOptions { with, operators: self.operators()?, ..ValidatorOptions::default() })
+    }
+
+    /// Reads the files of `--ops`: lists of custom operators.
+    ///
+    /// # Errors
+    /// A file that cannot be read; all malformed lines of the first file that has some.
+    pub fn operators(&self) -> Result<OperatorSet, Error> {
+        let mut operators = OperatorSet::new();
+        for path in &self.ops {
+            let name = path.display().to_string();
+            let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
+            operators.add(&text).map_err(|errors| {
+                let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
+                Error::new(Report::new(&name, "", diagnostics))
+            })?;
+        }
+        Ok(operators)
+    }
+}
+
+/// Reads the sources of a command, and records which definitions they use.
+pub struct Sources<'a> {
+    arguments: &'a SourceArguments,
+    definitions: BTreeMap<String, String>,
+    used: Mutex<BTreeSet<String>>,
+}
+
+impl<'a> Sources<'a> {
+    /// Begins without a source. Of several definitions of a name, the last one counts.
+    pub fn new(arguments: &'a SourceArguments) -> Sources<'a> {
+        Sources { arguments, definitions: arguments.definitions.iter().cloned().collect(), used: Mutex::default() }
+    }
+
+    /// Begins for a command that neither validates nor assembles: an option that cannot be met is an error, too.
+    ///
+    /// # Errors
+    /// Those of [`SourceArguments::validator`].
+    pub fn checked(arguments: &'a SourceArguments) -> Result<Sources<'a>, Error> {
+        arguments.validator().map(|_| Sources::new(arguments))
+    }
+
+    /// Opens an input of any format, and returns its documents; a binary file is one.
+    ///
+    /// # Errors
+    /// An input that cannot be read; undefined names.
+    pub fn open(&self, path: &Path) -> Result<Vec<Model>, Error> {
+        self.documents(io::open_any(path)?)
+    }
+
+    /// Opens an input of one document. `expected` formats the message about another number of documents.
+    ///
+    /// # Errors
+    /// Those of [`Sources::open`]; several documents.
+    pub fn open_one(&self, path: &Path, expected: impl Fn(u64) -> String) -> Result<Model, Error> {
+        let mut documents = self.open(path)?;
+        match (documents.pop(), documents.len() as u64) {
+            (Some(document), 0) => Ok(document),
+            (last, others) => {
+                let name = last.map_or_else(String::new, |source| source.name().to_owned());
+                Err(Error::input(&name, expected(others + 1)))
+            }
+        }
+    }
+
+    /// Returns the documents of a source with definitions substituted. The files that YAML refers to are in the folder of `--confine`, its
+    /// data within `--max-size`.
+    ///
+    /// # Errors
+    /// Undefined names.
+    pub fn documents(&self, source: Model) -> Result<Vec<Model>, Error> {
+        let source = source.with_options(self.arguments.options());
+        let source = match &self.arguments.confine {
+            Some(folder) => source.confined_to(folder),
+            None => source,
+        };
+        let documents = source.documents(&self.definitions)?;
+        workers::lock(&self.used).extend(documents.used);
+        Ok(documents.models)
+    }
+
+    /// Returns the names of definitions that no source uses, of those read so far.
+    pub fn unused(&self) -> Vec<&str> {
+        let used = workers::lock(&self.used);
+        self.definitions.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
+    }
+
+    /// Warns of definitions that no source uses.
+    pub fn warn_unused(&self, messages: &Messages) {
+        for name in self.unused() {
+            messages.warning(&format!("unused definition `-D {name}`: no input contains ${{{name}}}"));
+        }
+    }
+}
+
+/// Parses `NAME=VALUE`.
+fn definition(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if is_variable_name(name) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE, with a name of letters, digits and _".into()),
+    }
+}
+
+/// Parses the path of a folder.
+fn existing_folder(text: &str) -> Result<PathBuf, String> {
+    let folder = PathBuf::from(text);
+    if folder.is_dir() { Ok(folder) } else { Err("expected an existing folder".into()) }
+}
+
+/// Opens a `.ptd` of `--with`.
+fn data_file(path: &Path) -> Result<DataFile, Error> {
+    let name = path.display().to_string();
+    DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+}

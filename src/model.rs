@@ -1,0 +1,761 @@
+//! The facade: an opened source, which is assembled at most once, and what can be asked about it and made of it.
+//!
+//! [`crate::inspection`] has the questions about contents, sizes and memory, [`crate::payload`] those about payloads.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::annotate::{self, AnnotateOptions};
+use crate::assembly::Assembly;
+use crate::check::{self, DataFile, Findings, Profile};
+use crate::data::{Blob, Origin};
+use crate::diagnostics::Severity;
+use crate::diff::{self, DiffArea, DiffData, Differences, Side};
+use crate::error::Error;
+use crate::format::{Format, container};
+use crate::ir;
+use crate::operators::OperatorSet;
+use crate::pipeline::{Document, Options, Resolved};
+use crate::printer::{self, LargeData, PrintOptions, Printed};
+use crate::program::Program;
+use crate::reader;
+use crate::source::{Source, SourceContent};
+
+/// Opened source: YAML, JSON, or a `.pte`, `.ptd`, `.bpte` or `.safetensors`, with its name and the folder that its paths are relative to.
+///
+/// YAML is assembled when the first question needs it, and at most once; questions about it are answered for the files that it
+/// assembles to. Binary files are read lazily. A clone shares the content and the assembly.
+///
+/// ```
+/// use pte_emit::{Abi, CheckOptions, InspectOptions, MemoryOptions, Model, SizeOptions};
+///
+/// let linear = Model::open("examples/linear.yaml")?;
+/// assert!(!linear.check(&CheckOptions::default())?[0].has_errors());
+/// assert_eq!(linear.program()?.plans()[0].name.as_deref(), Some("forward"));
+/// let bytes = linear.assembly()?.program_file().unwrap().to_vec()?;
+///
+/// let file = Model::from_binary("linear.pte", bytes);
+/// assert!(file.diff(&linear, &Default::default())?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Model {
+    source: Arc<Source>,
+    options: Arc<Options>,
+    answers: Arc<Answers>,
+}
+
+/// What is computed once for a source and its options.
+#[derive(Default)]
+struct Answers {
+    assembly: OnceLock<Result<Assembly, Error>>,
+    /// Program of a binary file.
+    program: OnceLock<Result<Program, Error>>,
+}
+
+/// A file of a source: the binary file, or one that YAML assembles to.
+pub(crate) struct ModelFile {
+    /// Name; that of an assembled file is the name of the source with another extension.
+    pub name: String,
+    /// Format; `None` if it is unknown.
+    pub format: Option<Format>,
+    /// Content.
+    pub origin: Origin,
+}
+
+/// Documents of a YAML stream with variables substituted: the result of [`Model::documents`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Documents {
+    /// Sources, one per document.
+    pub models: Vec<Model>,
+    /// Names of the definitions that the YAML uses.
+    pub used: BTreeSet<String>,
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+/// Opening.
+impl Model {
+    fn new(source: Source) -> Model {
+        Model { source: Arc::new(source), options: Arc::default(), answers: Arc::default() }
+    }
+
+    /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
+    /// relative to the folder of the file.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// assert!(add.is_text());
+    /// assert_eq!((add.name(), add.folder().to_str()), ("examples/add.yaml", Some("examples")));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read; one that is neither of a known format nor UTF-8.
+    pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
+        Source::open(path.as_ref()).map(Model::new)
+    }
+
+    /// Opens a file as one of a binary format, whatever its first bytes are; it is read lazily.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// assert!(!Model::open_binary("examples/add.yaml").is_text());
+    /// ```
+    pub fn open_binary(path: impl AsRef<Path>) -> Model {
+        let path = path.as_ref();
+        Model::new(Source::binary(path.display().to_string(), Origin::File(path.into())))
+    }
+
+    /// Source of bytes of unknown format: a binary format is recognized by its first bytes, everything else is YAML, with paths relative
+    /// to `folder`. `name` is used in messages.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// assert!(Model::from_bytes("-", "methods: {}", ".")?.is_text());
+    /// assert!(!Model::from_bytes("-", b"\x30\0\0\0ET12", ".")?.is_text());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Bytes that are neither of a known format nor UTF-8.
+    pub fn from_bytes(
+        name: impl Into<String>,
+        bytes: impl Into<Vec<u8>>,
+        folder: impl Into<PathBuf>,
+    ) -> Result<Model, Error> {
+        Source::of_bytes(name.into(), bytes.into(), folder.into()).map(Model::new)
+    }
+
+    /// Source of YAML or JSON. `name` is used in messages; paths in the YAML are relative to `folder`.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let model = Model::from_yaml("add.yaml", "methods: {}", "models");
+    /// assert_eq!((model.name(), model.text()), ("add.yaml", Some("methods: {}")));
+    /// ```
+    pub fn from_yaml(name: impl Into<String>, text: impl AsRef<str>, folder: impl Into<PathBuf>) -> Model {
+        Model::new(Source::text_of(name.into(), text.as_ref().into(), folder.into()))
+    }
+
+    /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// assert_eq!(Model::from_binary("add.pte", b"\x30\0\0\0ET12").text(), None);
+    /// ```
+    pub fn from_binary(name: impl Into<String>, bytes: impl AsRef<[u8]>) -> Model {
+        Model::new(Source::binary(name.into(), Origin::Bytes(bytes.as_ref().into())))
+    }
+
+    /// Source of a binary file, which is read lazily.
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
+    pub fn from_origin(name: impl Into<String>, origin: Origin) -> Model {
+        Model::new(Source::binary(name.into(), origin))
+    }
+
+    /// Returns the source with other options for assembling: those of [`Model::assembly`], and of the questions about YAML. Nothing that
+    /// was assembled before is used.
+    ///
+    /// ```
+    /// use pte_emit::{Model, Options};
+    ///
+    /// let mut options = Options::default();
+    /// options.external_data = true;
+    /// let linear = Model::open("examples/linear.yaml")?.with_options(options);
+    /// assert_eq!(linear.assembly()?.data_files().count(), 1);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_options(mut self, options: Options) -> Model {
+        (self.options, self.answers) = (Arc::new(options), Arc::default());
+        self
+    }
+
+    /// Confines the files that the YAML refers to: one that is not in `folder`, symbolic links resolved, is an error. For YAML from a
+    /// stranger, whose `file: /etc/passwd` would otherwise embed that file. The folder must not be changed while its files are read.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "named_data: {x: {file: Cargo.toml}}";
+    /// let model = Model::from_yaml("x.yaml", yaml, ".").confined_to("examples");
+    /// let error = model.assembly().unwrap_err();
+    /// assert!(error.to_string().contains("not in the folder examples"));
+    /// ```
+    #[must_use]
+    pub fn confined_to(mut self, folder: impl Into<PathBuf>) -> Model {
+        Arc::make_mut(&mut self.source).files.confined_to = Some(folder.into());
+        self.answers = Arc::default();
+        self
+    }
+
+    /// Splits YAML into its documents, and replaces `${NAME}` and `${NAME:default}` by definitions and defaults. A binary file is one
+    /// document.
+    ///
+    /// ```
+    /// use pte_emit::{Documents, Model};
+    ///
+    /// let definitions = [("N".to_owned(), "4".to_owned())].into();
+    /// let yaml = Model::from_yaml("n.yaml", "name: n${N}\n---\nname: m${M:2}\n", ".");
+    /// let Documents { models, .. } = yaml.documents(&definitions)?;
+    /// assert_eq!(models.len(), 2);
+    /// assert_eq!((models[1].document(), models[1].label()), (Some(2), "n.yaml: document 2".to_owned()));
+    /// assert!(models[1].text().unwrap().contains("name: m2"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Undefined variables without a default.
+    pub fn documents(&self, definitions: &BTreeMap<String, String>) -> Result<Documents, Error> {
+        let text = self.source.text();
+        let undefined = |errors: Vec<ir::tree::SyntaxError>| {
+            let starts = ir::template::documents(text);
+            let message = |mut error: ir::tree::SyntaxError| {
+                if starts.len() > 1 {
+                    let line = text[..error.span.start].matches('\n').count();
+                    let number = starts.iter().filter(|(lines, _)| *lines <= line).count();
+                    error.message = format!("document {number}: {}", error.message);
+                }
+                error.diagnostic()
+            };
+            self.source.error(errors.into_iter().map(message).collect())
+        };
+        let filled = ir::template::fill(text, definitions).map_err(undefined)?;
+        let used = filled.used.into_iter().map(str::to_owned).collect();
+        let documents = ir::template::documents(&filled.text);
+        if matches!((&filled.text, &documents[..]), (Cow::Borrowed(_), [_])) {
+            return Ok(Documents { models: vec![self.clone()], used });
+        }
+        let mut start = 0;
+        let part = |(index, (lines_before, text)): (usize, &(usize, &str))| {
+            // The documents are adjacent.
+            let range = start..start + text.len();
+            start = range.end;
+            let quoted = filled.quoted_numbers.iter().filter(|quoted| range.contains(&quoted.start));
+            let source = Source {
+                name: self.source.name.clone(),
+                files: self.source.files.clone(),
+                content: SourceContent::Text((*text).into()),
+                lines_before: *lines_before,
+                document: (documents.len() > 1).then_some(index + 1),
+                quoted_numbers: quoted.map(|quoted| quoted.start - range.start..quoted.end - range.start).collect(),
+            };
+            Model { source: Arc::new(source), options: self.options.clone(), answers: Arc::default() }
+        };
+        Ok(Documents { models: documents.iter().enumerate().map(part).collect(), used })
+    }
+}
+
+/// The source.
+impl Model {
+    /// Returns the name in messages.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// Returns the name in a message about the source as a whole: with the number of the document, if the file has several.
+    pub fn label(&self) -> String {
+        self.source.label()
+    }
+
+    /// Returns the number of the document in its file, from 1, if the file has several.
+    pub fn document(&self) -> Option<usize> {
+        self.source.document
+    }
+
+    /// Returns the folder that paths in the source are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.source.files.folder
+    }
+
+    /// Returns true for YAML or JSON, false for a binary file.
+    pub fn is_text(&self) -> bool {
+        self.text().is_some()
+    }
+
+    /// Returns the YAML or JSON; `None` for a binary file.
+    pub fn text(&self) -> Option<&str> {
+        Some(self.source.text()).filter(|_| self.origin().is_none())
+    }
+
+    /// Returns the first bytes of the content, at most `len`.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// assert_eq!(Model::open_binary("examples/add.yaml").head(6)?, b"# yaml");
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn head(&self, len: u64) -> Result<Vec<u8>, Error> {
+        let Some(origin) = self.origin() else { return Ok(self.source.text().bytes().take(len as usize).collect()) };
+        origin.head(len).map(|head| head.to_vec()).map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Returns the content of a binary file.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        match &self.source.content {
+            SourceContent::Text(_) => None,
+            SourceContent::Binary(origin) => Some(origin),
+        }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+}
+
+/// Stages.
+impl Model {
+    /// Parses YAML or JSON. Validates keys and kinds of nodes; names are not resolved.
+    ///
+    /// The stages one by one; [`Resolved::program`] can be changed before it is planned:
+    ///
+    /// ```
+    /// use pte_emit::{Assembly, Document, Model, Options, Planned, Resolved};
+    ///
+    /// let source = Model::from_yaml("getter.yaml", "{name: eps, methods: {get_eps: {outputs: [1.0e-5]}}}", ".");
+    /// let document: Document = source.parse()?;
+    /// let mut resolved: Resolved = document.resolve()?;
+    /// let methods = resolved.program.execution_plan.as_mut().unwrap();
+    /// methods[0].name = Some("epsilon".to_owned());
+    /// let planned: Planned = resolved.plan(&Options::default())?;
+    /// let assembly: Assembly = planned.emit()?;
+    /// assert_eq!(assembly.name.as_deref(), Some("eps"));
+    /// assert_eq!(assembly.program().plans()[0].name.as_deref(), Some("epsilon"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All unknown keys and values of a wrong kind; the first syntax error. A binary file.
+    pub fn parse(&self) -> Result<Document, Error> {
+        Document::parse(&self.source)
+    }
+
+    /// Parses and resolves YAML, or reads a binary file and its layout options: a `.pte`, a `.ptd`, the program and the tests of a `.bpte`,
+    /// or the tensors of a `.safetensors`. Weights are not read.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
+    /// let program = Model::from_binary("linear.pte", bytes).resolve()?.program;
+    /// let method = &program.plans()[0];
+    /// assert_eq!(method.name.as_deref(), Some("forward"));
+    /// assert_eq!(method.tensors().count(), 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All errors in YAML; data files that cannot be opened; a file that cannot be read or is malformed.
+    pub fn resolve(&self) -> Result<Resolved, Error> {
+        match self.source.content {
+            SourceContent::Text(_) => self.parse()?.resolve(),
+            SourceContent::Binary(_) => Resolved::read(&self.source),
+        }
+    }
+
+    /// Resolves the source for changes of its program. A binary file is printed and resolved, so that only its unusual properties are
+    /// explicit: a changed program is planned anew.
+    ///
+    /// ```
+    /// use pte_emit::{Model, Options, Resolved};
+    ///
+    /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
+    /// let file = Model::from_binary("linear.pte", bytes);
+    /// let Resolved { mut program, layout, .. } = file.resolve_for_changes()?;
+    /// program.execution_plan.as_mut().unwrap()[0].name = Some("linear".to_owned());
+    /// let mut resolved = Resolved::from(program);
+    /// resolved.layout = layout;
+    /// assert!(resolved.to_files(&Options::default()).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read, or printed; invalid YAML.
+    pub fn resolve_for_changes(&self) -> Result<Resolved, Error> {
+        if self.is_text() {
+            return self.resolve();
+        }
+        let mut options = PrintOptions::default();
+        (options.large_data, options.file) = (LargeData::Refer, self.name().to_owned());
+        let printed = self.to_yaml(Path::new(""), &options)?;
+        let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
+        yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve)
+    }
+
+    /// Assembles the source, or writes a binary file again, with other options than [`Model::with_options`]. Runs all stages.
+    ///
+    /// ```
+    /// use pte_emit::{Model, Options};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let mut options = Options::default();
+    /// options.external_data = true;
+    /// assert_eq!(linear.assembly()?.data_files().count(), 0);
+    /// assert_eq!(linear.assemble(&options)?.data_files().count(), 1);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All errors in the source; data files that cannot be read.
+    pub fn assemble(&self, options: &Options) -> Result<Assembly, Error> {
+        #[cfg(test)]
+        tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
+        self.resolve()?.to_files(options)
+    }
+
+    /// Returns the assembly with the options of [`Model::with_options`]. It is computed once; clones share it.
+    ///
+    /// # Errors
+    /// As [`Model::assemble`].
+    pub fn assembly(&self) -> Result<&Assembly, Error> {
+        self.answers.assembly.get_or_init(|| self.assemble(&self.options)).as_ref().map_err(Error::clone)
+    }
+
+    /// Returns the program: of YAML, with the offsets of planned tensors and the placement of data that the options request.
+    ///
+    /// # Errors
+    /// As [`Model::resolve`] and [`Model::assemble`].
+    pub fn program(&self) -> Result<&Program, Error> {
+        if self.is_text() {
+            return self.assembly().map(Assembly::program);
+        }
+        let program = self.answers.program.get_or_init(|| Ok(self.resolve()?.program));
+        program.as_ref().map_err(Error::clone)
+    }
+
+    /// Returns the `.pte` in a `.bpte`, byte for byte.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let bpte = Model::from_binary("linear.bpte", linear.assembly()?.bundled()?.to_vec()?);
+    /// assert_eq!(bpte.bundled_program()?.to_vec()?, linear.assembly()?.program_file().unwrap().to_vec()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no `.bpte`.
+    pub fn bundled_program(&self) -> Result<Blob, Error> {
+        let origin = self.origin().ok_or_else(|| Error::input(self.name(), "expected a .bpte"))?;
+        let bundled = reader::bundled_program::read(origin).map_err(|error| self.source.unreadable(&error))?;
+        Ok(bundled.program)
+    }
+
+    /// Returns the files: the binary file, or those that YAML assembles to, the program first.
+    ///
+    /// # Errors
+    /// As [`Model::assemble`]; a file that cannot be read.
+    pub(crate) fn files(&self) -> Result<Vec<ModelFile>, Error> {
+        let unreadable = |error: io::Error| self.source.unreadable(&error);
+        if let SourceContent::Binary(origin) = &self.source.content {
+            let (head, len) = (origin.head(container::HEAD).map_err(unreadable)?, origin.len().map_err(unreadable)?);
+            let format = annotate::format(&head, len, Some(Path::new(self.name())));
+            return Ok(vec![ModelFile { name: self.label(), format, origin: origin.clone() }]);
+        }
+        let assembly = self.assembly()?;
+        let stem = Path::new(self.name()).with_extension("");
+        let program = assembly.program_file().map(|file| (None, &container::PROGRAM, file));
+        let data = assembly.data_files().map(|(tag, file)| (tag, &container::FLAT_TENSOR, file));
+        let files = program.into_iter().chain(data).map(|(tag, container, file)| {
+            let stem = tag.map_or_else(|| stem.clone(), |tag| stem.with_file_name(tag));
+            let name = stem.with_extension(container.extension).display().to_string();
+            let name = self.document().map_or_else(|| name.clone(), |number| format!("{name}: document {number}"));
+            Ok(ModelFile { name, format: Some(container.format), origin: file.origin().map_err(unreadable)? })
+        });
+        files.collect()
+    }
+
+    /// Returns the first file: the binary file, or the program that YAML assembles to.
+    fn main_file(&self) -> Result<ModelFile, Error> {
+        let none = || Error::input(self.name(), "expected a source with methods or data");
+        self.files()?.into_iter().next().ok_or_else(none)
+    }
+}
+
+/// Questions.
+impl Model {
+    /// Prints the file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see [`Printed`]. Of YAML, prints the
+    /// first file that it assembles to. Paths in the YAML are relative to `folder`.
+    ///
+    /// ```
+    /// use pte_emit::{LargeData, Model, PrintOptions};
+    ///
+    /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
+    /// let mut options = PrintOptions::default();
+    /// options.large_data = LargeData::Inline;
+    /// options.file = "linear.pte".to_owned();
+    /// let printed = Model::from_binary("linear.pte", bytes).to_yaml(".".as_ref(), &options)?;
+    /// assert_eq!(printed.difference, None);
+    /// assert!(printed.text.contains("kernel: aten::relu.out"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is of an unknown format; invalid YAML.
+    pub fn to_yaml(&self, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
+        let printed = printer::print(&self.main_file()?.origin, folder, options, &assemble_printed);
+        printed.map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Validates a binary file, or the files that YAML assembles to. Returns one list of findings per file, the program first. Reads only
+    /// metadata, unless [`CheckOptions::data`] is set.
+    ///
+    /// ```
+    /// use pte_emit::{CheckOptions, Model};
+    ///
+    /// let findings = Model::from_binary("empty.pte", b"no program").check(&CheckOptions::default())?;
+    /// assert!(findings[0].has_errors());
+    /// assert_eq!(findings[0].list[0].rule.id, "H-1");
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read; invalid YAML. Findings are not errors.
+    pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
+        let open = |path: &PathBuf| {
+            let name = path.display().to_string();
+            DataFile::open(&name, &Origin::File(path.as_path().into())).map_err(|error| Error::io(&name, "", &error))
+        };
+        let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
+        let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
+        let rules = check::ValidatorOptions { profile, with, data, operators, ..check::ValidatorOptions::default() };
+        let findings = match &self.source.content {
+            SourceContent::Binary(origin) => check::file(origin, &rules).map(|findings| vec![findings]),
+            SourceContent::Text(_) => check::assembly(self.assembly()?, &rules),
+        };
+        findings.map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Compares with another program or file. Elements are aligned by names and by structure, not by index.
+    ///
+    /// ```
+    /// use pte_emit::{DiffArea, DiffKind, DiffOptions, DiffTopic, Model};
+    ///
+    /// let yaml = std::fs::read_to_string("examples/linear.yaml")?;
+    /// let left = Model::from_yaml("linear.yaml", &yaml, "examples");
+    /// let right = Model::from_yaml("gelu.yaml", yaml.replace("aten::relu.out", "aten::hardtanh.out"), "examples");
+    ///
+    /// let found = left.diff(&right, &DiffOptions::default())?;
+    /// assert!(!found.is_empty() && found.len() == found.of(DiffArea::Meaning).count());
+    /// let changed = found.list.iter().find(|difference| difference.topic == DiffTopic::Instruction).unwrap();
+    /// assert_eq!((changed.area.name(), changed.kind), ("meaning", DiffKind::Changed));
+    /// assert!(changed.right.as_ref().unwrap().value.starts_with("aten::hardtanh.out("));
+    /// assert!(left.diff(&left, &DiffOptions::default())?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is malformed; invalid YAML. Differences are not errors.
+    pub fn diff(&self, newer: &Model, options: &DiffOptions) -> Result<Differences, Error> {
+        let mut sides = [self.side()?, newer.side()?];
+        load(&mut sides, [self, newer], &options.with)?;
+        let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
+        let name = format!("{} and {}", self.label(), newer.label());
+        diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
+    }
+
+    /// Returns the source as a side of a comparison.
+    fn side(&self) -> Result<Side, Error> {
+        let side = match &self.source.content {
+            // A version without the file.
+            SourceContent::Binary(Origin::File(path)) if diff::is_null_device(path) => Ok(Side::default()),
+            SourceContent::Binary(origin) => Side::of_file(origin),
+            SourceContent::Text(_) => Side::of_assembly(self.assembly()?),
+        };
+        side.map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Explains every byte of a `.pte`, `.ptd` or `.bpte`, also of a malformed one; of YAML, those of the first file that it assembles to.
+    ///
+    /// ```
+    /// use pte_emit::{AnnotateOptions, Model};
+    ///
+    /// let mut out = Vec::new();
+    /// Model::from_binary("cut.pte", b"\x30\0\0\0ET12").annotate(&AnnotateOptions::default(), &mut out)?;
+    /// assert!(String::from_utf8(out).unwrap().contains("-> 0x00000030: beyond the end of the file"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read or is of an unknown format; errors of `out`; invalid YAML.
+    pub fn annotate(&self, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
+        let ModelFile { format, origin, .. } = self.main_file()?;
+        let format = format.ok_or_else(|| Error::input(self.name(), "expected a .pte, .ptd or .bpte file"))?;
+        annotate::annotate(&origin, format, options, out).map_err(|error| Error::io(self.name(), "", &error))
+    }
+}
+
+/// Assembles printed YAML as the command does, without a size limit: its data exist already.
+fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> {
+    let options = Options { max_size: Some(u64::MAX), ..Options::default() };
+    let planned = extracted.iter().map(|(path, data)| (folder.join(path), data.clone())).collect();
+    let mut source = Source::text_of("dump".to_owned(), yaml.into(), folder.to_owned());
+    source.files.planned = Arc::new(planned);
+    let first = |error: Error| {
+        let first = error.diagnostics().iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+        first.map_or_else(|| error.to_string(), |first| first.message.clone())
+    };
+    let documents = Model::new(source).documents(&BTreeMap::new()).map_err(first)?;
+    let [model] = &documents.models[..] else { return Err("it is several documents".into()) };
+    model.assemble(&options).map_err(first)
+}
+
+/// Loads `.ptd` files with the programs of a comparison. YAML that is compared with a file brings its own.
+fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) -> Result<(), Error> {
+    if with.iter().all(Vec::is_empty) {
+        return Ok(());
+    }
+    let has_own = [0, 1].map(|side: usize| sides[side].external.is_some());
+    for (number, side) in sides.iter_mut().enumerate() {
+        let mut keys = Vec::new();
+        for path in &with[number] {
+            let name = path.display().to_string();
+            let entries = reader::flat_tensor::read(&Origin::File(path.as_path().into()));
+            let entries = entries.map_err(|error| Error::io(&name, "", &error))?;
+            keys.extend(entries.into_iter().map(|entry| (entry.key, entry.data)));
+        }
+        if has_own[number] && !has_own[1 - number] {
+            let own = side.external.iter().flatten();
+            keys.extend(own.map(|entry| (entry.key.clone(), entry.data.clone())));
+        } else if with[number].is_empty() {
+            continue;
+        }
+        side.load(keys).map_err(|error| models[number].source.unreadable(&error))?;
+    }
+    Ok(())
+}
+
+/// Options of [`Model::check`].
+///
+/// ```
+/// use pte_emit::{CheckOptions, Model, OperatorSet, Profile};
+///
+/// let mut operators = OperatorSet::new();
+/// operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+/// let mut options = CheckOptions::default();
+/// options.profile = Profile::Portable;
+/// options.operators = operators;
+/// let findings = Model::open("examples/linear.yaml")?.check(&options)?;
+/// assert_eq!(findings.len(), 1);
+/// assert!(!findings[0].has_errors());
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CheckOptions {
+    /// Runtime build that the file is for.
+    pub profile: Profile,
+    /// `.ptd` files with data that the program refers to.
+    pub with: Vec<PathBuf>,
+    /// Validate constants and initial states, too; only metadata by default.
+    pub data: bool,
+    /// Custom operators, in addition to those that the runtime registers.
+    pub operators: OperatorSet,
+}
+
+/// Options of [`Model::diff`].
+///
+/// ```
+/// use pte_emit::{DiffArea, DiffData, DiffOptions};
+///
+/// let mut options = DiffOptions::default();
+/// assert_eq!((options.data, options.only), (DiffData::Statistics, None));
+/// options.data = DiffData::None;
+/// options.only = Some(DiffArea::Meaning);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DiffOptions {
+    /// How data are compared.
+    pub data: DiffData,
+    /// The only area to compare; `None` for all.
+    pub only: Option<DiffArea>,
+    /// By side: `.ptd` files that are loaded with the program. The data of its tensors are looked up in them and compared.
+    pub with: [Vec<PathBuf>; 2],
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
+
+    thread_local! {
+        /// Labels of the sources that this thread has assembled.
+        pub static ASSEMBLED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Assemblies of a source while it is asked.
+    fn assemblies(ask: impl Fn(&Model) -> Result<(), Error>) -> usize {
+        let model = Model::open("examples/linear.yaml").unwrap();
+        ASSEMBLED.take();
+        ask(&model).unwrap_or_else(|error| panic!("{error}"));
+        ASSEMBLED.take().iter().filter(|name| **name == model.label()).count()
+    }
+
+    #[test]
+    fn yaml_is_assembled_once_for_a_report() {
+        assert_eq!(assemblies(|model| model.report(None, &ReportOptions::default()).map(drop)), 1);
+    }
+
+    #[test]
+    fn yaml_is_assembled_once_for_all_questions() {
+        let count = assemblies(|model| {
+            model.check(&CheckOptions::default())?;
+            model.clone().inspect(&InspectOptions::default())?;
+            model.size(&SizeOptions::default())?;
+            model.memory(&MemoryOptions::default())?;
+            model.report(None, &ReportOptions::default())?;
+            model.diff(model, &DiffOptions::default())?;
+            model.payloads()?;
+            model.annotate(&AnnotateOptions::default(), &mut Vec::new())?;
+            model.program()?;
+            let printed = model.to_yaml(Path::new("."), &PrintOptions::default())?;
+            assert!(printed.text.contains("aten::addmm.out"));
+            Ok(())
+        });
+        assert_eq!(count, 1);
+    }
+
+    #[test]
+    fn other_options_assemble_again() {
+        let twice = |model: &Model| {
+            let options = Options { external_data: true, ..Options::default() };
+            assert_eq!(model.check(&CheckOptions::default())?.len(), 1);
+            assert_eq!(model.clone().with_options(options).check(&CheckOptions::default())?.len(), 2);
+            Ok(())
+        };
+        assert_eq!(assemblies(twice), 2);
+    }
+
+    /// Bindings store them.
+    #[test]
+    fn owned_types_are_shared_between_threads() {
+        fn is_shared<T: Send + Sync + 'static>() {}
+        is_shared::<(Model, Document, Resolved, crate::Planned, Assembly, Error, crate::Payload)>();
+        is_shared::<(Findings, Differences, Printed, crate::Inspection, crate::FileSize, crate::ProgramMemory)>();
+    }
+}
