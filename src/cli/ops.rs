@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::exit::{Exit, Failure};
+use super::json;
 use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 use crate::diagnostics::clipped;
@@ -42,7 +43,7 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
         None => operators::names().filter_map(operator).collect(),
     };
     let text = match &operators[..] {
-        all if arguments.format.is_json() => stdout::json(&all.iter().map(Operator::document).collect::<Vec<_>>()),
+        all if arguments.format.is_json() => json::text(&all.iter().map(Operator::document).collect::<Vec<_>>()),
         [one] => one.text(),
         several => several.iter().map(Operator::row).collect(),
     };
