@@ -251,6 +251,7 @@ pub const SHOWN: usize = 20;
 /// let error = source.parse().unwrap_err();
 /// let report = error.report();
 /// assert!(report.has_errors());
+/// assert_eq!(report.document(), None);
 ///
 /// let diagnostic = &report.diagnostics[0];
 /// assert_eq!(diagnostic.severity, Severity::Error);

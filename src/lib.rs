@@ -130,7 +130,7 @@ pub use diff::{
 };
 pub use emitter::safetensors::Safetensors;
 pub use error::Error;
-pub use format::serializer::Serializer;
+pub use format::serializer::{EXECUTORCH, Serializer};
 pub use format::{ScalarType, ScalarTypeInfo};
 pub use inspect::allocator::Abi;
 pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};

@@ -37,7 +37,7 @@ const CHUNK: usize = 256;
 /// Size in bytes of the pieces into which large vectors are split: a multiple of a row.
 const PIECE: u64 = 1 << 14;
 
-/// Options of [`annotate`](crate::annotate()).
+/// Options of [`Model::annotate`](crate::Model::annotate).
 ///
 /// ```
 /// use pte_emit::{AnnotateOptions, AnnotatePart, Model};

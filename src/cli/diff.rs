@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
+use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -125,7 +126,7 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     };
     let out = match arguments.format.format() {
         DiffFormat::Text => drawing.text(),
-        DiffFormat::Json => stdout::json(&DiffDocument { differences: &found, budget: budget.as_deref() }),
+        DiffFormat::Json => json::text(&DiffDocument { differences: &found, budget: budget.as_deref() }),
         DiffFormat::Markdown => drawing.markdown(),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::stdout;
+use super::json;
 use crate::check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule};
 use crate::diagnostics::{self, Diagnostic, Report, escaped};
 use crate::error::Error;
@@ -425,7 +425,7 @@ pub fn document(files: &[FileFindings], format: FindingsFormat, least: Level) ->
 fn json(files: &[FileFindings]) -> String {
     let mut total = Counts::default();
     files.iter().for_each(|file| total.add(file.counts()));
-    stdout::json(&FindingsDocument { files: files.iter().map(FileFindings::document).collect(), total })
+    json::text(&FindingsDocument { files: files.iter().map(FileFindings::document).collect(), total })
 }
 
 /// Returns all findings as workflow commands of GitHub Actions, up to a level.
@@ -463,7 +463,7 @@ fn sarif(files: &[FileFindings]) -> String {
     };
     let rules: Value = rules.iter().map(rule).collect();
     let driver = json!({"name": "pte-emit", "version": env!("CARGO_PKG_VERSION"), "rules": rules});
-    stdout::json(&json!({
+    json::text(&json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],

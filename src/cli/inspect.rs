@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
+use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -74,7 +75,7 @@ fn inspect(
     for source in sources.open(input)? {
         for (name, inspection) in source.inspect(&options)? {
             match arguments.format.is_json() {
-                true => *out += &stdout::json(&inspection),
+                true => *out += &json::text(&inspection),
                 false => {
                     Screen { out, limit: arguments.limit.rows() }.file(&name, &inspection);
                 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
+use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -69,7 +70,7 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
     for source in sources.open(&arguments.input)? {
         let memory = source.memory(&options)?;
         match arguments.format.is_json() {
-            true => out += &stdout::json(&memory),
+            true => out += &json::text(&memory),
             false => write_text(&source.label(), &memory, arguments, &mut out),
         }
     }

@@ -14,6 +14,7 @@ mod generate;
 mod inspect;
 mod interrupt;
 mod io;
+mod json;
 mod memory;
 mod ops;
 mod options;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::exit::{Exit, Failure};
+use super::json;
 use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
 use crate::diagnostics::clipped;
@@ -35,7 +36,7 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     };
     let printed = match &operators[..] {
         all if arguments.format.is_json() => {
-            stdout::json(&all.iter().map(|operator| document(operator)).collect::<Vec<_>>())
+            json::text(&all.iter().map(|operator| document(operator)).collect::<Vec<_>>())
         }
         [one] => text(one),
         several => several.iter().map(|operator| row(operator)).collect(),

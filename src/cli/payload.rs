@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
+use super::json;
 use super::options::{FormatArguments, TextOrJson};
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
@@ -142,7 +143,7 @@ fn list(arguments: &ListArguments, messages: &Messages) -> Result<Exit, Failure>
     let input = arguments.input.payloads(messages)?;
     let payloads = &input.payloads;
     let text = if arguments.format.is_json() {
-        stdout::json(payloads)
+        json::text(payloads)
     } else {
         let row = |payload: &Payload| {
             let Payload { path, backend, same_as, .. } = payload;

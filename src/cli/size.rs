@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;
+use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -67,7 +68,7 @@ pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failu
             size.limit(limit);
             match format {
                 SizeFormat::Text => write_text(&name, &size, &mut out),
-                SizeFormat::Json => out += &stdout::json(&size),
+                SizeFormat::Json => out += &json::text(&size),
                 SizeFormat::Csv => write_csv(&size, is_first, &mut out),
             }
             is_first = false;

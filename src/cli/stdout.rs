@@ -2,12 +2,9 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
-
 use super::exit::Failure;
 use super::outputs::unwritable;
 use crate::data::produce::cannot;
-use crate::diagnostics::escaped_json;
 
 /// Name of standard output in messages.
 const STDOUT: &str = "<stdout>";
@@ -55,11 +52,4 @@ pub fn write(name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
         io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
         _ => Failure::writing(name, &error),
     })
-}
-
-/// Formats a result as a JSON document, whose keys are in alphabetical order. Characters that are unsafe on a terminal are escaped.
-pub fn json(result: &impl Serialize) -> String {
-    // A value sorts the keys; it cannot be built of maps whose keys are no strings, which no result has.
-    let document = serde_json::to_value(result).unwrap_or_default();
-    escaped_json(&format!("{document:#}\n")).into_owned()
 }

@@ -2,6 +2,10 @@
 //! whose serializer differs is a row here.
 
 /// Release of ExecuTorch whose files are written by default.
+///
+/// ```
+/// assert_eq!(pte_emit::EXECUTORCH, "1.5.1");
+/// ```
 pub const EXECUTORCH: &str = "1.5.1";
 
 /// Schema version of a program, and of a `.ptd`: that of all releases up to 1.5.1.

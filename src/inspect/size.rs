@@ -13,6 +13,12 @@ use crate::format::Format;
 const VERSION: u32 = 2;
 
 /// What the bytes of a level of the tree have in common.
+///
+/// ```
+/// use pte_emit::SizeDimension;
+///
+/// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
