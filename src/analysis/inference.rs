@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use super::operators::{MethodOperators, ResolvedOperator};
 use crate::format::ScalarType;
+use crate::operators::Base;
 use crate::operators::facts::Gradients;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
-use crate::operators::{self, Base};
 use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
 
 /// What is known of a value.
@@ -283,7 +283,7 @@ pub fn gradients(
     let items = |value: &i32| index(value).map_or(&[][..], |list| values[list].as_tensors());
     let any = |value: &i32| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
     let results = operator.results(args.len());
-    let kind = operators::facts(&operator.name).gradients;
+    let kind = operator.facts.gradients;
     let required = kind != Gradients::None && args[..results.start.min(args.len())].iter().any(any);
     let mut gradients = Vec::new();
     for (number, out) in args.get(results).unwrap_or_default().iter().enumerate() {
@@ -304,9 +304,9 @@ pub enum Mismatch {
 
 /// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
-pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
+pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
-    let facts = operators::facts(operator);
+    let facts = operator.facts;
     if facts.out_mask.is_some() && *tensor == Tensor::missing() {
         return None;
     }

@@ -309,7 +309,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
         let is_small = || call.known.facts.aborts && elements(tensor) < most_elements(meta);
-        let mismatch = inference::mismatch(tensor, meta, &call.known.name);
+        let mismatch = inference::mismatch(tensor, meta, call.known);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
         if is_replaced || mismatch == Mismatch::Sizes && call.known.facts.is_unsized && has_room(tensor, meta) {

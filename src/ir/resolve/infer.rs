@@ -17,7 +17,6 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
@@ -166,7 +165,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
         if let Some(declaration) = unfinished {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
-            if let Some(mismatch) = stated_mismatch(written, meta, &operator.name).filter(|_| is_checked) {
+            if let Some(mismatch) = stated_mismatch(written, meta, operator).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
                     self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
                 }
@@ -178,7 +177,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Some(EValue::Tensor(tensor)) = usize::try_from(value).ok().and_then(|value| values.get(value)) else {
             return;
         };
-        let mismatch = inference::mismatch(tensor, meta, &operator.name);
+        let mismatch = inference::mismatch(tensor, meta, operator);
         let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
         match mismatch {
             Some(_) if pass.is_unknown(value) => {}
@@ -772,9 +771,8 @@ impl InferencePass {
 }
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
-fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str) -> Option<Mismatch> {
-    let other_type =
-        |stated: &At<ScalarType>| !operators::facts(operator).conversion.accepts(meta.scalar_type, stated.value);
+fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
+    let other_type = |stated: &At<ScalarType>| !operator.facts.conversion.accepts(meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
         !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
             && meta.sizes.iter().all(|dim| !dim.dynamic)

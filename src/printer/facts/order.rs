@@ -88,16 +88,11 @@ fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     let (mut moved, mut begin) = (Vec::new(), 0);
     for chain in plan.chains.iter().flatten() {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
-        let steps = instructions.iter().map(|instruction| match instruction {
-            Instruction::JumpFalseCall { destination_instruction: to, .. } => {
-                usize::try_from(*to).map_or(BranchStep::Other, BranchStep::Jump)
-            }
-            Instruction::MoveCall { move_to, .. } => {
-                usize::try_from(*move_to).map_or(BranchStep::Other, BranchStep::Move)
-            }
-            Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {
-                BranchStep::Other
-            }
+        let steps = instructions.iter().map(|instruction| {
+            let index = |index: i32| usize::try_from(index).ok();
+            let jump = instruction.destination().and_then(index).map(BranchStep::Jump);
+            let target = || instruction.moved().and_then(|(_, to)| index(to)).map(BranchStep::Move);
+            jump.or_else(target).unwrap_or(BranchStep::Other)
         });
         moved.extend(merged(steps).into_iter().map(|(jump, target)| (begin + jump, target)));
         begin += instructions.len();

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::analysis::aliases::{Groups, aliases};
-use crate::analysis::blocks::{chain_starts, jumps};
+use crate::analysis::blocks::block_numbers;
 use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 
@@ -235,14 +235,4 @@ impl<'p> MethodGraph<'p> {
     pub fn is_partial(&self, step: usize) -> bool {
         self.partial_writers.contains(&step)
     }
-}
-
-/// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
-fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
-    let mut starts = chain_starts(plan);
-    let end = starts[starts.len() - 1];
-    starts.pop();
-    starts.extend(jumps(plan).into_iter().flat_map(|jump| [jump.step + 1, jump.to]));
-    starts.sort_unstable();
-    (0..=end).map(|step| starts.partition_point(|start| *start <= step)).collect()
 }
