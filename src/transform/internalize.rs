@@ -100,15 +100,10 @@ fn add_files(program: &mut Program, files: &[PathBuf]) -> io::Result<IndexMap<St
     for (number, path) in files.iter().enumerate() {
         let named = |error: io::Error| if is_io(&error) { cannot("read", path, error) } else { named(path, error) };
         for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
-            let range = match entry.data.source {
-                BlobSource::File { offset, .. } => (number, offset, entry.data.len),
-                BlobSource::Bytes(_)
-                | BlobSource::Repeat(_)
-                | BlobSource::Iota { .. }
-                | BlobSource::Random { .. }
-                | BlobSource::Converted { .. }
-                | BlobSource::Reordered { .. }
-                | BlobSource::Joined(_) => (number, program.blobs.len() as u64, u64::MAX),
+            let range = if let BlobSource::File { offset, .. } = entry.data.source {
+                (number, offset, entry.data.len)
+            } else {
+                (number, program.blobs.len() as u64, u64::MAX)
             };
             let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
             let found = FileEntry { data: blob, tensor_layout: entry.tensor_layout, file: number };
