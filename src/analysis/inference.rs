@@ -259,14 +259,13 @@ pub enum Difference {
 /// Returns the first property in which a tensor differs from what is inferred.
 pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> {
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let dynamic = inferred.sizes.iter().any(|dim| dim.dynamic);
     match () {
         () if tensor.scalar_type != inferred.scalar_type => Some(Difference::ScalarType),
         () if !sizes.iter().map(|size| i64::from(*size)).eq(inferred.sizes.iter().map(|dim| dim.size)) => {
             Some(Difference::Sizes)
         }
         () if tensor.dim_order.as_deref().unwrap_or_default() != inferred.dim_order => Some(Difference::DimOrder),
-        () if tensor.shape_dynamism != TensorShapeDynamism::of(dynamic) => Some(Difference::Dynamism),
+        () if tensor.shape_dynamism != TensorShapeDynamism::of(inferred.is_dynamic()) => Some(Difference::Dynamism),
         () => None,
     }
 }
@@ -321,7 +320,7 @@ pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &ResolvedOpera
     let fits = match tensor.shape_dynamism {
         TensorShapeDynamism::STATIC => sizes.iter().zip(&inferred.sizes).all(agrees),
         TensorShapeDynamism::DYNAMIC_BOUND => {
-            inferred.sizes.iter().any(|dim| dim.dynamic)
+            inferred.is_dynamic()
                 || count(&mut inferred.sizes.iter().map(|dim| dim.size))
                     <= count(&mut sizes.iter().map(|size| i64::from(*size)))
         }

@@ -105,7 +105,7 @@ impl TensorOperand {
     /// Returns the tensor of an out with inferred properties. `None` if a size exceeds the format.
     pub fn inferred(meta: &TensorMeta, content: Content) -> Option<TensorOperand> {
         let sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect::<Option<_>>()?;
-        let dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
+        let dynamism = TensorShapeDynamism::of(meta.is_dynamic());
         let (scalar_type, dim_order) = (meta.scalar_type, meta.dim_order.clone());
         Some(TensorOperand { scalar_type, sizes, dim_order, dynamism, content })
     }

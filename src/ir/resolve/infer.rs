@@ -327,7 +327,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !args.iter().any(is_unknown) {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
-            let (name, stated_sizes, bound) = (&value.name.value, &stated.value, sizes_of(meta));
+            let (name, stated_sizes, bound) = (&value.name.value, &stated.value, meta.size_list());
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
             let warning = NodeDiagnostic::warning(stated.id, message);
             self.diagnostics.push(warning.label("the call fails with `InvalidArgument` if its result is larger"));
@@ -385,7 +385,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{name}` is a view of element type {own} of `{base}`, which is {other}");
                 warn(at, message, "its elements are the bytes of others");
             }
-            if meta.sizes.iter().any(|dim| dim.dynamic) && !resized.contains(&**name) {
+            if meta.is_dynamic() && !resized.contains(&**name) {
                 let message =
                     format!("`{name}` {sizes:?} is a view of `{base}`, whose sizes {base_sizes:?} are dynamic");
                 warn(at, message, "it keeps its sizes when those of its base are smaller");
@@ -433,7 +433,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Mismatch::Sizes => {
                 let stated = written.sizes.as_ref().map(|stated| (stated.id, &stated.value[..]));
                 let found = stated.map(|(_, sizes)| sizes).or(tensor.and_then(|tensor| tensor.sizes.as_deref()));
-                (stated.map(|(id, _)| id), found.map(|found| format!("{found:?}")), sizes_of(meta))
+                (stated.map(|(id, _)| id), found.map(|found| format!("{found:?}")), meta.size_list())
             }
         };
         let found = found.unwrap_or_default();
@@ -468,7 +468,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let meta = pass.inference.tensor(values, *value)?;
                 let name = self.declaration_of_value(*value).map(|declaration| &self.values[declaration].name.value);
                 let name = name.map_or_else(|| format!("values[{value}]"), |name| format!("`{name}`"));
-                Some(format!("{name} {} {}", meta.scalar_type, sizes_of(&meta)))
+                Some(format!("{name} {} {}", meta.scalar_type, meta.size_list()))
             })
             .collect();
         match &described[..] {
@@ -593,7 +593,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Some(sizes) = sizes else {
                 pass.failed.insert(key);
                 let name = &self.values[declaration].name;
-                let message = format!("the sizes {} of `{}` exceed 32 bits", sizes_of(meta), name.value);
+                let message = format!("the sizes {} of `{}` exceed 32 bits", meta.size_list(), name.value);
                 return self.error(name.id, message, "expected sizes below 2^31");
             };
             if let Err(diagnostic) =
@@ -605,7 +605,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             tensor.sizes = Some(sizes.into());
             if !is_stated(written, "dynamism") {
-                tensor.shape_dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
+                tensor.shape_dynamism = TensorShapeDynamism::of(meta.is_dynamic());
             }
             if written.dim_order.is_none() {
                 tensor.dim_order = Some(dim_order(&meta.dim_order));
@@ -799,11 +799,6 @@ fn is_checked(action: &Action<'_>) -> bool {
 /// Returns true if a tensor states an attribute.
 fn is_stated(written: &ParsedTensor<'_>, key: &str) -> bool {
     written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key)
-}
-
-fn sizes_of(meta: &TensorMeta) -> String {
-    let sizes: Vec<String> = meta.sizes.iter().map(|dim| dim.size.to_string()).collect();
-    format!("[{}]", sizes.join(", "))
 }
 
 fn elements(sizes: &[Dim]) -> Option<i64> {
