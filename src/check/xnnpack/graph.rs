@@ -371,7 +371,7 @@ impl Graph {
     fn groups(&mut self, member: &TableRef<'_, '_>, outputs: u64, inputs: u64) -> Result<ValueScales> {
         use per_channel_group_quant::*;
         let size = u64::try_from(member.i32(group_size)?).unwrap_or(0);
-        if size == 0 || size % GROUP != 0 || inputs % size != 0 {
+        if size == 0 || !size.is_multiple_of(GROUP) || !inputs.is_multiple_of(size) {
             let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
             return member.wrong(group_size, format!("{size}, {expected}"));
         }

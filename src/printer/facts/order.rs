@@ -131,8 +131,8 @@ fn least(
     // Items of a list of integers are used by the list only.
     for (number, instruction) in plan.instructions().enumerate() {
         for arg in instruction.args() {
-            let Some(EValue::IntList(Some(items))) = plan.value(*arg) else { continue };
-            let items = items.iter().filter_map(|item| usize::try_from(*item).ok());
+            let items = plan.value(*arg).map_or(&[][..], EValue::as_ints).iter();
+            let items = items.filter_map(|item| usize::try_from(*item).ok());
             let own = items.filter(|item| literals.get(*item) == Some(&true));
             own.for_each(|item| number_at(2 * number + 1, item));
         }
