@@ -31,16 +31,13 @@ pub enum AliasKind {
 pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> {
     let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < plan.values().len());
     let alias = |(step, instruction): (u32, &Instruction)| {
-        let (result, base, kind) = match instruction {
-            Instruction::KernelCall { .. } => {
-                let (args, operator) = (instruction.args(), operators.called(instruction)?);
+        let (base, result, kind) = match operators.called(instruction) {
+            Some(operator) => {
+                let args = instruction.args();
                 let kind = if operator.is_view() { AliasKind::View } else { AliasKind::Returned };
-                (*args.last()?, *args.get(operator.aliased?)?, kind)
+                (*args.get(operator.aliased?)?, *args.last()?, kind)
             }
-            Instruction::MoveCall { move_from, move_to } => (*move_to, *move_from, AliasKind::Move),
-            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                return None;
-            }
+            None => instruction.moved().map(|(from, to)| (from, to, AliasKind::Move))?,
         };
         let (result, base) = (index(result)?, index(base)?);
         (result != base).then_some(Alias { step, result, base, kind })

@@ -111,6 +111,16 @@ pub fn blocks(edges: &[Edge], end: u32) -> Vec<Block> {
     starts.iter().zip(ends).map(|(first, end)| Block { first: *first, end }).collect()
 }
 
+/// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
+pub fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
+    let mut starts = chain_starts(plan);
+    let end = starts[starts.len() - 1];
+    starts.pop();
+    starts.extend(jumps(plan).into_iter().flat_map(|jump| [jump.step + 1, jump.to]));
+    starts.sort_unstable();
+    (0..=end).map(|step| starts.partition_point(|start| *start <= step)).collect()
+}
+
 /// Returns for each block the states at its start, `None` if it is unreachable. The end of the method leads to its start, since a method is
 /// executed several times. `edges` are in the order of the steps. `run` applies the effect of a block to states; the result is `None`
 /// instead of all if it returns `None`, since that takes too much work.

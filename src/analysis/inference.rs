@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use super::operators::{MethodOperators, ResolvedOperator};
 use crate::format::ScalarType;
+use crate::operators::Base;
 use crate::operators::facts::Gradients;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
-use crate::operators::{self, Base};
 use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
 
 /// What is known of a value.
@@ -94,7 +94,7 @@ impl Inference {
     ) -> Result<Vec<ResultMeta>, InferenceError> {
         let signature = &operator.signature;
         let arguments = self.arguments(values, operator, args);
-        constraints::check(&operator.constraints, &Call::new(signature, &arguments))
+        constraints::check(operator.constraints, &Call::new(signature, &arguments))
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
@@ -109,7 +109,7 @@ impl Inference {
         position: usize,
     ) -> Option<ScalarType> {
         let arguments = self.arguments(values, operator, args);
-        constraints::only_type(&operator.constraints, &Call::new(&operator.signature, &arguments), position)
+        constraints::only_type(operator.constraints, &Call::new(&operator.signature, &arguments), position)
     }
 
     /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
@@ -259,14 +259,13 @@ pub enum Difference {
 /// Returns the first property in which a tensor differs from what is inferred.
 pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> {
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let dynamic = inferred.sizes.iter().any(|dim| dim.dynamic);
     match () {
         () if tensor.scalar_type != inferred.scalar_type => Some(Difference::ScalarType),
         () if !sizes.iter().map(|size| i64::from(*size)).eq(inferred.sizes.iter().map(|dim| dim.size)) => {
             Some(Difference::Sizes)
         }
         () if tensor.dim_order.as_deref().unwrap_or_default() != inferred.dim_order => Some(Difference::DimOrder),
-        () if tensor.shape_dynamism != TensorShapeDynamism::of(dynamic) => Some(Difference::Dynamism),
+        () if tensor.shape_dynamism != TensorShapeDynamism::of(inferred.is_dynamic()) => Some(Difference::Dynamism),
         () => None,
     }
 }
@@ -283,7 +282,7 @@ pub fn gradients(
     let items = |value: &i32| index(value).map_or(&[][..], |list| values[list].as_tensors());
     let any = |value: &i32| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
     let results = operator.results(args.len());
-    let kind = operators::facts(&operator.name).gradients;
+    let kind = operator.facts.gradients;
     let required = kind != Gradients::None && args[..results.start.min(args.len())].iter().any(any);
     let mut gradients = Vec::new();
     for (number, out) in args.get(results).unwrap_or_default().iter().enumerate() {
@@ -304,9 +303,9 @@ pub enum Mismatch {
 
 /// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
 /// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
-pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Option<Mismatch> {
+pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
-    let facts = operators::facts(operator);
+    let facts = operator.facts;
     if facts.out_mask.is_some() && *tensor == Tensor::missing() {
         return None;
     }
@@ -321,7 +320,7 @@ pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &str) -> Optio
     let fits = match tensor.shape_dynamism {
         TensorShapeDynamism::STATIC => sizes.iter().zip(&inferred.sizes).all(agrees),
         TensorShapeDynamism::DYNAMIC_BOUND => {
-            inferred.sizes.iter().any(|dim| dim.dynamic)
+            inferred.is_dynamic()
                 || count(&mut inferred.sizes.iter().map(|dim| dim.size))
                     <= count(&mut sizes.iter().map(|size| i64::from(*size)))
         }

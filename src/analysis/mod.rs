@@ -10,7 +10,7 @@
 //! only one reading is followed, it is written if it is a tensor without content at this point, and read otherwise: see
 //! [`Access::reads`](access::Access::reads) and [`Access::writes`](access::Access::writes). Arguments of a delegate before the first one
 //! without content are its inputs (E-12). Where a mistake must not remove anything, the argument may be written in either case, and such
-//! a call has an effect.
+//! a call has an effect. Where a call is written with its results apart, these begin at [`outs_of_unknown`](operators::outs_of_unknown).
 
 pub mod access;
 pub mod aliases;

@@ -1,6 +1,7 @@
 //! The operators that a method calls, and what calls of them do with their arguments: everything that is asked of an operator by its name,
 //! looked up once for each name.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::operators::inference::Rule;
 use crate::operators::inference::constraints::Constraint;
 use crate::operators::kinds::Kinds;
 use crate::operators::{self, Base, OperatorSet, Role, Signature};
-use crate::program::{ExecutionPlan, Instruction, OperandAccess};
+use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess};
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +89,9 @@ pub struct Usage {
 #[derive(Debug)]
 pub struct ResolvedOperator {
     /// Name with the overload: `aten::add.out`.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// Arguments and result.
-    pub signature: Signature,
+    pub signature: Cow<'static, Signature>,
     /// `None` if results of the operator are not inferred: always so for custom operators.
     pub rule: Option<Rule>,
     /// Requirements of its kernel on the properties of arguments.
@@ -111,9 +112,11 @@ pub struct ResolvedOperator {
 impl ResolvedOperator {
     /// Returns the operator, if its signature is known.
     pub fn find(name: &str, set: &OperatorSet) -> Option<ResolvedOperator> {
-        let signature = set.find(name)?;
-        let facts = operators::facts(name);
-        let registered = operators::find(name).filter(|_| !set.is_added(name));
+        let (facts, known) = (operators::facts(name), operators::find(name));
+        let (registered, signature) = match set.added(name) {
+            Some(signature) => (None, Cow::Owned(signature.clone())),
+            None => (known, Cow::Borrowed(&known?.signature)),
+        };
         let access = |(position, role)| match role {
             Role::In => AccessKind::Read,
             Role::Out => AccessKind::Write,
@@ -126,7 +129,7 @@ impl ResolvedOperator {
             accesses: roles().map(access).collect(),
             outs: roles().filter(|(_, role)| *role == Role::Out).map(|(position, _)| position).collect(),
             aliased: facts.aliased.or_else(|| signature.returned_argument()).or(returns_tensor.then_some(0)),
-            name: name.to_owned(),
+            name: registered.map_or_else(|| name.to_owned().into(), |operator| operator.name.into()),
             signature,
             rule: registered.and(facts.rule),
             constraints: registered.map_or(&[], |operator| &operator.constraints),
@@ -256,5 +259,18 @@ impl MethodOperators {
     /// Returns what an instruction does with the argument at a position.
     pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
         self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
+    }
+}
+
+/// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
+/// or its outs, which a list passes again, or any.
+pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[i32]) -> usize {
+    let [before @ .., last] = args else { return 0 };
+    match plan.value(*last) {
+        Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {
+            before.len() - items.len()
+        }
+        _ if before.last() == Some(last) => before.len() - 1,
+        _ => 0,
     }
 }

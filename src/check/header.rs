@@ -40,16 +40,7 @@ fn has(head: &[u8], at: usize, expected: &[u8]) -> bool {
 /// Validates the header of a `.pte` of `len` bytes; `None` if the program cannot be read.
 pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
-    if len < HEAD || (head.len() as u64) < HEAD {
-        report.add(
-            H_1,
-            root,
-            0,
-            format_args!("a file of {}", Counted(len, "byte")),
-            format_args!("at least {HEAD} bytes"),
-        );
-        return None;
-    }
+    head_of_file(H_1, head, len, report)?;
     let mut header = CheckedHeader { metadata_len: len, range: 8..8, segment_base: 0, segment_bytes: 0 };
     if has(head, 8, b"eh00") {
         let length = word(head, 12);
@@ -161,6 +152,16 @@ fn check_32_bits(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_
     }
 }
 
+/// Reports a file of `len` bytes that is shorter than the part that every file has.
+fn head_of_file(rule: RuleId, head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<()> {
+    if len >= HEAD && head.len() as u64 >= HEAD {
+        return Some(());
+    }
+    let found = format_args!("a file of {}", Counted(len, "byte"));
+    report.add(rule, &Trail::ROOT, 0, found, format_args!("at least {HEAD} bytes"));
+    None
+}
+
 fn identifier(rule: RuleId, expected: &str, head: &[u8], report: &mut Reporter<'_, '_>) -> Option<()> {
     if has(head, 4, expected.as_bytes()) {
         return Some(());
@@ -173,16 +174,7 @@ fn identifier(rule: RuleId, expected: &str, head: &[u8], report: &mut Reporter<'
 /// Validates the header of a `.ptd` of `len` bytes; `None` if the metadata cannot be read.
 pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     let root = &Trail::ROOT;
-    if len < HEAD || (head.len() as u64) < HEAD {
-        report.add(
-            H_20,
-            root,
-            0,
-            format_args!("a file of {}", Counted(len, "byte")),
-            format_args!("at least {HEAD} bytes"),
-        );
-        return None;
-    }
+    head_of_file(H_20, head, len, report)?;
     if !has(head, 8, b"FH01") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
         report.add(H_21, root, 8, format_args!("header magic {found:?}"), format_args!("\"FH01\""));

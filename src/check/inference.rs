@@ -309,7 +309,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     ) {
         let EValue::Tensor(tensor) = &self.method.values()[out] else { return };
         let is_small = || call.known.facts.aborts && elements(tensor) < most_elements(meta);
-        let mismatch = inference::mismatch(tensor, meta, &call.known.name);
+        let mismatch = inference::mismatch(tensor, meta, call.known);
         let Some(mismatch) = mismatch.or_else(|| is_small().then_some(Mismatch::Sizes)) else { return };
         let is_replaced = *self.inference.known(out) == Knowledge::Nothing;
         if is_replaced || mismatch == Mismatch::Sizes && call.known.facts.is_unsized && has_room(tensor, meta) {
@@ -319,7 +319,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
             let (found, expected) = match mismatch {
                 Mismatch::ScalarType => (format!("a tensor of {}", tensor.scalar_type), meta.scalar_type.to_string()),
                 Mismatch::Sizes => {
-                    (format!("sizes {:?}", tensor.sizes.as_deref().unwrap_or_default()), sizes_text(meta))
+                    (format!("sizes {:?}", tensor.sizes.as_deref().unwrap_or_default()), meta.size_list())
                 }
             };
             let expected = format!("{expected}, {}", self.described(call));
@@ -334,7 +334,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         let described: Vec<String> = ins
             .filter_map(|(arg, value)| {
                 let meta = self.inference.tensor(self.method.values(), *value)?;
-                Some(format!("`{}` {} {}", arg.name, meta.scalar_type, sizes_text(&meta)))
+                Some(format!("`{}` {} {}", arg.name, meta.scalar_type, meta.size_list()))
             })
             .take(MAX_NAMED)
             .collect();
@@ -399,9 +399,4 @@ fn elements(tensor: &Tensor) -> i64 {
 /// Returns the number of elements of a result, at most.
 fn most_elements(meta: &TensorMeta) -> i64 {
     meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size))
-}
-
-fn sizes_text(meta: &TensorMeta) -> String {
-    let sizes: Vec<String> = meta.sizes.iter().map(|dim| dim.size.to_string()).collect();
-    format!("[{}]", sizes.join(", "))
 }

@@ -207,6 +207,9 @@ impl<'p> KernelCall<'_, 'p> {
     }
 }
 
+/// Receiver of a wrong argument: its position, what was found, and what was expected.
+type Report<'r> = dyn FnMut(usize, String, String) + 'r;
+
 /// Checks the arguments of a quantization or dequantization.
 fn check_quantization(
     quantization: &Quantization,
@@ -214,92 +217,132 @@ fn check_quantization(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let mut report = |position: usize, found: String, expected: String| {
+    let report = &mut |position: usize, found: String, expected: String| {
         findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
     };
-    let dtype = quantization.range() + 2;
-    let lenient = quantization.channels != Channels::One && !quantization.quantizes;
-    let out = if quantization.quantizes { dtype + 1 } else { dtype + 2 };
-    let (Some(input), Some(result)) = (call.tensor(0), call.tensor(out)) else { return };
-    let (small, real) = if quantization.quantizes { (result, input) } else { (input, result) };
-    // Types of the other arguments are in `types.table` (O-14).
-    if !quantization.quantizes && !matches!(real.scalar_type, ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE)
-    {
-        report(out, format!("a tensor of {}", real.scalar_type), "float16, float32 or float64".into());
+    let Some(quantized) = QuantizationCall::of(quantization, call) else { return };
+    quantized.check_types(report);
+    quantized.check_range(report);
+    quantized.check_sizes(report);
+    let Some(channels) = quantized.channels(report).filter(|_| quantization.tensors) else { return };
+    quantized.check_zero_points(report);
+    quantized.check_scales(channels, report);
+}
+
+/// A call that quantizes or dequantizes.
+struct QuantizationCall<'c, 'm, 'p> {
+    facts: &'c Quantization,
+    call: &'c KernelCall<'m, 'p>,
+    input: &'p Tensor,
+    result: &'p Tensor,
+    /// Position of the out.
+    out: usize,
+    /// Least and greatest number of the type of the quantized tensor, `None` if no tensor of it is quantized.
+    bounds: Option<(i64, i64)>,
+    /// quant_min and quant_max, if they are known.
+    range: (Option<i64>, Option<i64>),
+}
+
+impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
+    fn of(facts: &'c Quantization, call: &'c KernelCall<'m, 'p>) -> Option<QuantizationCall<'c, 'm, 'p>> {
+        let out = facts.range() + if facts.quantizes { 3 } else { 4 };
+        let (input, result) = (call.tensor(0)?, call.tensor(out)?);
+        let small = if facts.quantizes { result } else { input };
+        let bounds = small.scalar_type.integers().filter(|_| small.scalar_type != ScalarType::LONG);
+        let range = (call.int(facts.range()), call.int(facts.range() + 1));
+        Some(QuantizationCall { facts, call, input, result, out, bounds, range })
     }
-    // No tensor of int64 is quantized.
-    let bounds = small.scalar_type.integers().filter(|_| small.scalar_type != ScalarType::LONG);
-    if quantization.quantizes && bounds.is_none() {
-        report(out, format!("a tensor of {}", small.scalar_type), "uint8, int8, int16, int32 or uint16".into());
+
+    /// Returns the type of the quantized tensor, and that of the other one.
+    fn types(&self) -> (ScalarType, ScalarType) {
+        let (input, result) = (self.input.scalar_type, self.result.scalar_type);
+        if self.facts.quantizes { (result, input) } else { (input, result) }
     }
-    if let Some(code) = call.int(dtype).filter(|code| *code != i64::from(small.scalar_type.0)) {
-        report(dtype, format!("dtype {code}"), format!("{}, the type of the quantized tensor", small.scalar_type.0));
+
+    /// Returns `true` if it dequantizes per channel or token.
+    fn dequantizes_several(&self) -> bool {
+        self.facts.channels != Channels::One && !self.facts.quantizes
     }
-    if !quantization.quantizes
-        && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.scalar_type.0))
-    {
-        report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.scalar_type.0));
-    }
-    // The kernel for int8 writes float32 then, whatever the out is.
-    if let (true, Some((_, EValue::Null))) = (lenient, call.argument(dtype + 1))
-        && small.scalar_type == ScalarType::CHAR
-        && real.scalar_type != ScalarType::FLOAT
-    {
-        report(out, format!("a tensor of {}", real.scalar_type), "float32, without an out_dtype".into());
-    }
-    let (least, most) = (call.int(quantization.range()), call.int(quantization.range() + 1));
-    if let (true, Some((low, high))) = (quantization.quantizes, bounds) {
-        if let Some(least) = least.filter(|least| *least < low) {
-            report(
-                quantization.range(),
-                format!("quant_min {least}"),
-                format!("at least {low}, the minimum of {}", small.scalar_type),
-            );
+
+    /// Checks the types of the tensors, and the arguments that repeat them. Types of the other arguments are in `types.table` (O-14).
+    fn check_types(&self, report: &mut Report<'_>) {
+        let (call, out, dtype, (small, real)) = (self.call, self.out, self.facts.range() + 2, self.types());
+        let quantizes = self.facts.quantizes;
+        if !quantizes && !matches!(real, ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE) {
+            report(out, format!("a tensor of {real}"), "float16, float32 or float64".into());
         }
-        if let Some(most) = most.filter(|most| *most > high) {
-            report(
-                quantization.range() + 1,
-                format!("quant_max {most}"),
-                format!("at most {high}, the maximum of {}", small.scalar_type),
-            );
+        if quantizes && self.bounds.is_none() {
+            report(out, format!("a tensor of {small}"), "uint8, int8, int16, int32 or uint16".into());
+        }
+        if let Some(code) = call.int(dtype).filter(|code| *code != i64::from(small.0)) {
+            report(dtype, format!("dtype {code}"), format!("{}, the type of the quantized tensor", small.0));
+        }
+        if !quantizes && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.0)) {
+            report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.0));
+        }
+        // The kernel for int8 writes float32 then, whatever the out is.
+        if let (true, Some((_, EValue::Null))) = (self.dequantizes_several(), call.argument(dtype + 1))
+            && small == ScalarType::CHAR
+            && real != ScalarType::FLOAT
+        {
+            report(out, format!("a tensor of {real}"), "float32, without an out_dtype".into());
         }
     }
-    if let (false, Some(least), Some(most)) = (quantization.quantizes, least, most)
-        && least > most
-    {
-        report(quantization.range(), format!("quant_min {least}"), format!("at most {most}, the quant_max"));
+
+    /// Checks quant_min and quant_max.
+    fn check_range(&self, report: &mut Report<'_>) {
+        let (position, (least, most), (small, _)) = (self.facts.range(), self.range, self.types());
+        if let (true, Some((low, high))) = (self.facts.quantizes, self.bounds) {
+            if let Some(least) = least.filter(|least| *least < low) {
+                report(position, format!("quant_min {least}"), format!("at least {low}, the minimum of {small}"));
+            }
+            if let Some(most) = most.filter(|most| *most > high) {
+                report(position + 1, format!("quant_max {most}"), format!("at most {high}, the maximum of {small}"));
+            }
+        }
+        if let (false, Some(least), Some(most)) = (self.facts.quantizes, least, most)
+            && least > most
+        {
+            report(position, format!("quant_min {least}"), format!("at most {most}, the quant_max"));
+        }
     }
-    let (input_sizes, out_sizes) = (sizes(input), sizes(result));
-    let fits = match result.shape_dynamism {
-        TensorShapeDynamism::STATIC => input_sizes == out_sizes,
-        _ => input_sizes.len() == out_sizes.len() && count(input_sizes) <= count(out_sizes),
-    };
-    if !fits {
-        report(out, format!("sizes {out_sizes:?}"), format!("{input_sizes:?}, the sizes of the input"));
+
+    /// Checks that the out has, or can get, the sizes of the input.
+    fn check_sizes(&self, report: &mut Report<'_>) {
+        let (input, out) = (sizes(self.input), sizes(self.result));
+        let fits = match self.result.shape_dynamism {
+            TensorShapeDynamism::STATIC => input == out,
+            _ => input.len() == out.len() && count(input) <= count(out),
+        };
+        if !fits {
+            report(self.out, format!("sizes {out:?}"), format!("{input:?}, the sizes of the input"));
+        }
     }
-    let channels = match quantization.channels {
-        Channels::One => 1,
-        Channels::Rows => input_sizes.split_last().map_or(1, |(_, rows)| count(rows)),
-        Channels::Axis(at) => match call.int(at) {
-            None => return,
-            Some(axis) => match dimension(axis, input_sizes) {
-                None => {
-                    report(
-                        at,
-                        format!("axis {axis}"),
-                        format!("a dimension of a tensor of rank {}", input_sizes.len()),
-                    );
-                    return;
+
+    /// Returns the number of scales; `None` if the axis is not known, or wrong, which is reported.
+    fn channels(&self, report: &mut Report<'_>) -> Option<i128> {
+        let sizes = sizes(self.input);
+        match self.facts.channels {
+            Channels::One => Some(1),
+            Channels::Rows => Some(sizes.split_last().map_or(1, |(_, rows)| count(rows))),
+            Channels::Axis(at) => {
+                let axis = self.call.int(at)?;
+                let size = dimension(axis, sizes);
+                if size.is_none() {
+                    report(at, format!("axis {axis}"), format!("a dimension of a tensor of rank {}", sizes.len()));
                 }
-                Some(size) => size,
-            },
-        },
-    };
-    if !quantization.tensors {
-        return;
+                size
+            }
+        }
     }
-    if let (true, Some(least), Some(most)) = (lenient && compares_zero_points(quantization, input, result), least, most)
-    {
+
+    /// Checks that zero points of int8 are in the range of quantized values, if the kernel compares them.
+    fn check_zero_points(&self, report: &mut Report<'_>) {
+        let (Some(least), Some(most)) = self.range else { return };
+        if !self.compares_zero_points() {
+            return;
+        }
+        let call = self.call;
         // None stands for zero points of 0.
         let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
         let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
@@ -309,32 +352,38 @@ fn check_quantization(
             report(2, found, format!("{least} to {most}, the range of quantized values"));
         }
         // Torch rejects such a range, too; no zero point of the type, wherever it is read, is in it.
-        if let Some((low, high)) = bounds.filter(|(low, high)| least > *high || most < *low) {
+        if let Some((low, high)) = self.bounds.filter(|(low, high)| least > *high || most < *low) {
             let found = format!("a range of quantized values from {least} to {most}");
-            report(quantization.range(), found, format!("values of {}, {low} to {high}", small.scalar_type));
+            report(self.facts.range(), found, format!("values of {}, {low} to {high}", self.types().0));
         }
     }
-    for position in [1, 2] {
-        let Some(tensor) = call.tensor(position) else { continue };
-        // Dequantizing per channel or token takes zero points of int32 and reads them as int64.
-        if position == 2 && tensor.scalar_type != ScalarType::LONG {
-            report(position, format!("a tensor of {}", tensor.scalar_type), ScalarType::LONG.to_string());
-        }
-        // Inputs have at most the sizes that are stated; with these, the kernel aborts.
-        if count(sizes(tensor)) != channels {
-            report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
-        }
-    }
-}
 
-/// Returns `true` if a kernel that dequantizes per channel or token aborts for a zero point beyond the range of quantized values: the one for
-/// contiguous int8 and float32, if it has elements. It reads tokens as if they were contiguous.
-fn compares_zero_points(quantization: &Quantization, input: &Tensor, result: &Tensor) -> bool {
-    let is_contiguous =
-        || input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes(input).len());
-    (input.scalar_type, result.scalar_type) == (ScalarType::CHAR, ScalarType::FLOAT)
-        && !sizes(input).contains(&0)
-        && (quantization.channels == Channels::Rows || is_contiguous())
+    /// Returns `true` if a kernel that dequantizes per channel or token aborts for a zero point beyond the range of quantized values: the one
+    /// for contiguous int8 and float32, if it has elements. It reads tokens as if they were contiguous.
+    fn compares_zero_points(&self) -> bool {
+        let sizes = sizes(self.input);
+        let is_contiguous =
+            || self.input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes.len());
+        self.dequantizes_several()
+            && self.types() == (ScalarType::CHAR, ScalarType::FLOAT)
+            && !sizes.contains(&0)
+            && (self.facts.channels == Channels::Rows || is_contiguous())
+    }
+
+    /// Checks the tensors of scales and zero points.
+    fn check_scales(&self, channels: i128, report: &mut Report<'_>) {
+        for position in [1, 2] {
+            let Some(tensor) = self.call.tensor(position) else { continue };
+            // Dequantizing per channel or token takes zero points of int32 and reads them as int64.
+            if position == 2 && tensor.scalar_type != ScalarType::LONG {
+                report(position, format!("a tensor of {}", tensor.scalar_type), ScalarType::LONG.to_string());
+            }
+            // Inputs have at most the sizes that are stated; with these, the kernel aborts.
+            if count(sizes(tensor)) != channels {
+                report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
+            }
+        }
+    }
 }
 
 fn sizes(tensor: &Tensor) -> &[i32] {

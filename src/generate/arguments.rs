@@ -272,24 +272,9 @@ impl Draft<'_> {
 
     /// Returns the sizes of the first tensor that is chosen.
     fn first_sizes(&self) -> Vec<i32> {
-        for arg in self.args.iter().flatten() {
-            match arg {
-                Operand::Tensor(tensor) => return tensor.sizes.clone(),
-                Operand::Tensors { items, .. } => {
-                    return items.iter().flatten().next().map(|item| item.sizes.clone()).unwrap_or_default();
-                }
-                Operand::Null
-                | Operand::Int(_)
-                | Operand::Bool(_)
-                | Operand::Double(_)
-                | Operand::Str(_)
-                | Operand::Ints(_)
-                | Operand::Doubles(_)
-                | Operand::Bools(_)
-                | Operand::Same(_) => {}
-            }
-        }
-        Vec::new()
+        let has_tensors = |arg: &&Operand| matches!(arg, Operand::Tensor(_) | Operand::Tensors { .. });
+        let tensors = self.args.iter().flatten().find(has_tensors).map_or_else(Vec::new, Operand::tensors);
+        tensors.first().map(|tensor| tensor.sizes.clone()).unwrap_or_default()
     }
 
     /// Returns a dimension of a tensor of this rank; one of two is counted from the end.

@@ -93,24 +93,8 @@ pub fn runs_on_cpu(name: &str) -> bool {
 /// Returns false if the tensors of a call are neither all contiguous nor all channels-last: most kernels reject that. A copy to another order
 /// must have that of its argument.
 fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
-    let mut orders: Vec<Vec<u8>> = Vec::new();
-    for arg in args {
-        match arg {
-            Operand::Tensor(tensor) => orders.push(tensor.dim_order.clone()),
-            Operand::Tensors { items, .. } => {
-                orders.extend(items.iter().flatten().map(|tensor| tensor.dim_order.clone()));
-            }
-            Operand::Null
-            | Operand::Int(_)
-            | Operand::Bool(_)
-            | Operand::Double(_)
-            | Operand::Str(_)
-            | Operand::Ints(_)
-            | Operand::Doubles(_)
-            | Operand::Bools(_)
-            | Operand::Same(_) => {}
-        }
-    }
+    let tensors = args.iter().flat_map(Operand::tensors);
+    let mut orders: Vec<Vec<u8>> = tensors.map(|tensor| tensor.dim_order.clone()).collect();
     let own: Vec<Vec<u8>> = results
         .iter()
         .flat_map(|result| match result {

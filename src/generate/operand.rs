@@ -82,19 +82,7 @@ pub enum Operand {
 impl Operand {
     /// Returns the contents of the tensors of an operand.
     pub fn contents(&self) -> Vec<Content> {
-        match self {
-            Operand::Tensor(tensor) => vec![tensor.content.clone()],
-            Operand::Tensors { items, .. } => items.iter().flatten().map(|tensor| tensor.content.clone()).collect(),
-            Operand::Null
-            | Operand::Int(_)
-            | Operand::Bool(_)
-            | Operand::Double(_)
-            | Operand::Str(_)
-            | Operand::Ints(_)
-            | Operand::Doubles(_)
-            | Operand::Bools(_)
-            | Operand::Same(_) => Vec::new(),
-        }
+        self.tensors().into_iter().map(|tensor| tensor.content.clone()).collect()
     }
 }
 
@@ -117,7 +105,7 @@ impl TensorOperand {
     /// Returns the tensor of an out with inferred properties. `None` if a size exceeds the format.
     pub fn inferred(meta: &TensorMeta, content: Content) -> Option<TensorOperand> {
         let sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect::<Option<_>>()?;
-        let dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
+        let dynamism = TensorShapeDynamism::of(meta.is_dynamic());
         let (scalar_type, dim_order) = (meta.scalar_type, meta.dim_order.clone());
         Some(TensorOperand { scalar_type, sizes, dim_order, dynamism, content })
     }
@@ -184,18 +172,15 @@ impl Operand {
 
     /// Returns the tensor, if it is one.
     pub fn as_tensor(&self) -> Option<&TensorOperand> {
+        let Operand::Tensor(tensor) = self else { return None };
+        Some(tensor)
+    }
+
+    /// Returns the tensors: itself, or the items of the list.
+    pub fn tensors(&self) -> Vec<&TensorOperand> {
         match self {
-            Operand::Tensor(tensor) => Some(tensor),
-            Operand::Null
-            | Operand::Int(_)
-            | Operand::Bool(_)
-            | Operand::Double(_)
-            | Operand::Str(_)
-            | Operand::Ints(_)
-            | Operand::Doubles(_)
-            | Operand::Bools(_)
-            | Operand::Tensors { .. }
-            | Operand::Same(_) => None,
+            Operand::Tensors { items, .. } => items.iter().flatten().collect(),
+            other => other.as_tensor().into_iter().collect(),
         }
     }
 

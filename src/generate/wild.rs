@@ -8,7 +8,7 @@ use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
 use crate::format::ScalarType;
-use crate::operators::{Base, Signature};
+use crate::operators::{ArgKind, Base, Signature};
 
 /// Largest tensor in elements.
 const MAX_ELEMENTS: i64 = 1 << 18;
@@ -151,24 +151,7 @@ fn change(random: &mut Random, args: &mut [Operand], signature: &Signature) {
             _ => *value = !*value,
         },
         Operand::Str(text) => *text = random.pick(STRINGS),
-        Operand::Ints(items) => match random.below(8) {
-            0 => items.clear(),
-            1 => _ = items.pop(),
-            2 => {
-                let item = integer(random, &sizes, 1);
-                items.insert(random.below(items.len() + 1), item);
-            }
-            3 if !items.is_empty() => {
-                let copy = random.pick(items);
-                let at = random.below(items.len());
-                items[at] = copy;
-            }
-            _ if !items.is_empty() => {
-                let item = random.below(items.len());
-                items[item] = integer(random, &sizes, items[item]);
-            }
-            _ => items.push(integer(random, &sizes, 1)),
-        },
+        Operand::Ints(items) => change_integers(random, items, &sizes),
         Operand::Doubles(items) => match random.below(4) {
             0 => _ = items.pop(),
             1 => items.push(random.pick(DOUBLES)),
@@ -179,24 +162,49 @@ fn change(random: &mut Random, args: &mut [Operand], signature: &Signature) {
             1 => items.push(random.chance(50)),
             _ => items.iter_mut().for_each(|item| *item = random.chance(50)),
         },
-        Operand::Null => {
-            let list = |random: &mut Random| -> Vec<i64> { (0..2).map(|_| integer(random, &sizes, 2)).collect() };
-            args[at] = match kind.map(|kind| (kind.base, kind.list)) {
-                Some((Base::Tensor, _)) => {
-                    let mut tensor = TensorOperand::new(ScalarType::FLOAT, &sizes, Content::Input);
-                    change_tensor(random, &mut tensor);
-                    Operand::Tensor(tensor)
-                }
-                Some((Base::Int | Base::Dtype | Base::MemoryFormat, true)) => Operand::Ints(list(random)),
-                Some((Base::Int | Base::Dtype | Base::MemoryFormat, false)) => Operand::Int(integer(random, &sizes, 1)),
-                Some((Base::Float | Base::Scalar, false)) => Operand::Double(random.pick(DOUBLES)),
-                Some((Base::Float | Base::Scalar, true)) => Operand::Doubles(vec![random.pick(DOUBLES); 2]),
-                Some((Base::Bool, _)) => Operand::Bool(random.chance(50)),
-                Some((Base::Str, _)) => Operand::Str(random.pick(STRINGS)),
-                None => Operand::Null,
-            };
-        }
+        Operand::Null => args[at] = present(random, kind, &sizes),
         Operand::Same(_) => {}
+    }
+}
+
+/// Changes the number of items, or one of them.
+fn change_integers(random: &mut Random, items: &mut Vec<i64>, sizes: &[i32]) {
+    match random.below(8) {
+        0 => items.clear(),
+        1 => _ = items.pop(),
+        2 => {
+            let item = integer(random, sizes, 1);
+            items.insert(random.below(items.len() + 1), item);
+        }
+        3 if !items.is_empty() => {
+            let copy = random.pick(items);
+            let at = random.below(items.len());
+            items[at] = copy;
+        }
+        _ if !items.is_empty() => {
+            let item = random.below(items.len());
+            items[item] = integer(random, sizes, items[item]);
+        }
+        _ => items.push(integer(random, sizes, 1)),
+    }
+}
+
+/// Returns an argument of a kind in place of null.
+fn present(random: &mut Random, kind: Option<ArgKind>, sizes: &[i32]) -> Operand {
+    let list = |random: &mut Random| -> Vec<i64> { (0..2).map(|_| integer(random, sizes, 2)).collect() };
+    match kind.map(|kind| (kind.base, kind.list)) {
+        Some((Base::Tensor, _)) => {
+            let mut tensor = TensorOperand::new(ScalarType::FLOAT, sizes, Content::Input);
+            change_tensor(random, &mut tensor);
+            Operand::Tensor(tensor)
+        }
+        Some((Base::Int | Base::Dtype | Base::MemoryFormat, true)) => Operand::Ints(list(random)),
+        Some((Base::Int | Base::Dtype | Base::MemoryFormat, false)) => Operand::Int(integer(random, sizes, 1)),
+        Some((Base::Float | Base::Scalar, false)) => Operand::Double(random.pick(DOUBLES)),
+        Some((Base::Float | Base::Scalar, true)) => Operand::Doubles(vec![random.pick(DOUBLES); 2]),
+        Some((Base::Bool, _)) => Operand::Bool(random.chance(50)),
+        Some((Base::Str, _)) => Operand::Str(random.pick(STRINGS)),
+        None => Operand::Null,
     }
 }
 

@@ -74,18 +74,18 @@ impl OperatorSet {
 
     /// Returns the signature of `name` (`aten::add.out`), if it is known.
     pub fn find(&self, name: &str) -> Option<Signature> {
-        self.added.get(name).cloned().or_else(|| Some(find(name)?.signature.clone()))
+        self.added(name).or_else(|| Some(&find(name)?.signature)).cloned()
     }
 
     /// Returns the library (CMake target) that a build has to link for the operator `name`. `None` for an operator of
     /// the default runtime, for an added one, and for an unknown one.
     pub fn library(&self, name: &str) -> Option<&'static str> {
-        if self.is_added(name) { None } else { library(name) }
+        if self.added(name).is_some() { None } else { library(name) }
     }
 
-    /// Returns `true` if the signature of `name` was added.
-    pub(crate) fn is_added(&self, name: &str) -> bool {
-        self.added.contains_key(name)
+    /// Returns the signature of `name`, if it was added.
+    pub(crate) fn added(&self, name: &str) -> Option<&Signature> {
+        self.added.get(name)
     }
 
     /// Returns the names of all known operators in ascending order.

@@ -42,4 +42,14 @@ impl EValue {
     pub(crate) fn items(&self) -> ListItems<'_> {
         self.list_items().unwrap_or_default()
     }
+
+    /// Returns the items of a list of tensors, in which -1 is None; none for a value of another kind.
+    pub(crate) fn as_tensors(&self) -> &[i32] {
+        self.items().tensors
+    }
+
+    /// Returns the items of a list of Ints, which are indices of values; none for a value of another kind.
+    pub(crate) fn as_ints(&self) -> &[i64] {
+        self.items().ints
+    }
 }

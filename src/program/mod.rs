@@ -321,37 +321,10 @@ impl EValue {
         self.member().tag()
     }
 
-    /// Returns the items of a list of tensors, in which -1 is None; empty for a value of another kind.
-    pub(crate) fn as_tensors(&self) -> &[i32] {
-        match self {
-            EValue::TensorList(items) | EValue::OptionalTensorList(items) => items.as_deref().unwrap_or_default(),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::Tensor(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_) => &[],
-        }
-    }
-
     /// Returns the tensor; `None` for a value of another kind.
     pub(crate) fn as_tensor(&self) -> Option<&Tensor> {
-        match self {
-            EValue::Tensor(tensor) => Some(tensor),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => None,
-        }
+        let EValue::Tensor(tensor) = self else { return None };
+        Some(tensor)
     }
 }
 

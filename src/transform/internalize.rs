@@ -39,40 +39,7 @@ impl FileEntry {
 /// # Errors
 /// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
-    let mut entries: IndexMap<String, FileEntry> = IndexMap::new();
-    // Keys that share a segment share data; equal data in different segments stay separate.
-    let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
-    for (number, path) in files.iter().enumerate() {
-        let named = |error: io::Error| if is_io(&error) { cannot("read", path, error) } else { named(path, error) };
-        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
-            let range = match entry.data.source {
-                BlobSource::File { offset, .. } => (number, offset, entry.data.len),
-                BlobSource::Bytes(_)
-                | BlobSource::Repeat(_)
-                | BlobSource::Iota { .. }
-                | BlobSource::Random { .. }
-                | BlobSource::Converted { .. }
-                | BlobSource::Reordered { .. }
-                | BlobSource::Joined(_) => (number, program.blobs.len() as u64, u64::MAX),
-            };
-            let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
-            let found = FileEntry { data: blob, tensor_layout: entry.tensor_layout, file: number };
-            if entries.insert(entry.key.clone(), found).is_some() {
-                let message =
-                    format!("{}: duplicate key `{}`, defined in another .ptd file", path.display(), entry.key);
-                return Err(io::Error::other(message));
-            }
-        }
-    }
-    let alike = dedup::alike(&program.blobs)?;
-    let mut added: Vec<BlobId> = ranges.into_values().collect();
-    added.sort_unstable();
-    let mut counts: HashMap<BlobId, u32> = HashMap::new();
-    for blob in added.into_iter().map(|blob| blob.0 as usize) {
-        let count = counts.entry(alike[blob]).or_default();
-        program.blobs[blob].copy = *count;
-        *count += 1;
-    }
+    let entries = add_files(program, files)?;
     if program.execution_plan.is_none() {
         return merge(program, entries, inside);
     }
@@ -123,6 +90,40 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
     }
     program.external_data.extend(metadata.map(|(key, entry)| entry.with_key(key)));
     Ok(Vec::new())
+}
+
+/// Adds the data of `.ptd` files to the blobs of a program, and returns their entries by key.
+fn add_files(program: &mut Program, files: &[PathBuf]) -> io::Result<IndexMap<String, FileEntry>> {
+    let mut entries: IndexMap<String, FileEntry> = IndexMap::new();
+    // Keys that share a segment share data; equal data in different segments stay separate.
+    let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
+    for (number, path) in files.iter().enumerate() {
+        let named = |error: io::Error| if is_io(&error) { cannot("read", path, error) } else { named(path, error) };
+        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
+            let range = if let BlobSource::File { offset, .. } = entry.data.source {
+                (number, offset, entry.data.len)
+            } else {
+                (number, program.blobs.len() as u64, u64::MAX)
+            };
+            let blob = *ranges.entry(range).or_insert_with(|| program.add_blob(entry.data));
+            let found = FileEntry { data: blob, tensor_layout: entry.tensor_layout, file: number };
+            if entries.insert(entry.key.clone(), found).is_some() {
+                let message =
+                    format!("{}: duplicate key `{}`, defined in another .ptd file", path.display(), entry.key);
+                return Err(io::Error::other(message));
+            }
+        }
+    }
+    let alike = dedup::alike(&program.blobs)?;
+    let mut added: Vec<BlobId> = ranges.into_values().collect();
+    added.sort_unstable();
+    let mut counts: HashMap<BlobId, u32> = HashMap::new();
+    for blob in added.into_iter().map(|blob| blob.0 as usize) {
+        let count = counts.entry(alike[blob]).or_default();
+        program.blobs[blob].copy = *count;
+        *count += 1;
+    }
+    Ok(entries)
 }
 
 /// Adds the entries of `.ptd` files to weights without a program.

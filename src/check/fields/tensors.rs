@@ -287,6 +287,40 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
             format_args!("0 to {}", ScalarType::COUNT - 1),
         );
     }
+    let (sizes, order) = shape(t, path, report)?;
+    let element = info?.size;
+    let size_of = |dim: u8| sizes.get(usize::from(dim)).unwrap_or(0) as u64;
+    let inner = order.iter().skip(1).map(|dim| size_of(dim).max(1));
+    let stride = inner.fold(1u64, |product, size| product.saturating_mul(size));
+    if stride > MAX_STRIDE {
+        let found = format_args!("stride {stride} of sizes {}", listed(sizes.iter()));
+        report.add(T_11, &path.field("sizes"), sizes.at, found, format_args!("at most {MAX_STRIDE}"));
+    }
+    let overflow = |rule, report: &mut Reporter<'_, '_>| {
+        let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
+        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("less than 2^63 bytes"));
+    };
+    // The verifier multiplies from left to right, and rejects an overflow even if a 0 follows.
+    let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
+    let bytes = product.and_then(|product| product.checked_mul(element as i64));
+    let Some(bytes) = bytes else {
+        overflow(if sizes.iter().any(|size| size == 0) { P_V4 } else { T_12 }, report);
+        return None;
+    };
+    if bytes as u64 > u64::from(u32::MAX) {
+        report.add(
+            G_5,
+            &path.field("sizes"),
+            sizes.at,
+            format_args!("{}", Counted(bytes, "byte")),
+            format_args!("less than 2^32"),
+        );
+    }
+    Some(TensorSize { element, bytes: bytes as u64 })
+}
+
+/// Checks sizes and dim_order of a tensor. Returns them if they are valid.
+fn shape<'a>(t: Table<'a>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<(Vector<'a, 4>, Vector<'a, 1>)> {
     let Some(sizes) = t.i32s(tensor::sizes) else {
         report.add(
             T_5,
@@ -328,33 +362,5 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
         report.add(T_9, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
         return None;
     }
-    let element = info?.size;
-    let size_of = |dim: u8| sizes.get(usize::from(dim)).unwrap_or(0) as u64;
-    let inner = order.iter().skip(1).map(|dim| size_of(dim).max(1));
-    let stride = inner.fold(1u64, |product, size| product.saturating_mul(size));
-    if stride > MAX_STRIDE {
-        let found = format_args!("stride {stride} of sizes {}", listed(sizes.iter()));
-        report.add(T_11, &path.field("sizes"), sizes.at, found, format_args!("at most {MAX_STRIDE}"));
-    }
-    let overflow = |rule, report: &mut Reporter<'_, '_>| {
-        let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("less than 2^63 bytes"));
-    };
-    // The verifier multiplies from left to right, and rejects an overflow even if a 0 follows.
-    let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
-    let bytes = product.and_then(|product| product.checked_mul(element as i64));
-    let Some(bytes) = bytes else {
-        overflow(if sizes.iter().any(|size| size == 0) { P_V4 } else { T_12 }, report);
-        return None;
-    };
-    if bytes as u64 > u64::from(u32::MAX) {
-        report.add(
-            G_5,
-            &path.field("sizes"),
-            sizes.at,
-            format_args!("{}", Counted(bytes, "byte")),
-            format_args!("less than 2^32"),
-        );
-    }
-    Some(TensorSize { element, bytes: bytes as u64 })
+    Some((sizes, order))
 }

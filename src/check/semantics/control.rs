@@ -135,16 +135,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
         }
         let state = match &self.method.values()[value] {
             EValue::Bool(state) => Some(*state),
-            EValue::Tensor(tensor) => self.all(tensor),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Double(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => None,
+            other => other.as_tensor().and_then(|tensor| self.all(tensor)),
         };
         let outcome = match state.filter(|state| self.is_always(value, *state, is_back)) {
             Some(true) => BranchOutcome::Never,

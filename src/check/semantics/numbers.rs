@@ -61,19 +61,8 @@ impl Ints {
 
     /// Returns what the file states; a value of another kind may be any Int.
     fn of(value: &EValue) -> Ints {
-        match value {
-            EValue::Int(int) => Ints { stated: SmallVec::from_slice(&[*int]), ..Ints::none() },
-            EValue::Null
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::Tensor(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => Ints::any(),
-        }
+        let EValue::Int(int) = value else { return Ints::any() };
+        Ints { stated: SmallVec::from_slice(&[*int]), ..Ints::none() }
     }
 
     /// Returns the result of a call.

@@ -358,24 +358,29 @@ impl Graph {
                 Ok(ValueScales::Channels { dim, count, largest })
             }
             Quantization::Group => {
-                use per_channel_group_quant::*;
                 let &[outputs, inputs] = dims else {
-                    return tensor
-                        .wrong(tensor_value::dims, format!("{} with groups", counted(dims.len(), "dimension")));
+                    let found = counted(dims.len(), "dimension");
+                    return tensor.wrong(tensor_value::dims, format!("{found} with groups"));
                 };
-                let size = u64::try_from(member.i32(group_size)?).unwrap_or(0);
-                if size == 0 || size % GROUP != 0 || inputs % size != 0 {
-                    let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
-                    return member.wrong(group_size, format!("{size}, {expected}"));
-                }
-                if member.i32(channel_dim)? != 0 {
-                    return member.wrong(channel_dim, "expected 0");
-                }
-                let count = outputs.saturating_mul(inputs / size);
-                let largest = self.scales(&member, [scale, scale_buffer_idx, num_scales], count, 2)?;
-                Ok(ValueScales::Channels { dim: 0, count, largest })
+                self.groups(&member, outputs, inputs)
             }
         }
+    }
+
+    /// Checks the scales of groups of inputs, of weights with these numbers of channels.
+    fn groups(&mut self, member: &TableRef<'_, '_>, outputs: u64, inputs: u64) -> Result<ValueScales> {
+        use per_channel_group_quant::*;
+        let size = u64::try_from(member.i32(group_size)?).unwrap_or(0);
+        if size == 0 || !size.is_multiple_of(GROUP) || !inputs.is_multiple_of(size) {
+            let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
+            return member.wrong(group_size, format!("{size}, {expected}"));
+        }
+        if member.i32(channel_dim)? != 0 {
+            return member.wrong(channel_dim, "expected 0");
+        }
+        let count = outputs.saturating_mul(inputs / size);
+        let largest = self.scales(member, [scale, scale_buffer_idx, num_scales], count, 2)?;
+        Ok(ValueScales::Channels { dim: 0, count, largest })
     }
 
     /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes. Returns the largest one

@@ -12,6 +12,7 @@ use crate::data::{Blob, workers};
 use crate::delegate::header::{ALIGNMENT, HEADER, Sections};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::{Buffer, ExtraField, ReadError, TableRef};
+use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent};
 use crate::format::table::Union;
 use crate::format::{Kind, TableSchema};
 
@@ -267,33 +268,23 @@ fn extra(t: &TableRef<'_, '_>, schema: &'static TableSchema, end: usize) -> Read
 fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Fields> {
     let mut contents = Fields::with_capacity(schema.fields.len());
     for (slot, field) in (0..).zip(schema.fields) {
-        contents.push(match field.kind {
-            Kind::UInt => FieldContent::UInt(t.u32(slot)?),
-            Kind::Int => FieldContent::Int(t.i32(slot)?),
-            Kind::Float => FieldContent::Float(t.f32(slot)?),
-            Kind::UInts => t.u32s(slot)?.map_or(FieldContent::Absent, FieldContent::UInts),
-            Kind::UShorts => t.u16s(slot)?.map_or(FieldContent::Absent, FieldContent::UShorts),
-            Kind::Floats => t.f32s(slot)?.map_or(FieldContent::Absent, FieldContent::Floats),
-            // No operation and no quantization has such fields.
-            Kind::Bool
-            | Kind::Byte
-            | Kind::Enum(_)
-            | Kind::UnionTag
-            | Kind::Union(_)
-            | Kind::Short
-            | Kind::Long
-            | Kind::ULong
-            | Kind::Double
-            | Kind::Text
-            | Kind::Table(_)
-            | Kind::Bytes
-            | Kind::AlignedBytes(_)
-            | Kind::Bools
-            | Kind::Ints
-            | Kind::Longs
-            | Kind::ULongs
-            | Kind::Doubles
-            | Kind::Tables(_) => return t.wrong(slot, "unknown kind of field"),
+        contents.push(match SlotContent::of(field.kind) {
+            SlotContent::Scalar(Scalar::U32) => FieldContent::UInt(t.u32(slot)?),
+            SlotContent::Scalar(Scalar::I32) => FieldContent::Int(t.i32(slot)?),
+            SlotContent::Scalar(Scalar::F32) => FieldContent::Float(t.f32(slot)?),
+            SlotContent::Object(ObjectKind::Scalars(Scalar::U32)) => {
+                t.u32s(slot)?.map_or(FieldContent::Absent, FieldContent::UInts)
+            }
+            SlotContent::Object(ObjectKind::Scalars(Scalar::U16)) => {
+                t.u16s(slot)?.map_or(FieldContent::Absent, FieldContent::UShorts)
+            }
+            SlotContent::Object(ObjectKind::Scalars(Scalar::F32)) => {
+                t.f32s(slot)?.map_or(FieldContent::Absent, FieldContent::Floats)
+            }
+            // No operation and no quantization has other fields.
+            SlotContent::Scalar(_) | SlotContent::Object(_) | SlotContent::Union(_) => {
+                return t.wrong(slot, "unknown kind of field");
+            }
         });
     }
     Ok(contents)

@@ -222,14 +222,9 @@ impl DraftField {
 
 /// Returns the length of the first list.
 fn list_len<'c>(fields: impl IntoIterator<Item = &'c FieldContent>) -> u32 {
-    let lists = fields.into_iter().find_map(|field| match field {
-        FieldContent::UInts(items) => Some(items.len() as u32),
-        FieldContent::UInt(_)
-        | FieldContent::Int(_)
-        | FieldContent::Float(_)
-        | FieldContent::UShorts(_)
-        | FieldContent::Floats(_)
-        | FieldContent::Absent => None,
+    let lists = fields.into_iter().find_map(|field| {
+        let FieldContent::UInts(items) = field else { return None };
+        Some(items.len() as u32)
     });
     lists.unwrap_or(0)
 }

@@ -239,15 +239,7 @@ impl PartialEq for FieldContent {
 impl FieldContent {
     /// Returns a `u32`; 0 for other content.
     pub fn uint(&self) -> u32 {
-        match self {
-            FieldContent::UInt(number) => *number,
-            FieldContent::Int(_)
-            | FieldContent::Float(_)
-            | FieldContent::UInts(_)
-            | FieldContent::UShorts(_)
-            | FieldContent::Floats(_)
-            | FieldContent::Absent => 0,
-        }
+        if let FieldContent::UInt(number) = self { *number } else { 0 }
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use self::Defect::*;
-use super::{Budget, SlotContent, member, u16_at, u32_at};
+use super::{Budget, ObjectKind, Scalar, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::{Kind, TableSchema};
 
@@ -155,15 +155,52 @@ impl Verifier<'_, '_> {
         if !self.spend(TABLE_COST, at, path) {
             return;
         }
+        let Some(vtable) = self.vtable(at, table, path) else { return };
+        let inline = usize::from(u16_at(self.bytes, vtable.start + 2).unwrap_or(0));
+        self.outside_header(vtable.start, vtable.end, path);
+        let (entries, _) = self.bytes[vtable.start + 4..vtable.end].as_chunks::<2>();
+        let mut tag = 0;
+        // The fields determine where the table ends, whatever size the vtable states.
+        let mut needed = 4;
+        for (slot, (field, entry)) in table.fields.iter().zip(entries).enumerate() {
+            let is_tag = matches!(field.kind, Kind::UnionTag);
+            let offset = usize::from(u16::from_le_bytes(*entry));
+            if offset == 0 {
+                tag = if is_tag { 0 } else { tag };
+                continue;
+            }
+            let width = SlotContent::of(field.kind).size();
+            let position = at + offset;
+            needed = needed.max(offset + width);
+            let path = path.field(field.name);
+            if offset < 4 {
+                let found = format_args!("{width} bytes at byte {offset} of a table");
+                let entry = vtable.start + 4 + 2 * slot;
+                self.report.add(FieldStart, &path, entry, found, format_args!("byte 4 or later"));
+            }
+            if !position.is_multiple_of(width) || position + width > self.bytes.len() {
+                let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());
+                let found = format_args!("{width} bytes at byte {position:#x}");
+                self.report.add(FieldPosition, &path, position, found, expected);
+                continue;
+            }
+            tag = if is_tag { self.bytes[position] } else { tag };
+            self.field(position, field.kind, tag, &path);
+        }
+        if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
+            let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
+            self.report.add(TableSize, path, vtable.start + 2, format_args!("a table of {inline} bytes"), expected);
+        }
+        self.outside_header(at, at + needed, path);
+    }
+
+    /// Returns the bytes of the vtable of the table at `at`; reports one that is not inside the buffer.
+    fn vtable(&mut self, at: usize, table: &TableSchema, path: &Trail<'_>) -> Option<Range<usize>> {
         let Some(back) = u32_at(self.bytes, at) else {
             let found = format_args!("{} at byte {at:#x}", table.name);
-            return self.report.add(
-                TablePosition,
-                path,
-                at,
-                found,
-                format_args!("a table inside {} bytes", self.bytes.len()),
-            );
+            let expected = format_args!("a table inside {} bytes", self.bytes.len());
+            self.report.add(TablePosition, path, at, found, expected);
+            return None;
         };
         let vtable = at as i64 - i64::from(back as i32);
         let size =
@@ -175,100 +212,43 @@ impl Verifier<'_, '_> {
                 None => format!("a vtable at byte {vtable}"),
             };
             let expected = format_args!("an even offset and an even size inside {} bytes", self.bytes.len());
-            return self.report.add(TablePosition, path, at, format_args!("{found}"), expected);
+            self.report.add(TablePosition, path, at, format_args!("{found}"), expected);
+            return None;
         };
         let vtable = vtable as usize;
         if size < 4 {
             let found = format_args!("a vtable of {size} bytes");
-            return self.report.add(VtableSize, path, vtable, found, format_args!("at least 4"));
+            self.report.add(VtableSize, path, vtable, found, format_args!("at least 4"));
+            return None;
         }
-        let inline = usize::from(u16_at(self.bytes, vtable + 2).unwrap_or(0));
-        self.outside_header(vtable, vtable + usize::from(size), path);
-        let (entries, _) = self.bytes[vtable + 4..vtable + usize::from(size)].as_chunks::<2>();
-        let mut tag = 0;
-        // The fields determine where the table ends, whatever size the vtable states.
-        let mut needed = 4;
-        for (slot, (field, entry)) in table.fields.iter().zip(entries).enumerate() {
-            let offset = usize::from(u16::from_le_bytes(*entry));
-            if offset == 0 {
-                if matches!(field.kind, Kind::UnionTag) {
-                    tag = 0;
-                }
-                continue;
-            }
-            let content = SlotContent::of(field.kind);
-            let width = content.size();
-            let position = at + offset;
-            needed = needed.max(offset + width);
-            if offset < 4 {
-                let found = format_args!("{width} bytes at byte {offset} of a table");
-                let entry = vtable + 4 + 2 * slot;
-                self.report.add(FieldStart, &path.field(field.name), entry, found, format_args!("byte 4 or later"));
-            }
-            if !position.is_multiple_of(width) || position + width > self.bytes.len() {
-                let expected = format_args!("a multiple of {width} inside {} bytes", self.bytes.len());
-                let found = format_args!("{width} bytes at byte {position:#x}");
-                self.report.add(FieldPosition, &path.field(field.name), position, found, expected);
-                continue;
-            }
-            match field.kind {
-                Kind::Bool => {
-                    let byte = self.bytes[position];
-                    if byte > 1 {
-                        let found = format_args!("the byte {byte}");
-                        self.report.add(Bool, &path.field(field.name), position, found, format_args!("0 or 1"));
-                    }
-                }
-                Kind::UnionTag => tag = self.bytes[position],
-                Kind::Byte
-                | Kind::Enum(_)
-                | Kind::Short
-                | Kind::Int
-                | Kind::UInt
-                | Kind::Long
-                | Kind::ULong
-                | Kind::Float
-                | Kind::Double => {}
-                // A union with an unknown tag is not followed: FlatBuffers' verifier does not either.
-                Kind::Union(members) => {
-                    if let Some(member) = member(members, tag) {
-                        let path = path.field(field.name);
-                        if let Some(target) = self.follow(position, FieldOffset, &path) {
-                            self.table(target, member, &path);
-                        }
-                    }
-                }
-                Kind::Table(child) => {
-                    let path = path.field(field.name);
-                    if let Some(target) = self.follow(position, FieldOffset, &path) {
-                        self.table(target, child, &path);
-                    }
-                }
-                Kind::Text
-                | Kind::Bytes
-                | Kind::AlignedBytes(_)
-                | Kind::Bools
-                | Kind::UShorts
-                | Kind::Ints
-                | Kind::UInts
-                | Kind::Longs
-                | Kind::ULongs
-                | Kind::Floats
-                | Kind::Doubles
-                | Kind::Tables(_) => self.vector(position, field.kind, &path.field(field.name)),
-            }
-        }
-        if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
-            let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
-            self.report.add(TableSize, path, vtable + 2, format_args!("a table of {inline} bytes"), expected);
-        }
-        self.outside_header(at, at + needed, path);
+        Some(vtable..vtable + usize::from(size))
     }
 
-    fn vector(&mut self, position: usize, kind: Kind, path: &Trail<'_>) {
+    /// Verifies a field at a position inside the buffer. `tag` is that of the slot before a union.
+    fn field(&mut self, position: usize, kind: Kind, tag: u8, path: &Trail<'_>) {
+        let child = match SlotContent::of(kind) {
+            SlotContent::Scalar(scalar) => {
+                let byte = self.bytes[position];
+                if scalar == Scalar::Bool && byte > 1 {
+                    self.report.add(Bool, path, position, format_args!("the byte {byte}"), format_args!("0 or 1"));
+                }
+                None
+            }
+            // A union with an unknown tag is not followed: FlatBuffers' verifier does not either.
+            SlotContent::Union(members) => member(members, tag),
+            SlotContent::Object(ObjectKind::Table(child)) => Some(child),
+            SlotContent::Object(object) => return self.vector(position, kind, object, path),
+        };
+        if let Some(child) = child
+            && let Some(target) = self.follow(position, FieldOffset, path)
+        {
+            self.table(target, child, path);
+        }
+    }
+
+    fn vector(&mut self, position: usize, kind: Kind, object: ObjectKind, path: &Trail<'_>) {
         let Some(target) = self.follow(position, FieldOffset, path) else { return };
         let count = u32_at(self.bytes, target).unwrap_or(u32::MAX);
-        let SlotContent::Object(object) = SlotContent::of(kind) else { return };
         let item = object.item_size();
         let start = target + 4;
         let size = count as u64 * item as u64;
@@ -291,19 +271,22 @@ impl Verifier<'_, '_> {
             let found = format_args!("8-byte items from byte {start:#x}");
             self.report.add(LongAlignment, path, start, found, format_args!("a multiple of 8"));
         }
-        match kind {
-            Kind::AlignedBytes(alignment) if count > 0 && start % alignment as usize != 0 => {
-                let found = format_args!("bytes from byte {start:#x}");
-                self.report.add(BytesAlignment, path, start, found, format_args!("a multiple of {alignment}"));
-            }
-            Kind::Bools => {
+        if let Kind::AlignedBytes(alignment) = kind
+            && count > 0
+            && start % alignment as usize != 0
+        {
+            let found = format_args!("bytes from byte {start:#x}");
+            self.report.add(BytesAlignment, path, start, found, format_args!("a multiple of {alignment}"));
+        }
+        match object {
+            ObjectKind::Scalars(Scalar::Bool) => {
                 if let Some(wrong) = self.bytes[start..end].iter().position(|byte| *byte > 1) {
                     let found = format_args!("the byte {}", self.bytes[start + wrong]);
                     self.report.add(Bool, &path.item(wrong), start + wrong, found, format_args!("0 or 1"));
                 }
             }
-            Kind::Text => self.text(start, end, path),
-            Kind::Tables(table) => {
+            ObjectKind::Text => self.text(start, end, path),
+            ObjectKind::Tables(table) => {
                 for index in 0..count as usize {
                     let path = path.item(index);
                     if let Some(target) = self.follow(start + 4 * index, ItemOffset, &path) {
@@ -314,29 +297,8 @@ impl Verifier<'_, '_> {
                     }
                 }
             }
-            Kind::Bytes
-            | Kind::AlignedBytes(_)
-            | Kind::UShorts
-            | Kind::Ints
-            | Kind::UInts
-            | Kind::Longs
-            | Kind::ULongs
-            | Kind::Floats
-            | Kind::Doubles => {}
-            // Not vectors; `table` handles them.
-            Kind::Bool
-            | Kind::Byte
-            | Kind::Enum(_)
-            | Kind::UnionTag
-            | Kind::Union(_)
-            | Kind::Short
-            | Kind::Int
-            | Kind::UInt
-            | Kind::Long
-            | Kind::ULong
-            | Kind::Float
-            | Kind::Double
-            | Kind::Table(_) => {}
+            // Any number is valid, and `field` follows tables.
+            ObjectKind::Scalars(_) | ObjectKind::Table(_) | ObjectKind::Vtable(_) => {}
         }
     }
 

@@ -17,7 +17,6 @@ use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
-use crate::operators;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
@@ -166,7 +165,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
         if let Some(declaration) = unfinished {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
-            if let Some(mismatch) = stated_mismatch(written, meta, &operator.name).filter(|_| is_checked) {
+            if let Some(mismatch) = stated_mismatch(written, meta, operator).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
                     self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
                 }
@@ -178,7 +177,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Some(EValue::Tensor(tensor)) = usize::try_from(value).ok().and_then(|value| values.get(value)) else {
             return;
         };
-        let mismatch = inference::mismatch(tensor, meta, &operator.name);
+        let mismatch = inference::mismatch(tensor, meta, operator);
         let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
         match mismatch {
             Some(_) if pass.is_unknown(value) => {}
@@ -328,7 +327,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !args.iter().any(is_unknown) {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
-            let (name, stated_sizes, bound) = (&value.name.value, &stated.value, sizes_of(meta));
+            let (name, stated_sizes, bound) = (&value.name.value, &stated.value, meta.size_list());
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
             let warning = NodeDiagnostic::warning(stated.id, message);
             self.diagnostics.push(warning.label("the call fails with `InvalidArgument` if its result is larger"));
@@ -386,7 +385,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{name}` is a view of element type {own} of `{base}`, which is {other}");
                 warn(at, message, "its elements are the bytes of others");
             }
-            if meta.sizes.iter().any(|dim| dim.dynamic) && !resized.contains(&**name) {
+            if meta.is_dynamic() && !resized.contains(&**name) {
                 let message =
                     format!("`{name}` {sizes:?} is a view of `{base}`, whose sizes {base_sizes:?} are dynamic");
                 warn(at, message, "it keeps its sizes when those of its base are smaller");
@@ -434,7 +433,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Mismatch::Sizes => {
                 let stated = written.sizes.as_ref().map(|stated| (stated.id, &stated.value[..]));
                 let found = stated.map(|(_, sizes)| sizes).or(tensor.and_then(|tensor| tensor.sizes.as_deref()));
-                (stated.map(|(id, _)| id), found.map(|found| format!("{found:?}")), sizes_of(meta))
+                (stated.map(|(id, _)| id), found.map(|found| format!("{found:?}")), meta.size_list())
             }
         };
         let found = found.unwrap_or_default();
@@ -469,7 +468,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let meta = pass.inference.tensor(values, *value)?;
                 let name = self.declaration_of_value(*value).map(|declaration| &self.values[declaration].name.value);
                 let name = name.map_or_else(|| format!("values[{value}]"), |name| format!("`{name}`"));
-                Some(format!("{name} {} {}", meta.scalar_type, sizes_of(&meta)))
+                Some(format!("{name} {} {}", meta.scalar_type, meta.size_list()))
             })
             .collect();
         match &described[..] {
@@ -594,7 +593,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Some(sizes) = sizes else {
                 pass.failed.insert(key);
                 let name = &self.values[declaration].name;
-                let message = format!("the sizes {} of `{}` exceed 32 bits", sizes_of(meta), name.value);
+                let message = format!("the sizes {} of `{}` exceed 32 bits", meta.size_list(), name.value);
                 return self.error(name.id, message, "expected sizes below 2^31");
             };
             if let Err(diagnostic) =
@@ -606,7 +605,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             tensor.sizes = Some(sizes.into());
             if !is_stated(written, "dynamism") {
-                tensor.shape_dynamism = TensorShapeDynamism::of(meta.sizes.iter().any(|dim| dim.dynamic));
+                tensor.shape_dynamism = TensorShapeDynamism::of(meta.is_dynamic());
             }
             if written.dim_order.is_none() {
                 tensor.dim_order = Some(dim_order(&meta.dim_order));
@@ -772,9 +771,8 @@ impl InferencePass {
 }
 
 /// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
-fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &str) -> Option<Mismatch> {
-    let other_type =
-        |stated: &At<ScalarType>| !operators::facts(operator).conversion.accepts(meta.scalar_type, stated.value);
+fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
+    let other_type = |stated: &At<ScalarType>| !operator.facts.conversion.accepts(meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
         !stated.value.iter().map(|size| i64::from(*size)).eq(meta.sizes.iter().map(|dim| dim.size))
             && meta.sizes.iter().all(|dim| !dim.dynamic)
@@ -801,11 +799,6 @@ fn is_checked(action: &Action<'_>) -> bool {
 /// Returns true if a tensor states an attribute.
 fn is_stated(written: &ParsedTensor<'_>, key: &str) -> bool {
     written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key)
-}
-
-fn sizes_of(meta: &TensorMeta) -> String {
-    let sizes: Vec<String> = meta.sizes.iter().map(|dim| dim.size.to_string()).collect();
-    format!("[{}]", sizes.join(", "))
 }
 
 fn elements(sizes: &[Dim]) -> Option<i64> {

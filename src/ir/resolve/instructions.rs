@@ -169,7 +169,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let args = match (out, operator.as_deref()) {
                     (Some(out), Some(operator)) => self.stack(name, args, out, &operator.signature),
                     (Some(out), None) => self.stack_by_name(name, args, out),
-                    (None, operator) => self.given_stack(name, args, operator.map(|operator| &operator.signature)),
+                    (None, operator) => self.given_stack(name, args, operator.map(|operator| &*operator.signature)),
                 };
                 Instruction::KernelCall { op_index, args: Some(args.into()) }
             }

@@ -38,8 +38,11 @@ impl<'a> Call<'a> {
         Err(InferenceError::Invalid(InvalidArgument { argument, found: found.into(), expected: expected.into() }))
     }
 
-    /// Returns an error about an argument of the wrong kind.
-    fn wrong_kind<T>(&self, argument: usize, found: &Argument<'_>) -> Result<T> {
+    /// Returns an error about an argument that is unknown, or of the wrong kind.
+    fn rejected<T>(&self, argument: usize, found: &Argument<'_>) -> Result<T> {
+        if *found == Argument::Unknown {
+            return Err(InferenceError::Undetermined("an argument is unknown"));
+        }
         let expected = self.signature.args.get(argument).map_or_else(String::new, |arg| arg.kind.to_string());
         self.invalid(argument, found.kind(), expected)
     }
@@ -70,10 +73,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, another kind, or a tensor of unknown properties.
     pub fn tensor(&self, at: usize) -> Result<&'a TensorMeta> {
-        match self.optional_tensor(at)? {
-            Some(tensor) => Ok(tensor),
-            None => self.wrong_kind(at, &Argument::Null),
-        }
+        self.optional_tensor(at)?.map_or_else(|| self.rejected(at, &Argument::Null), Ok)
     }
 
     /// Returns a tensor, or `None` for None.
@@ -84,8 +84,7 @@ impl<'a> Call<'a> {
         match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Tensor(tensor)) => Ok(Some(tensor)),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -96,8 +95,8 @@ impl<'a> Call<'a> {
     pub fn tensors(&self, at: usize) -> Result<Vec<Option<&'a TensorMeta>>> {
         match self.argument(at) {
             Some(Argument::Tensors(items)) => Ok(items.iter().map(Option::as_deref).collect()),
-            None | Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            None => self.rejected(at, &Argument::Unknown),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -112,7 +111,7 @@ impl<'a> Call<'a> {
             Some(Argument::Int(int)) => Ok(Some(*int)),
             Some(Argument::Bool(value)) => Ok(Some(IntMeta::Exact((*value).into()))),
             Some(Argument::Unknown) => Ok(Some(IntMeta::Unknown)),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -121,10 +120,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, or another kind.
     pub fn int(&self, at: usize) -> Result<IntMeta> {
-        match self.optional_int(at)? {
-            Some(int) => Ok(int),
-            None => self.wrong_kind(at, &Argument::Null),
-        }
+        self.optional_int(at)?.map_or_else(|| self.rejected(at, &Argument::Null), Ok)
     }
 
     /// Returns an integer that is known.
@@ -132,12 +128,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, another kind, or an integer that is not known.
     pub fn exact(&self, at: usize) -> Result<i64> {
-        match self.int(at)? {
-            IntMeta::Exact(int) => Ok(int),
-            IntMeta::AtMost(_) | IntMeta::Unknown => {
-                Err(InferenceError::Undetermined("an integer is known at run time only"))
-            }
-        }
+        exact(self.int(at)?)
     }
 
     /// Returns the integers of a list, or `None` for None. A single integer is a list of one.
@@ -155,8 +146,7 @@ impl<'a> Call<'a> {
             Some(Argument::Null) => Ok(None),
             Some(Argument::Ints(items)) => Ok(Some(items.clone())),
             Some(Argument::Int(int)) => Ok(Some(vec![*int])),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -165,10 +155,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, another kind, or a list of unknown length.
     pub fn ints(&self, at: usize) -> Result<Vec<IntMeta>> {
-        match self.optional_ints(at)? {
-            Some(ints) => Ok(ints),
-            None => self.wrong_kind(at, &Argument::Null),
-        }
+        self.optional_ints(at)?.map_or_else(|| self.rejected(at, &Argument::Null), Ok)
     }
 
     /// Returns the integers of a list that are all known.
@@ -176,13 +163,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, another kind, or an integer that is not known.
     pub fn exact_ints(&self, at: usize) -> Result<Vec<i64>> {
-        let known = self.ints(at)?.into_iter().map(|int| match int {
-            IntMeta::Exact(int) => Ok(int),
-            IntMeta::AtMost(_) | IntMeta::Unknown => {
-                Err(InferenceError::Undetermined("an integer is known at run time only"))
-            }
-        });
-        known.collect()
+        self.ints(at)?.into_iter().map(exact).collect()
     }
 
     /// Returns a truth value.
@@ -194,8 +175,7 @@ impl<'a> Call<'a> {
             None => Ok(self.default(at).as_bool().unwrap_or_default()),
             Some(Argument::Null) => Ok(false),
             Some(Argument::Bool(value)) => Ok(*value),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -207,8 +187,7 @@ impl<'a> Call<'a> {
         match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Bools(items)) => Ok(Some(items)),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -220,8 +199,7 @@ impl<'a> Call<'a> {
         match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Doubles(items)) => Ok(Some(items)),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -239,7 +217,7 @@ impl<'a> Call<'a> {
             Some(Argument::Unknown | Argument::Int(_)) => {
                 Err(InferenceError::Undetermined("a number is known at run time only"))
             }
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -264,8 +242,7 @@ impl<'a> Call<'a> {
             Some(Argument::Bool(_)) => Ok(Some(ScalarCategory::Bool)),
             Some(Argument::Int(_)) => Ok(Some(ScalarCategory::Integer)),
             Some(Argument::Double(_)) => Ok(Some(ScalarCategory::Floating)),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -274,10 +251,7 @@ impl<'a> Call<'a> {
     /// # Errors
     /// None, another kind, or an unknown value.
     pub fn scalar(&self, at: usize) -> Result<ScalarCategory> {
-        match self.optional_scalar(at)? {
-            Some(category) => Ok(category),
-            None => self.wrong_kind(at, &Argument::Null),
-        }
+        self.optional_scalar(at)?.map_or_else(|| self.rejected(at, &Argument::Null), Ok)
     }
 
     /// Returns the Int that a Scalar is, or `None` for a number of another kind and for an unknown one.
@@ -288,8 +262,8 @@ impl<'a> Call<'a> {
         match self.argument(at) {
             Some(Argument::Int(int)) => Ok(Some(*int)),
             Some(Argument::Bool(_) | Argument::Double(_) | Argument::Unknown) => Ok(None),
-            None => self.wrong_kind(at, &Argument::Null),
-            Some(other) => self.wrong_kind(at, other),
+            None => self.rejected(at, &Argument::Null),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -309,8 +283,7 @@ impl<'a> Call<'a> {
         match self.argument(at) {
             None | Some(Argument::Null) => Ok(None),
             Some(Argument::Str(text)) => Ok(Some(text)),
-            Some(Argument::Unknown) => Err(InferenceError::Undetermined("an argument is unknown")),
-            Some(other) => self.wrong_kind(at, other),
+            Some(other) => self.rejected(at, other),
         }
     }
 
@@ -324,6 +297,16 @@ impl<'a> Call<'a> {
         match i8::try_from(int).map(ScalarType) {
             Ok(scalar_type) if scalar_type.info().is_some() => Ok(Some(scalar_type)),
             Ok(_) | Err(_) => self.invalid(at, int.to_string(), "an element type"),
+        }
+    }
+}
+
+/// Returns an integer that is known.
+fn exact(int: IntMeta) -> Result<i64> {
+    match int {
+        IntMeta::Exact(int) => Ok(int),
+        IntMeta::AtMost(_) | IntMeta::Unknown => {
+            Err(InferenceError::Undetermined("an integer is known at run time only"))
         }
     }
 }

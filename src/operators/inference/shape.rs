@@ -25,6 +25,16 @@ impl TensorMeta {
         self.sizes.len()
     }
 
+    /// Returns `true` if the size of a dimension is dynamic.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        is_dynamic(&self.sizes)
+    }
+
+    /// Returns the sizes as a list: `[2, 3]`.
+    pub(crate) fn size_list(&self) -> String {
+        size_list(&self.sizes)
+    }
+
     /// Returns the strides in elements that sizes and dim_order determine; a dimension of size 0 counts as 1, as in
     /// torch.
     ///

@@ -78,23 +78,14 @@ struct GradientPass<'p> {
 impl GradientPass<'_> {
     /// Returns the values whose gradients an instruction determines.
     fn results(&self, instruction: &Instruction, operators: &MethodOperators) -> Vec<(usize, bool)> {
-        match instruction {
-            Instruction::KernelCall { op_index, .. } => operators.get(*op_index).map_or_else(Vec::new, |operator| {
-                let requires = |value: usize| self.current[value];
-                inference::gradients(self.plan.values(), operator, instruction.args(), requires)
-            }),
-            // A tensor that is moved from one branch or the other requires gradients if one of them does.
-            Instruction::MoveCall { move_from, move_to } => {
-                let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());
-                match (index(*move_from), index(*move_to)) {
-                    (Some(from), Some(to)) if self.current[from] => vec![(to, true)],
-                    _ => Vec::new(),
-                }
-            }
-            Instruction::DelegateCall { .. } | Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {
-                Vec::new()
-            }
+        if let Some(operator) = operators.called(instruction) {
+            let requires = |value: usize| self.current[value];
+            return inference::gradients(self.plan.values(), operator, instruction.args(), requires);
         }
+        // A tensor that is moved from one branch or the other requires gradients if one of them does.
+        let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());
+        let moved = instruction.moved().and_then(|(from, to)| Some((index(from)?, index(to)?)));
+        moved.filter(|(from, _)| self.current[*from]).map(|(_, to)| (to, true)).into_iter().collect()
     }
 
     fn stated(&self, index: usize) -> bool {

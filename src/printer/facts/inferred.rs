@@ -7,7 +7,8 @@ use super::calls::{CallForm, Calls};
 use crate::analysis::inference::{self, Inference};
 use crate::delegate::xnnpack::arguments;
 use crate::operators::inference::{InferenceError, TensorMeta};
-use crate::program::{ExecutionPlan, Instruction};
+use crate::program::ExecutionPlan;
+use crate::program::instruction::Callee;
 
 /// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
 /// of calls that assembling would reject.
@@ -17,16 +18,16 @@ pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut 
     let mut inference = Inference::new(plan, operators);
     let mut inferred = vec![None; values.len()];
     for (instruction, form) in plan.instructions().zip(&mut calls.forms) {
-        match instruction {
-            Instruction::KernelCall { op_index, .. } => {
-                let args = instruction.args();
-                let Some(operator) = operators.get(*op_index) else { continue };
+        let args = instruction.args();
+        match instruction.callee() {
+            Some(Callee::Operator(index)) => {
+                let Some(operator) = operators.get(index) else { continue };
                 match inference.call(values, operator, args) {
                     Ok(results) => {
                         let metas = inference::tensors(values, operator, args, &results);
                         let contradicts = |(value, meta): &(usize, &TensorMeta)| {
                             let tensor = values[*value].as_tensor();
-                            tensor.is_some_and(|tensor| inference::mismatch(tensor, meta, &operator.name).is_some())
+                            tensor.is_some_and(|tensor| inference::mismatch(tensor, meta, operator).is_some())
                         };
                         if metas.iter().any(contradicts) {
                             *form = CallForm::contradictory(instruction);
@@ -43,19 +44,19 @@ pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut 
                     Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {}
                 }
             }
-            Instruction::MoveCall { move_from, move_to } => {
-                let meta = inference.tensor(values, *move_from).map(Cow::into_owned);
-                let to = usize::try_from(*move_to).ok().and_then(|to| inferred.get_mut(to));
+            Some(Callee::Delegate(index)) => {
+                if has_other_tensors(plan, payloads, index, args) {
+                    *form = CallForm::contradictory(instruction);
+                }
+            }
+            None => {
+                let Some((from, to)) = instruction.moved() else { continue };
+                let meta = inference.tensor(values, from).map(Cow::into_owned);
+                let to = usize::try_from(to).ok().and_then(|to| inferred.get_mut(to));
                 if let (Some(meta), Some(to)) = (meta, to) {
                     to.get_or_insert(meta);
                 }
             }
-            Instruction::DelegateCall { delegate_index, .. } => {
-                if has_other_tensors(plan, payloads, *delegate_index, instruction.args()) {
-                    *form = CallForm::contradictory(instruction);
-                }
-            }
-            Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
         }
     }
     inferred

@@ -88,16 +88,11 @@ fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     let (mut moved, mut begin) = (Vec::new(), 0);
     for chain in plan.chains.iter().flatten() {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
-        let steps = instructions.iter().map(|instruction| match instruction {
-            Instruction::JumpFalseCall { destination_instruction: to, .. } => {
-                usize::try_from(*to).map_or(BranchStep::Other, BranchStep::Jump)
-            }
-            Instruction::MoveCall { move_to, .. } => {
-                usize::try_from(*move_to).map_or(BranchStep::Other, BranchStep::Move)
-            }
-            Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {
-                BranchStep::Other
-            }
+        let steps = instructions.iter().map(|instruction| {
+            let index = |index: i32| usize::try_from(index).ok();
+            let jump = instruction.destination().and_then(index).map(BranchStep::Jump);
+            let target = || instruction.moved().and_then(|(_, to)| index(to)).map(BranchStep::Move);
+            jump.or_else(target).unwrap_or(BranchStep::Other)
         });
         moved.extend(merged(steps).into_iter().map(|(jump, target)| (begin + jump, target)));
         begin += instructions.len();
@@ -136,8 +131,8 @@ fn least(
     // Items of a list of integers are used by the list only.
     for (number, instruction) in plan.instructions().enumerate() {
         for arg in instruction.args() {
-            let Some(EValue::IntList(Some(items))) = plan.value(*arg) else { continue };
-            let items = items.iter().filter_map(|item| usize::try_from(*item).ok());
+            let items = plan.value(*arg).map_or(&[][..], EValue::as_ints).iter();
+            let items = items.filter_map(|item| usize::try_from(*item).ok());
             let own = items.filter(|item| literals.get(*item) == Some(&true));
             own.for_each(|item| number_at(2 * number + 1, item));
         }

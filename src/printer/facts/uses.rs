@@ -1,7 +1,7 @@
 //! Finds what the instructions of a method do with its values first.
 
 use super::calls::Calls;
-use crate::analysis::operators::{AccessKind, Usage};
+use crate::analysis::operators::{AccessKind, Usage, outs_of_unknown};
 use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData};
 
 /// First uses of the values of a method, by index.
@@ -25,7 +25,7 @@ impl Uses {
         let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
         for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
             let known = calls.resolved.called(instruction);
-            let outs_of_unknown = if form.operator.is_some() { outs_of_unknown(plan, instruction.args()) } else { 0 };
+            let outs_of_unknown = form.operator.map_or(0, |_| outs_of_unknown(plan, instruction.args()));
             for Usage { position, value, kind } in calls.resolved.args(instruction) {
                 let is_written = if kind == AccessKind::Unknown {
                     // It does not write constants, nor what is numbered before an input: state.
@@ -55,18 +55,5 @@ impl Uses {
             self.produced[index] = is_written && !self.is_input[index];
             self.overwritten[index] = is_overwritten && !self.is_input[index];
         }
-    }
-}
-
-/// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
-/// or its outs, which a list passes again, or any.
-fn outs_of_unknown(plan: &ExecutionPlan, args: &[i32]) -> usize {
-    let [before @ .., last] = args else { return 0 };
-    match plan.value(*last) {
-        Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {
-            before.len() - items.len()
-        }
-        _ if before.last() == Some(last) => before.len() - 1,
-        _ => 0,
     }
 }

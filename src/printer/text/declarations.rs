@@ -111,7 +111,7 @@ impl MethodText<'_> {
         if *order != *computed_order {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }
-        let is_dynamic = meta.is_some_and(|meta| meta.sizes.iter().any(|dim| dim.dynamic));
+        let is_dynamic = meta.is_some_and(TensorMeta::is_dynamic);
         for attribute in TENSOR_ATTRIBUTES {
             let value = (attribute.get)(tensor);
             let default = match attribute.key {

@@ -1,9 +1,9 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::analysis::aliases::{Groups, aliases};
-use crate::analysis::blocks::{chain_starts, jumps};
+use crate::analysis::blocks::block_numbers;
 use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
 
@@ -15,6 +15,8 @@ pub struct Step<'p> {
     pub reads: usize,
     /// It must stay even if nothing uses its results.
     pub has_effect: bool,
+    /// It may leave its results as they were.
+    pub is_partial: bool,
 }
 
 /// The uses of the values of a method.
@@ -39,8 +41,6 @@ pub struct MethodGraph<'p> {
     is_single: Vec<bool>,
     /// By step, and for the end: the run of steps without a jump out of it or into it, counted through all chains.
     blocks: Vec<usize>,
-    /// Steps that may leave their results as they were.
-    partial_writers: HashSet<usize>,
     /// By value: it may come to have the memory of another one while the method runs.
     is_redirected: Vec<bool>,
 }
@@ -64,7 +64,6 @@ impl<'p> MethodGraph<'p> {
             members: HashMap::new(),
             is_single: vec![false; count],
             blocks: block_numbers(plan),
-            partial_writers: HashSet::new(),
             is_redirected: vec![false; count],
         };
         for (step, instruction) in plan.instructions().enumerate() {
@@ -95,13 +94,11 @@ impl<'p> MethodGraph<'p> {
 
     fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &MethodOperators) {
         let args = instruction.args();
-        let mut added = Step { instruction, reads: args.len(), has_effect: true };
+        let mut added = Step { instruction, reads: args.len(), has_effect: true, is_partial: false };
         if let Some(operator) = operators.called(instruction) {
+            added.is_partial = operator.has_optional_outs();
             if operator.is_pure(args) {
                 added = Step { reads: operator.results(args.len()).start, has_effect: false, ..added };
-            }
-            if operator.has_optional_outs() {
-                self.partial_writers.insert(step);
             }
         }
         let (read, written) = args.split_at(added.reads);
@@ -201,7 +198,7 @@ impl<'p> MethodGraph<'p> {
 
     /// Returns `true` if a step that writes a value replaces all of it, and there is no jump between this step and another one.
     fn overwrites(&self, value: usize, writer: usize, other: usize) -> bool {
-        self.is_single[value] && self.blocks[writer] == self.blocks[other] && !self.partial_writers.contains(&writer)
+        self.is_single[value] && self.blocks[writer] == self.blocks[other] && !self.steps[writer].is_partial
     }
 
     /// Lists of outs that a value is an item of.
@@ -230,19 +227,4 @@ impl<'p> MethodGraph<'p> {
     pub fn is_redirected(&self, value: usize) -> bool {
         self.is_redirected[value]
     }
-
-    /// Returns `true` if a step may leave its results as they were.
-    pub fn is_partial(&self, step: usize) -> bool {
-        self.partial_writers.contains(&step)
-    }
-}
-
-/// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
-fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
-    let mut starts = chain_starts(plan);
-    let end = starts[starts.len() - 1];
-    starts.pop();
-    starts.extend(jumps(plan).into_iter().flat_map(|jump| [jump.step + 1, jump.to]));
-    starts.sort_unstable();
-    (0..=end).map(|step| starts.partition_point(|start| *start <= step)).collect()
 }

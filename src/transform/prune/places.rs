@@ -107,7 +107,7 @@ impl Places {
             let step = time.checked_sub(1);
             if let Some(place) = self.own[value].filter(|_| !graph.is_redirected(value)) {
                 let range = placed::range(values, value).unwrap_or(self.places[place].range);
-                let is_certain = step.is_none_or(|step| !jumps.is_skipped[step] && !graph.is_partial(step));
+                let is_certain = step.is_none_or(|step| !jumps.is_skipped[step] && !graph.steps[step].is_partial);
                 let Place { range: whole, life, .. } = &mut self.places[place];
                 if life.start == usize::MAX && is_certain && range.end == whole.end {
                     life.start = time;

@@ -311,6 +311,54 @@ fn hash(of: impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// Content of the cells that were written.
+type Contents = BTreeMap<Cell, u64>;
+
+fn read(content: &Contents, cells: &[Cell]) -> u64 {
+    hash(cells.iter().map(|cell| content.get(cell).copied().unwrap_or(hash(cell))).collect::<Vec<_>>())
+}
+
+fn write(content: &mut Contents, cells: &[Cell], value: u64) {
+    cells.iter().enumerate().for_each(|(number, cell)| _ = content.insert(*cell, hash((value, number))));
+}
+
+/// Writes the results of a kernel. `pointers` are the cells of each value.
+fn run_kernel(name: &str, args: &[i32], values: &[EValue], pointers: &mut [Vec<Cell>], content: &mut Contents) {
+    let list = |value: i32| values[value as usize].as_tensors();
+    let of = |value: i32| read(content, &pointers[value as usize]);
+    match name {
+        "aten::relu.out" => {
+            let result = hash((name, of(args[0])));
+            write(content, &pointers[args[1] as usize], result);
+        }
+        "aten::cat.out" => {
+            let result = hash(list(args[0]).iter().map(|item| of(*item)).collect::<Vec<_>>());
+            write(content, &pointers[args[2] as usize], result);
+        }
+        "aten::copy_" => {
+            let result = hash((of(args[0]), of(args[1])));
+            write(content, &pointers[args[0] as usize], result);
+        }
+        "aten::unbind_copy.int_out" => {
+            let result = of(args[0]);
+            for (number, item) in list(args[2]).iter().enumerate() {
+                write(content, &pointers[*item as usize], hash((result, number)));
+            }
+        }
+        "executorch_prim::et_view.default" => {
+            let count = pointers[args[2] as usize].len();
+            let of = &pointers[args[0] as usize];
+            pointers[args[2] as usize] = of.iter().cycle().take(count).copied().collect();
+        }
+        _ => {
+            let result = hash(args.iter().map(|value| of(*value)).collect::<Vec<_>>());
+            for value in args.iter() {
+                write(content, &pointers[*value as usize], hash((result, value == &args[0])));
+            }
+        }
+    }
+}
+
 /// Executes a method symbolically, twice; returns the content of its outputs. The storage offset of a tensor is its
 /// tag.
 fn execute(plan: &ExecutionPlan) -> Vec<u64> {
@@ -331,15 +379,8 @@ fn execute(plan: &ExecutionPlan) -> Vec<u64> {
         own(base, base.memory, tensor.nbytes().unwrap() / 8)
     };
     let mut pointers: Vec<Vec<Cell>> = values.iter().map(cells).collect();
-    let mut content: BTreeMap<Cell, u64> = BTreeMap::new();
-    let read = |content: &BTreeMap<Cell, u64>, cells: &[Cell]| {
-        hash(cells.iter().map(|cell| content.get(cell).copied().unwrap_or(hash(cell))).collect::<Vec<_>>())
-    };
-    let write = |content: &mut BTreeMap<Cell, u64>, cells: &[Cell], value: u64| {
-        cells.iter().enumerate().for_each(|(number, cell)| _ = content.insert(*cell, hash((value, number))));
-    };
+    let mut content = Contents::new();
     let mut outputs = Vec::new();
-    let list = |value: i32| values[value as usize].as_tensors();
     for run in 0..2 {
         for (number, input) in plan.inputs.iter().flatten().enumerate() {
             write(&mut content, &pointers[*input as usize], hash((run, number)));
@@ -353,38 +394,7 @@ fn execute(plan: &ExecutionPlan) -> Vec<u64> {
                     let operator = &plan.operators.as_ref().unwrap()[*op_index as usize];
                     let name = operator.full_name().unwrap();
                     let args = args.as_ref().unwrap();
-                    let of = |value: i32| read(&content, &pointers[value as usize]);
-                    match &*name {
-                        "aten::relu.out" => {
-                            let result = hash((&name, of(args[0])));
-                            write(&mut content, &pointers[args[1] as usize], result);
-                        }
-                        "aten::cat.out" => {
-                            let result = hash(list(args[0]).iter().map(|item| of(*item)).collect::<Vec<_>>());
-                            write(&mut content, &pointers[args[2] as usize], result);
-                        }
-                        "aten::copy_" => {
-                            let result = hash((of(args[0]), of(args[1])));
-                            write(&mut content, &pointers[args[0] as usize], result);
-                        }
-                        "aten::unbind_copy.int_out" => {
-                            let result = of(args[0]);
-                            for (number, item) in list(args[2]).iter().enumerate() {
-                                write(&mut content, &pointers[*item as usize], hash((result, number)));
-                            }
-                        }
-                        "executorch_prim::et_view.default" => {
-                            let count = pointers[args[2] as usize].len();
-                            let of = &pointers[args[0] as usize];
-                            pointers[args[2] as usize] = of.iter().cycle().take(count).copied().collect();
-                        }
-                        _ => {
-                            let result = hash(args.iter().map(|value| of(*value)).collect::<Vec<_>>());
-                            for value in args.iter() {
-                                write(&mut content, &pointers[*value as usize], hash((result, value == &args[0])));
-                            }
-                        }
-                    }
+                    run_kernel(&name, args, values, &mut pointers, &mut content);
                 }
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
                     let condition = read(&content, &pointers[*cond_value_index as usize]) % 2;

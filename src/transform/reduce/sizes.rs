@@ -114,41 +114,20 @@ fn with_sizes(base: &Candidate, replaced: Replaced, map: impl Fn(i64) -> i64) ->
     let mut candidate = base.clone();
     let smaller = |size: i64| if size > 1 { map(size) } else { size };
     for plan in candidate.program.execution_plan.iter_mut().flatten() {
-        let items = plan.values().iter().filter_map(|value| match value {
-            EValue::IntList(items) => items.as_deref(),
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::Tensor(_)
-            | EValue::String(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => None,
-        });
-        let items: HashSet<i64> = items.flatten().copied().collect();
+        let items: HashSet<i64> = plan.values().iter().flat_map(EValue::as_ints).copied().collect();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
-            match value {
-                EValue::Tensor(tensor) if is_shrinkable(tensor) => {
-                    for size in tensor.sizes.iter_mut().flat_map(|sizes| sizes.iter_mut()) {
-                        *size = i32::try_from(smaller((*size).into())).unwrap_or(*size);
-                    }
+            if let EValue::Tensor(tensor) = value
+                && is_shrinkable(tensor)
+            {
+                for size in tensor.sizes.iter_mut().flat_map(|sizes| sizes.iter_mut()) {
+                    *size = i32::try_from(smaller((*size).into())).unwrap_or(*size);
                 }
-                EValue::Int(number) if replaced == Replaced::WithLists && items.contains(&(index as i64)) => {
-                    *number = smaller(*number);
-                }
-                EValue::Null
-                | EValue::Int(_)
-                | EValue::Bool(_)
-                | EValue::Double(_)
-                | EValue::Tensor(_)
-                | EValue::String(_)
-                | EValue::IntList(_)
-                | EValue::DoubleList(_)
-                | EValue::BoolList(_)
-                | EValue::TensorList(_)
-                | EValue::OptionalTensorList(_) => {}
+            }
+            if let EValue::Int(number) = value
+                && replaced == Replaced::WithLists
+                && items.contains(&(index as i64))
+            {
+                *number = smaller(*number);
             }
         }
         infer(plan);
