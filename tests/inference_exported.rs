@@ -82,8 +82,7 @@ impl Counts {
             self.kernel_calls += 1;
             let args = args.as_deref().unwrap_or_default();
             let Some(operator) = operators.get(*op_index) else {
-                let operator = plan.operators.iter().flatten().nth(usize::try_from(*op_index).unwrap());
-                let name = operator.and_then(|operator| operator.name.clone()).unwrap_or_default();
+                let name = plan.operator(*op_index).and_then(|operator| operator.name.clone()).unwrap_or_default();
                 *self.not_inferred.entry((name, UNKNOWN.to_owned())).or_default() += 1;
                 continue;
             };

@@ -202,7 +202,7 @@ fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
         let outputs = plan.outputs.clone().unwrap_or_default();
         let values = plan.values.as_mut().unwrap();
         for (number, output) in outputs.iter().enumerate() {
-            if let EValue::Tensor(tensor) = &mut values[usize::try_from(*output).unwrap()] {
+            if let Some(EValue::Tensor(tensor)) = output.item_mut(values) {
                 change(number, tensor);
             }
         }

@@ -49,7 +49,7 @@ impl Gradients {
             let operands = instruction.operands().map(|(_, value, _)| value);
             for value in instruction.args().iter().copied().chain(operands) {
                 let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
-                for index in items.iter().copied().chain([value]).filter_map(|index| usize::try_from(index).ok()) {
+                for index in items.iter().copied().chain([value]).filter_map(|index| index.get()) {
                     if pass.differs.get(index) == Some(&None) && uses.produced[index] {
                         pass.set(index, false);
                     }
@@ -85,9 +85,8 @@ impl GradientPass<'_> {
             }),
             // A tensor that is moved from one branch or the other requires gradients if one of them does.
             Instruction::MoveCall { move_from, move_to } => {
-                let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());
-                match (index(*move_from), index(*move_to)) {
-                    (Some(from), Some(to)) if self.current[from] => vec![(to, true)],
+                match (move_from.item(&self.current), move_to.within(self.current.len())) {
+                    (Some(true), Some(to)) => vec![(to, true)],
                     _ => Vec::new(),
                 }
             }

@@ -70,8 +70,7 @@ fn conditions(plan: &ExecutionPlan, literals: &[bool]) -> Vec<(usize, usize)> {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         for (position, instruction) in instructions.iter().enumerate() {
             if let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = instruction
-                && let (Ok(condition), Ok(to)) =
-                    (usize::try_from(*cond_value_index), usize::try_from(*destination_instruction))
+                && let (Some(condition), Ok(to)) = (cond_value_index.get(), usize::try_from(*destination_instruction))
                 && literals.get(condition) == Some(&true)
                 && (position + 1..=instructions.len()).contains(&to)
             {
@@ -92,9 +91,7 @@ fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
             Instruction::JumpFalseCall { destination_instruction: to, .. } => {
                 usize::try_from(*to).map_or(BranchStep::Other, BranchStep::Jump)
             }
-            Instruction::MoveCall { move_to, .. } => {
-                usize::try_from(*move_to).map_or(BranchStep::Other, BranchStep::Move)
-            }
+            Instruction::MoveCall { move_to, .. } => move_to.get().map_or(BranchStep::Other, BranchStep::Move),
             Instruction::KernelCall { .. } | Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {
                 BranchStep::Other
             }

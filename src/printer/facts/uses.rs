@@ -2,7 +2,7 @@
 
 use super::calls::Calls;
 use crate::analysis::operators::{AccessKind, Usage};
-use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData};
+use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData, ValueId};
 
 /// First uses of the values of a method, by index.
 pub struct Uses {
@@ -22,7 +22,7 @@ impl Uses {
         let count = plan.values().len();
         let (first, flags) = (vec![None; count], vec![false; count]);
         let mut uses = Uses { first, produced: flags.clone(), overwritten: flags, is_input: plan.is_input() };
-        let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
+        let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(ValueId::NONE);
         for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
             let known = calls.resolved.called(instruction);
             let outs_of_unknown = if form.operator.is_some() { outs_of_unknown(plan, instruction.args()) } else { 0 };
@@ -47,8 +47,8 @@ impl Uses {
     }
 
     /// Records a use of a value by instruction `number`.
-    fn visit(&mut self, value: i32, number: usize, is_written: bool, is_overwritten: bool) {
-        if let Ok(index) = usize::try_from(value)
+    fn visit(&mut self, value: ValueId, number: usize, is_written: bool, is_overwritten: bool) {
+        if let Some(index) = value.get()
             && let Some(first @ None) = self.first.get_mut(index)
         {
             *first = Some(number);
@@ -60,7 +60,7 @@ impl Uses {
 
 /// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
 /// or its outs, which a list passes again, or any.
-fn outs_of_unknown(plan: &ExecutionPlan, args: &[i32]) -> usize {
+fn outs_of_unknown(plan: &ExecutionPlan, args: &[ValueId]) -> usize {
     let [before @ .., last] = args else { return 0 };
     match plan.value(*last) {
         Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {
