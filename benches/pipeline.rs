@@ -288,17 +288,19 @@ fn comparing(count: usize, rounds: usize) {
 /// Memory planning for different patterns of lifetimes.
 fn planner(count: usize, rounds: usize) {
     use pte_emit::format::ScalarType;
-    use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Tensor};
+    use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, OperatorId, Tensor, ValueId};
     let plan_of = |span: &dyn Fn(usize) -> (usize, usize), size: &dyn Fn(usize) -> i32| {
         let mut calls = vec![Vec::new(); count + 1];
         for i in 0..count {
             let (start, end) = span(i);
-            calls[start].push(i as i32);
-            calls[end].push(i as i32);
+            calls[start].push(ValueId::of(i));
+            calls[end].push(ValueId::of(i));
         }
         let tensor = |i| EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[size(i)]));
-        let instructions =
-            calls.into_iter().map(|args| Instruction::KernelCall { op_index: 0, args: Some(args.into()) }).collect();
+        let instructions = calls
+            .into_iter()
+            .map(|args| Instruction::KernelCall { op_index: OperatorId(0), args: Some(args.into()) })
+            .collect();
         ExecutionPlan {
             values: Some((0..count).map(tensor).collect()),
             chains: Some(vec![Chain { instructions: Some(instructions), ..Chain::default() }]),

@@ -141,7 +141,7 @@ fn list(
         let instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
         for instruction in instructions {
             if let Instruction::DelegateCall { delegate_index, .. } = instruction
-                && let Some(calls) = usize::try_from(*delegate_index).ok().and_then(|index| calls.get_mut(index))
+                && let Some(calls) = delegate_index.item_mut(&mut calls)
             {
                 *calls += 1;
             }

@@ -9,7 +9,9 @@ use pte_emit::inspect::graph::ProgramGraph;
 use pte_emit::layout::memory::value_requests;
 use pte_emit::layout::{MemoryPlan, shared};
 use pte_emit::operators;
-use pte_emit::program::{EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData};
+use pte_emit::program::{
+    EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
+};
 use pte_emit::transform::{prune, reduce};
 use pte_emit::{
     Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
@@ -40,7 +42,7 @@ struct Call {
     items: Values,
     /// Result that is no argument: a number, or a view.
     result: Option<usize>,
-    args: Vec<i32>,
+    args: Vec<ValueId>,
 }
 
 fn tensor(number: usize) -> Tensor {
@@ -49,23 +51,23 @@ fn tensor(number: usize) -> Tensor {
     tensor
 }
 
-fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
+fn add(plan: &mut ExecutionPlan, value: EValue) -> ValueId {
     let values = plan.values.get_or_insert_default();
     values.push(value);
-    values.len() as i32 - 1
+    ValueId::of(values.len() - 1)
 }
 
-fn add_tensor(plan: &mut ExecutionPlan) -> i32 {
+fn add_tensor(plan: &mut ExecutionPlan) -> ValueId {
     let number = plan.values().len();
     add(plan, EValue::Tensor(tensor(number)))
 }
 
 /// Inserts a call at a position.
-fn insert(plan: &mut ExecutionPlan, at: usize, name: &str, args: &[i32]) {
+fn insert(plan: &mut ExecutionPlan, at: usize, name: &str, args: &[ValueId]) {
     let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
     operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
-    let call = Instruction::KernelCall { op_index: operators.len() as i32 - 1, args: Some(args.into()) };
+    let call = Instruction::KernelCall { op_index: OperatorId::of(operators.len() - 1), args: Some(args.into()) };
     plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap().insert(at, call);
 }
 
@@ -89,9 +91,9 @@ impl Call {
         for (position, arg) in signature.args.iter().enumerate() {
             let is_tensor = arg.kind.base == OperatorBaseType::Tensor;
             let count = usize::from(is_tensor) * if arg.kind.list { 2 } else { 1 };
-            let tensors: Vec<i32> = (0..count).map(|_| add_tensor(plan)).collect();
+            let tensors: Vec<ValueId> = (0..count).map(|_| add_tensor(plan)).collect();
             let overwritten = OVERWRITTEN.contains(&(name, position));
-            for tensor in tensors.iter().map(|tensor| *tensor as usize) {
+            for tensor in tensors.iter().filter_map(|tensor| tensor.get()) {
                 call.tensors.insert(tensor);
                 call.items.extend(arg.kind.list.then_some(tensor));
                 let kinds = [
@@ -107,7 +109,7 @@ impl Call {
             args.push(match (arg.kind.base, arg.kind.list) {
                 (OperatorBaseType::Tensor, false) => tensors[0],
                 (OperatorBaseType::Tensor, true) if arg.kind.optional_items => {
-                    add(plan, EValue::OptionalTensorList(Some([&tensors[..], &[-1]].concat())))
+                    add(plan, EValue::OptionalTensorList(Some([&tensors[..], &[ValueId::NONE]].concat())))
                 }
                 (OperatorBaseType::Tensor, true) => add(plan, EValue::TensorList(Some(tensors))),
                 (OperatorBaseType::Int, true) => {
@@ -122,7 +124,7 @@ impl Call {
                 _ => add(plan, EValue::Int(0)),
             });
         }
-        let outs: Vec<i32> = signature
+        let outs: Vec<ValueId> = signature
             .args
             .iter()
             .zip(&args)
@@ -133,7 +135,7 @@ impl Call {
             (None, []) => {}
             (None, [out]) => args.push(*out),
             (None, _) => {
-                call.items.extend(outs.iter().map(|out| *out as usize));
+                call.items.extend(outs.iter().filter_map(|out| out.get()));
                 args.push(add(plan, EValue::TensorList(Some(outs))));
             }
             (Some(OperatorBaseType::Tensor), _) if !call.in_place.is_empty() => args.push(args[0]),
@@ -143,7 +145,7 @@ impl Call {
                     OperatorBaseType::Bool => add(plan, EValue::Bool(false)),
                     _ => add(plan, EValue::Int(0)),
                 };
-                call.result = Some(value as usize);
+                call.result = value.get();
                 args.push(value);
             }
         }
@@ -208,12 +210,12 @@ fn read_for_diff(call: &Call) -> Values {
             plan.inputs = Some(vec![source]);
             for (number, value) in call.tensors.iter().enumerate() {
                 let over = add_tensor(plan);
-                if let EValue::Tensor(tensor) = &mut plan.values.as_mut().unwrap()[over as usize]
+                if let EValue::Tensor(tensor) = &mut plan.values.as_mut().unwrap()[over.get().unwrap()]
                     && is_left
                 {
                     tensor.memory = Memory::At { pool: 1, offset: 64 * *value as u64 };
                 }
-                insert(plan, 2 * number, "aten::relu.out", &[source, *value as i32, *value as i32]);
+                insert(plan, 2 * number, "aten::relu.out", &[source, ValueId::of(*value), ValueId::of(*value)]);
                 insert(plan, 2 * number + 1, "aten::relu.out", &[source, over, over]);
             }
         };
@@ -225,7 +227,7 @@ fn read_for_diff(call: &Call) -> Values {
     let read = found.of(DiffArea::Meaning).filter_map(|difference| difference.left.as_ref());
     let read = read.filter(|part| part.value.contains("in the memory of"));
     let position = |path: &str| path.split_once("args[")?.1.split_once(']')?.0.parse::<usize>().ok();
-    read.filter_map(|part| position(&part.path)).map(|position| call.args[position] as usize).collect()
+    read.filter_map(|part| position(&part.path)).filter_map(|position| call.args[position].get()).collect()
 }
 
 /// Returns the tensors whose earlier writers are needed.
@@ -238,9 +240,9 @@ fn needed(call: &Call) -> Values {
         }
         let source = add_tensor(plan);
         plan.inputs = Some(vec![source]);
-        plan.outputs = Some(call.writes.iter().chain(&call.result).map(|value| *value as i32).collect());
+        plan.outputs = Some(call.writes.iter().chain(&call.result).copied().map(ValueId::of).collect());
         for (number, value) in call.tensors.iter().enumerate() {
-            insert(plan, number, "aten::relu.out", &[source, *value as i32, *value as i32]);
+            insert(plan, number, "aten::relu.out", &[source, ValueId::of(*value), ValueId::of(*value)]);
         }
     });
     let needed = &prune::needed_instructions(&program)[0];
@@ -253,7 +255,7 @@ fn state(call: &Call) -> Values {
         let source = add_tensor(plan);
         plan.inputs = Some(vec![source]);
         for (number, value) in call.tensors.iter().enumerate() {
-            insert(plan, number + 1, "aten::relu.out", &[source, *value as i32, *value as i32]);
+            insert(plan, number + 1, "aten::relu.out", &[source, ValueId::of(*value), ValueId::of(*value)]);
         }
     });
     let plan = &program.plans()[0];
@@ -265,8 +267,8 @@ fn state(call: &Call) -> Values {
 /// content before it.
 fn difference_after_printing(call: &Call) -> Option<String> {
     let program = call.program(|plan| {
-        plan.inputs = Some(call.reads.iter().map(|value| *value as i32).collect());
-        plan.outputs = Some(call.writes.iter().chain(&call.result).map(|value| *value as i32).collect());
+        plan.inputs = Some(call.reads.iter().copied().map(ValueId::of).collect());
+        plan.outputs = Some(call.writes.iter().chain(&call.result).copied().map(ValueId::of).collect());
     });
     let bytes = bytes(&program);
     Model::from_binary("file", &bytes).to_yaml("".as_ref(), &PrintOptions::default()).unwrap().difference
@@ -317,7 +319,7 @@ fn graphs_reduction_and_memory_agree() {
         let [reads, writes] = graph(&call);
         assert_eq!((call.tensors(reads), writes), (call.reads.clone(), call.written()), "{name}: graph of a report");
 
-        let inputs = call.tensors.iter().map(|value| *value as i32).collect();
+        let inputs = call.tensors.iter().copied().map(ValueId::of).collect();
         let program = call.program(|plan| plan.inputs = Some(inputs));
         let flow = reduce::flow::MethodFlow::new(&program.plans()[0]);
         assert_eq!(call.tensors(flow.reads(0)), call.reads, "{name}: reads of reduce");

@@ -13,7 +13,9 @@ use pte_emit::format::Kind;
 use pte_emit::format::program::PROGRAM;
 use pte_emit::generate::random::Random;
 use pte_emit::operators;
-use pte_emit::program::{EValue, ExecutionPlan, FieldReference, Memory, OperandAccess, Program, Tensor, TensorData};
+use pte_emit::program::{
+    EValue, ExecutionPlan, FieldReference, Memory, OperandAccess, Program, Tensor, TensorData, ValueId,
+};
 use pte_emit::reader;
 use pte_emit::{
     Alignment, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Differences, LayoutOptions, Model, Options,
@@ -128,14 +130,14 @@ fn reversed(index: i32, count: i32) -> i32 {
 /// Reverses the values, operators and delegates of a method, and everything that refers to them.
 fn renumbered(plan: &mut ExecutionPlan) {
     let count = plan.values().len() as i32;
-    let value = |index: i32| reversed(index, count);
+    let value = |id: ValueId| ValueId(reversed(id.0, count));
     for list in [&mut plan.inputs, &mut plan.outputs].into_iter().flatten() {
         list.iter_mut().for_each(|index| *index = value(*index));
     }
     for content in plan.values.iter_mut().flatten() {
         match content {
             EValue::IntList(Some(items)) => {
-                items.iter_mut().for_each(|item| *item = value(*item as i32).into());
+                items.iter_mut().for_each(|item| *item = value(ValueId(*item as i32)).into());
             }
             EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => {
                 items.iter_mut().for_each(|item| *item = value(*item));
@@ -158,11 +160,11 @@ fn renumbered(plan: &mut ExecutionPlan) {
     for instruction in plan.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten()) {
         match instruction {
             KernelCall { op_index, args } => {
-                *op_index = reversed(*op_index, operators);
+                op_index.0 = reversed(op_index.0, operators);
                 args.iter_mut().flat_map(|args| args.iter_mut()).for_each(|arg| *arg = value(*arg));
             }
             DelegateCall { delegate_index, args } => {
-                *delegate_index = reversed(*delegate_index, delegates);
+                delegate_index.0 = reversed(delegate_index.0, delegates);
                 args.iter_mut().flat_map(|args| args.iter_mut()).for_each(|arg| *arg = value(*arg));
             }
             MoveCall { move_from, move_to } => (*move_from, *move_to) = (value(*move_from), value(*move_to)),
@@ -183,7 +185,7 @@ fn programs() -> Vec<Program> {
 /// Returns true if all indices of values are those of values.
 fn is_valid(program: &Program) -> bool {
     program.plans().iter().all(|plan| {
-        let is_value = |index: &i32| (0..plan.values().len() as i32).contains(index);
+        let is_value = |id: &ValueId| plan.value(*id).is_some();
         let mut instructions = plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten());
         instructions.all(|instruction| {
             instruction.args().iter().all(is_value) && instruction.operands().all(|(_, value, _)| is_value(&value))
@@ -416,8 +418,8 @@ fn is_unused(found: &Differences) -> bool {
 /// What a value is, as an argument: its content, or its number in the order of first use.
 struct Oracle<'p> {
     plan: &'p ExecutionPlan,
-    written: HashSet<i32>,
-    numbers: BTreeMap<i32, usize>,
+    written: HashSet<ValueId>,
+    numbers: BTreeMap<ValueId, usize>,
     text: Vec<String>,
 }
 
@@ -443,11 +445,11 @@ impl<'p> Oracle<'p> {
                 let mut line = format!("{:?}", std::mem::discriminant(instruction));
                 for field in instruction.fields() {
                     line += &match field.reference {
-                        FieldReference::Operator(index) => match plan.operators.iter().flatten().nth(index as usize) {
-                            Some(operator) if index >= 0 => format!(" {operator:?}"),
-                            _ => format!(" {index}"),
+                        FieldReference::Operator(index) => match plan.operator(index) {
+                            Some(operator) => format!(" {operator:?}"),
+                            None => format!(" {index}"),
                         },
-                        FieldReference::Delegate(index) => match plan.delegates().get(index as usize) {
+                        FieldReference::Delegate(index) => match plan.delegate(index) {
                             Some(delegate) => {
                                 let payload = program.blob(delegate.processed).to_vec().unwrap();
                                 format!(" {:?} {:?} {payload:?}", delegate.id, delegate.compile_specs)
@@ -478,12 +480,12 @@ impl<'p> Oracle<'p> {
                     self.written.insert(value);
                 }
             }
-            let operator = instruction.operator().and_then(|index| self.plan.operators.as_ref()?.get(index as usize));
+            let operator = instruction.operator().and_then(|id| self.plan.operator(id));
             let signature = operator.and_then(|operator| Some(&operators::find(&full_name(operator)?)?.signature));
             for (position, value) in instruction.args().iter().enumerate() {
                 let role =
                     signature.as_ref().map(|signature| signature.args.get(position).map_or(Role::Out, |arg| arg.role));
-                let content = usize::try_from(*value).ok().and_then(|value| self.plan.values().get(value));
+                let content = self.plan.value(*value);
                 let may_be_written = match (role, content) {
                     (Some(role), _) => role != Role::In,
                     (None, Some(EValue::Int(_) | EValue::Bool(_) | EValue::Double(_))) => true,
@@ -500,8 +502,8 @@ impl<'p> Oracle<'p> {
     /// Follows every byte of planned memory: what wrote it last, and which byte of that it is. Each read finds such bytes.
     fn find_contents(&mut self) {
         let plan = self.plan;
-        let bytes = |index: i32| -> Vec<(u32, u64)> {
-            let value = usize::try_from(index).ok().and_then(|index| plan.values().get(index));
+        let bytes = |index: ValueId| -> Vec<(u32, u64)> {
+            let value = plan.value(index);
             let Some(EValue::Tensor(tensor)) = value else { return Vec::new() };
             let Memory::At { pool, offset } = tensor.memory else { return Vec::new() };
             let is_moved =
@@ -513,16 +515,16 @@ impl<'p> Oracle<'p> {
         };
         let mut memory: BTreeMap<(u32, u64), (String, usize)> = BTreeMap::new();
         let mut found: Vec<String> = Vec::new();
-        let write = |memory: &mut BTreeMap<(u32, u64), (String, usize)>, index: i32, writer: String| {
+        let write = |memory: &mut BTreeMap<(u32, u64), (String, usize)>, index: ValueId, writer: String| {
             for (number, byte) in bytes(index).into_iter().enumerate() {
                 memory.insert(byte, (writer.clone(), number));
             }
         };
-        let read = |memory: &BTreeMap<(u32, u64), (String, usize)>, index: i32, place: String| {
+        let read = |memory: &BTreeMap<(u32, u64), (String, usize)>, index: ValueId, place: String| {
             let content: Vec<Option<&(String, usize)>> = bytes(index).iter().map(|byte| memory.get(byte)).collect();
             format!("{place} finds {content:?}")
         };
-        let is_state = |index: i32| match plan.values().get(index as usize) {
+        let is_state = |index: ValueId| match plan.value(index) {
             Some(EValue::Tensor(tensor)) => {
                 let name = tensor.extra_tensor_info.as_ref().and_then(|extra| extra.fully_qualified_name.as_ref());
                 let is_input = plan.inputs.iter().flatten().any(|input| *input == index);
@@ -530,12 +532,13 @@ impl<'p> Oracle<'p> {
             }
             _ => false,
         };
-        let states: Vec<i32> = (0..plan.values().len() as i32).filter(|index| is_state(*index)).collect();
+        let states: Vec<ValueId> = (0..plan.values().len()).map(ValueId::of).filter(|index| is_state(*index)).collect();
         // By the order of first use, as all values.
-        let number = |index: i32| format!("value {index}");
+        let number = |index: ValueId| format!("value {index}");
         states.iter().for_each(|state| write(&mut memory, *state, number(*state)));
         plan.inputs.iter().flatten().for_each(|input| write(&mut memory, *input, number(*input)));
-        let mut written: HashSet<i32> = plan.inputs.iter().flatten().copied().chain(states.iter().copied()).collect();
+        let mut written: HashSet<ValueId> =
+            plan.inputs.iter().flatten().copied().chain(states.iter().copied()).collect();
         for chain in plan.chains.iter().flatten() {
             let instructions = chain.instructions.as_deref().unwrap_or_default();
             let targets: HashSet<i32> =
@@ -546,17 +549,17 @@ impl<'p> Oracle<'p> {
                     memory.clear();
                 }
                 follows_jump = instruction.destination().is_some();
-                let operator = instruction.operator().and_then(|index| plan.operators.as_ref()?.get(index as usize));
+                let operator = instruction.operator().and_then(|id| plan.operator(id));
                 let signature = operator.and_then(|operator| Some(&operators::find(&full_name(operator)?)?.signature));
-                let mut outs: Vec<i32> = Vec::new();
+                let mut outs: Vec<ValueId> = Vec::new();
                 for (_, value, access) in instruction.operands() {
                     if access == OperandAccess::Read {
                         found.push(read(&memory, value, format!("{step}")));
                     }
                 }
                 for (position, value) in instruction.args().iter().enumerate() {
-                    let items = items(usize::try_from(*value).ok().and_then(|index| plan.values().get(index)));
-                    let all: Vec<i32> = std::iter::once(*value).chain(items).collect();
+                    let items = items(plan.value(*value));
+                    let all: Vec<ValueId> = std::iter::once(*value).chain(items).collect();
                     let role =
                         signature.as_ref().map(|found| found.args.get(position).map_or(Role::Out, |arg| arg.role));
                     for value in all {
@@ -587,8 +590,8 @@ impl<'p> Oracle<'p> {
         self.text.extend(found);
     }
 
-    fn value(&mut self, index: i32, depth: usize) -> String {
-        let Some(value) = usize::try_from(index).ok().and_then(|index| self.plan.values().get(index)) else {
+    fn value(&mut self, index: ValueId, depth: usize) -> String {
+        let Some(value) = self.plan.value(index) else {
             return format!(" no value {index}");
         };
         let is_constant = |tensor: &Tensor| tensor.data != TensorData::None && tensor.memory == Memory::None;
@@ -621,9 +624,9 @@ fn full_name(operator: &pte_emit::program::Operator) -> Option<String> {
 }
 
 /// Values that a list refers to.
-fn items(value: Option<&EValue>) -> impl Iterator<Item = i32> {
-    let items: Vec<i32> = match value {
-        Some(EValue::IntList(Some(items))) => items.iter().map(|item| *item as i32).collect(),
+fn items(value: Option<&EValue>) -> impl Iterator<Item = ValueId> {
+    let items: Vec<ValueId> = match value {
+        Some(EValue::IntList(Some(items))) => items.iter().map(|item| ValueId(*item as i32)).collect(),
         Some(EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items))) => items.clone(),
         _ => Vec::new(),
     };
@@ -713,7 +716,7 @@ fn restructure(program: &mut Program, random: &mut Random) -> Option<&'static st
         return Some("methods in reverse");
     }
     let plan = &mut plans[method];
-    let value = position(plan.values(), random)? as i32;
+    let value = ValueId::of(position(plan.values(), random)?);
     let ends = if random.chance(50) { &mut plan.inputs } else { &mut plan.outputs }.get_or_insert_default();
     match random.below(9) {
         0 => ends.insert(random.below(ends.len() + 1), value),
@@ -738,8 +741,8 @@ fn restructure(program: &mut Program, random: &mut Random) -> Option<&'static st
                 7 => instructions.swap(at, 0),
                 _ => {
                     let values = plan.values.as_mut()?;
-                    let tensor = match &mut values[value as usize] {
-                        EValue::Tensor(tensor) => tensor,
+                    let tensor = match value.item_mut(values) {
+                        Some(EValue::Tensor(tensor)) => tensor,
                         _ => return None,
                     };
                     let TensorData::Blob(_) = tensor.data else { return None };

@@ -82,8 +82,7 @@ impl Counts {
             self.kernel_calls += 1;
             let args = args.as_deref().unwrap_or_default();
             let Some(operator) = operators.get(*op_index) else {
-                let operator = plan.operators.iter().flatten().nth(usize::try_from(*op_index).unwrap());
-                let name = operator.and_then(|operator| operator.name.clone()).unwrap_or_default();
+                let name = plan.operator(*op_index).and_then(|operator| operator.name.clone()).unwrap_or_default();
                 *self.not_inferred.entry((name, UNKNOWN.to_owned())).or_default() += 1;
                 continue;
             };
@@ -97,7 +96,7 @@ impl Counts {
                             format!("{invalid:?}")
                         }
                     };
-                    *self.not_inferred.entry((operator.name.clone(), reason)).or_default() += 1;
+                    *self.not_inferred.entry((operator.name.to_string(), reason)).or_default() += 1;
                     continue;
                 }
             };
@@ -114,7 +113,7 @@ impl Counts {
                     Difference::DimOrder => "dim_order",
                     Difference::Dynamism => "dynamism",
                 };
-                *self.differences.entry((operator.name.clone(), kind)).or_default() += 1;
+                *self.differences.entry((operator.name.to_string(), kind)).or_default() += 1;
                 let declared = (tensor.scalar_type, tensor.sizes.as_deref(), tensor.dim_order.as_deref());
                 writeln!(
                     self.listed,

@@ -11,13 +11,14 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use pte_emit::analysis::inference;
+use pte_emit::analysis::operators::ResolvedOperator;
 use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
-use pte_emit::{Model, Options, Resolved};
+use pte_emit::{Model, OperatorSet, Options, Resolved};
 
 #[path = "inference/cases.rs"]
 mod cases;
@@ -202,7 +203,7 @@ fn execute(methods: &[Variant<'_>]) -> Vec<Execution> {
         let outputs = plan.outputs.clone().unwrap_or_default();
         let values = plan.values.as_mut().unwrap();
         for (number, output) in outputs.iter().enumerate() {
-            if let EValue::Tensor(tensor) = &mut values[usize::try_from(*output).unwrap()] {
+            if let Some(EValue::Tensor(tensor)) = output.item_mut(values) {
                 change(number, tensor);
             }
         }
@@ -830,6 +831,7 @@ fn mismatches_of_sizes_are_those_of_the_kernels() {
     let (mut refused, mut fixed) = (BTreeSet::new(), BTreeSet::new());
     let mut total = 0;
     each_operator(true, |name, runs, _| {
+        let operator = ResolvedOperator::find(name, &OperatorSet::new()).unwrap();
         let mut tried = BTreeSet::new();
         let (mut variants, mut labels) = (Vec::new(), Vec::new());
         for run in runs {
@@ -842,7 +844,12 @@ fn mismatches_of_sizes_are_those_of_the_kernels() {
                 for (dynamism, sizes) in other_sizes(sizes) {
                     let mut tensor = Tensor::new(meta.scalar_type, &sizes);
                     tensor.shape_dynamism = dynamism;
-                    labels.push((run, dynamism, sizes.clone(), inference::mismatch(&tensor, meta, name).is_some()));
+                    labels.push((
+                        run,
+                        dynamism,
+                        sizes.clone(),
+                        inference::mismatch(&tensor, meta, &operator).is_some(),
+                    ));
                     let change: Change = Box::new(move |number, tensor| {
                         if number == out {
                             let contiguous: Vec<u8> = (0..u8::try_from(sizes.len()).unwrap()).collect();

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pretty_assertions::assert_eq;
 use pte_emit::program::{
-    BackendDelegate, Chain, EValue, ExecutionPlan, ExternalData, Instruction, Memory, NamedData, Program, Tensor,
-    TensorData, TensorShapeDynamism,
+    Args, BackendDelegate, Chain, DelegateId, EValue, ExecutionPlan, ExternalData, Instruction, Memory, NamedData,
+    OperatorId, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 use pte_emit::{
     Argument, Assembly, Blob, BlobId, MethodBuilder, Model, Options as AssembleOptions, Resolved, ScalarType, Value,
@@ -91,7 +91,7 @@ fn results_of_a_builder_are_inferred() {
     let program = Resolved::from_methods([forward]).unwrap().program;
     let plan = &program.plans()[0];
     let outputs = plan.outputs.iter().flatten();
-    let outputs: Vec<&EValue> = outputs.map(|output| &plan.values.as_deref().unwrap()[*output as usize]).collect();
+    let outputs: Vec<&EValue> = outputs.map(|output| plan.value(*output).unwrap()).collect();
     let [rows, EValue::Tensor(indices), EValue::Tensor(large)] = outputs[..] else { panic!("{outputs:?}") };
     assert!(matches!(rows, EValue::Int(_)), "{rows:?}");
     assert_eq!((indices.scalar_type, indices.sizes.as_deref()), (ScalarType::LONG, Some(&[4, 1][..])));
@@ -222,7 +222,7 @@ fn constants_and_arguments_of_all_types() {
     for value in [
         EValue::DoubleList(Some(vec![0.5, 2.0])),
         EValue::BoolList(Some(vec![true, false])),
-        EValue::TensorList(Some(vec![0, 1])),
+        EValue::TensorList(Some(vec![ValueId(0), ValueId(1)])),
         EValue::DoubleList(Some(vec![])),
         EValue::BoolList(Some(vec![])),
         EValue::IntList(Some(vec![])),
@@ -344,17 +344,21 @@ fn inconsistent_programs_do_not_panic() {
         with(|plan| plan.memory.reserved = vec![u64::MAX; 3]),
         with(|plan| plan.memory.non_const_buffer_sizes = Some(vec![])),
         with(|plan| plan.memory.non_const_buffer_sizes = Some(vec![i64::MIN, -1])),
-        with(|plan| plan.inputs = Some(vec![-1, i32::MAX])),
-        with(|plan| plan.outputs = Some(vec![i32::MIN, 7])),
+        with(|plan| plan.inputs = Some([-1, i32::MAX].map(ValueId).to_vec())),
+        with(|plan| plan.outputs = Some([i32::MIN, 7].map(ValueId).to_vec())),
         with(|plan| plan.values = None),
         with(|plan| plan.chains = None),
-        with(|plan| calls(plan, Instruction::MoveCall { move_from: -1, move_to: i32::MAX })),
-        with(|plan| calls(plan, Instruction::FreeCall { value_index: 77 })),
-        with(|plan| calls(plan, Instruction::JumpFalseCall { cond_value_index: -9, destination_instruction: -3 })),
+        with(|plan| calls(plan, Instruction::MoveCall { move_from: ValueId(-1), move_to: ValueId(i32::MAX) })),
+        with(|plan| calls(plan, Instruction::FreeCall { value_index: ValueId(77) })),
         with(|plan| {
-            calls(plan, Instruction::DelegateCall { delegate_index: 5, args: Some([-1, 99].as_slice().into()) })
+            calls(plan, Instruction::JumpFalseCall { cond_value_index: ValueId(-9), destination_instruction: -3 })
         }),
-        with(|plan| calls(plan, Instruction::KernelCall { op_index: 5, args: Some([-1, 99].as_slice().into()) })),
+        with(|plan| {
+            calls(plan, Instruction::DelegateCall { delegate_index: DelegateId(5), args: Some(Args::from(&[-1, 99])) })
+        }),
+        with(|plan| {
+            calls(plan, Instruction::KernelCall { op_index: OperatorId(5), args: Some(Args::from(&[-1, 99])) })
+        }),
     ];
     for plan in plans {
         let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };

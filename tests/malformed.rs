@@ -340,8 +340,7 @@ fn error(answer: &str) -> Option<String> {
 /// Value for each input; None for kinds without a zero.
 fn method_inputs(plan: &ExecutionPlan) -> Vec<TestData> {
     let values = plan.inputs.iter().flatten();
-    let value = |index: &i32| plan.values().get(usize::try_from(*index).ok()?);
-    values.map(|index| value(index).and_then(zero).unwrap_or(TestData::Null)).collect()
+    values.map(|id| plan.value(*id).and_then(zero).unwrap_or(TestData::Null)).collect()
 }
 
 fn zero(value: &EValue) -> Option<TestData> {

@@ -8,7 +8,7 @@ use pte_emit::data::Origin;
 use pte_emit::format::ScalarType;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::layout::{HeaderMode, LayoutConfig, Storage};
-use pte_emit::program::{self, EValue, Program};
+use pte_emit::program::{self, DelegateId, EValue, OperatorId, Program, ValueId};
 use pte_emit::reader;
 
 mod support;
@@ -16,9 +16,17 @@ mod support;
 use support::program::write;
 use support::{files_below, root};
 
+fn id() -> impl Strategy<Value = ValueId> + Clone {
+    any::<i32>().prop_map(ValueId)
+}
+
+fn ids(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<ValueId>> + Clone {
+    prop::collection::vec(id(), count)
+}
+
 fn values() -> impl Strategy<Value = Vec<EValue>> {
     let string = "[a-zé\u{4e00}]{0,9}";
-    let small = prop::collection::vec(any::<i32>(), 0..4);
+    let small = ids(0..4);
     let tensor =
         (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), 0..3u8).prop_map(|(code, sizes, grad, pool)| {
             let mut tensor = program::Tensor::new(ScalarType(code), &sizes);
@@ -48,22 +56,22 @@ fn values() -> impl Strategy<Value = Vec<EValue>> {
 
 fn instructions() -> impl Strategy<Value = Vec<program::Instruction>> {
     use program::Instruction::*;
-    let args = || prop::option::of(prop::collection::vec(any::<i32>(), 0..9).prop_map(program::Args::from));
+    let args = || prop::option::of(ids(0..9).prop_map(program::Args::from));
     let instruction = prop_oneof![
-        (any::<i32>(), args()).prop_map(|(op_index, args)| KernelCall { op_index, args }),
-        (any::<i32>(), args()).prop_map(|(delegate_index, args)| DelegateCall { delegate_index, args }),
-        (any::<i32>(), any::<i32>()).prop_map(|(move_from, move_to)| MoveCall { move_from, move_to }),
-        (any::<i32>(), any::<i32>()).prop_map(|(cond_value_index, destination_instruction)| JumpFalseCall {
+        (any::<i32>(), args()).prop_map(|(index, args)| KernelCall { op_index: OperatorId(index), args }),
+        (any::<i32>(), args()).prop_map(|(index, args)| DelegateCall { delegate_index: DelegateId(index), args }),
+        (id(), id()).prop_map(|(move_from, move_to)| MoveCall { move_from, move_to }),
+        (id(), any::<i32>()).prop_map(|(cond_value_index, destination_instruction)| JumpFalseCall {
             cond_value_index,
             destination_instruction
         }),
-        any::<i32>().prop_map(|value_index| FreeCall { value_index }),
+        id().prop_map(|value_index| FreeCall { value_index }),
     ];
     prop::collection::vec(instruction, 0..6)
 }
 
 fn programs() -> impl Strategy<Value = Program> {
-    let indices = || prop::option::of(prop::collection::vec(any::<i32>(), 0..4));
+    let indices = || prop::option::of(ids(0..4));
     let plan = (
         prop::option::of("[a-z]{0,5}"),
         values(),
@@ -181,7 +189,10 @@ fn a_large_program_round_trips() {
             }
         }
     }
-    let instruction = |n: i32| program::Instruction::KernelCall { op_index: n, args: Some((n..n + n % 9).collect()) };
+    let instruction = |n: i32| program::Instruction::KernelCall {
+        op_index: OperatorId(n),
+        args: Some((n..n + n % 9).map(ValueId).collect()),
+    };
     let chain = program::Chain { instructions: Some((0..COUNT).map(instruction).collect()), ..Default::default() };
     let plan = program::ExecutionPlan { values: Some(values), chains: Some(vec![chain]), ..Default::default() };
     program.execution_plan = Some(vec![plan.clone(), plan]);

@@ -15,7 +15,9 @@ use pte_emit::data::number::{self, NumericValue};
 use pte_emit::format::ScalarType;
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, ArgKind, Base, Role, Signature};
-use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor};
+use pte_emit::program::{
+    Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, ValueId,
+};
 
 #[path = "inference/cases.rs"]
 mod cases;
@@ -152,20 +154,20 @@ impl Method {
         for (position, (argument, arg)) in case.arguments().iter().zip(&signature.args).enumerate() {
             let value = method.value((position, in_place), arg, argument, &mut values, &mut inputs, &mut end)?;
             values.push(value);
-            args.push(values.len() as i32 - 1);
+            args.push(ValueId::of(values.len() - 1));
         }
         for arg in signature.args.iter().filter(|arg| arg.role != Role::Out).skip(args.len()) {
             values.push(default(arg)?);
-            args.push(values.len() as i32 - 1);
+            args.push(ValueId::of(values.len() - 1));
         }
-        let mut outputs = method.written.iter().map(|value| *value as i32).collect::<Vec<_>>();
+        let mut outputs = method.written.iter().copied().map(ValueId::of).collect::<Vec<_>>();
         for result in results {
             let ResultMeta::Tensor(meta) = result else { return None };
             if signature.outs().next().is_some() {
                 values.push(EValue::Tensor(planned(meta, &mut end)));
                 method.written.push(values.len() - 1);
-                args.push(values.len() as i32 - 1);
-                outputs.push(values.len() as i32 - 1);
+                args.push(ValueId::of(values.len() - 1));
+                outputs.push(ValueId::of(values.len() - 1));
             }
         }
         if args.len() != signature.args.len() {
@@ -173,10 +175,10 @@ impl Method {
         }
         match method.written[..] {
             [] => return None,
-            [only] => args.push(only as i32),
+            [only] => args.push(ValueId::of(only)),
             _ => {
                 values.push(EValue::TensorList(Some(outputs.clone())));
-                args.push(values.len() as i32 - 1);
+                args.push(ValueId::of(values.len() - 1));
             }
         }
         if signature.outs().next().is_none() && signature.result.is_none() {
@@ -189,7 +191,7 @@ impl Method {
         let (name, overload) = operator.rsplit_once('.').unwrap_or((operator, ""));
         method.plan.operators =
             Some(vec![Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }]);
-        let call = Instruction::KernelCall { op_index: 0, args: Some(args[..].into()) };
+        let call = Instruction::KernelCall { op_index: OperatorId(0), args: Some(args[..].into()) };
         method.plan.chains = Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]);
         method.plan.memory.non_const_buffer_sizes = Some(vec![0, end as i64]);
         method.plan.values = Some(values);
@@ -204,7 +206,7 @@ impl Method {
         arg: &operators::Arg,
         argument: &Argument<'_>,
         values: &mut Vec<EValue>,
-        inputs: &mut Vec<i32>,
+        inputs: &mut Vec<ValueId>,
         end: &mut u64,
     ) -> Option<EValue> {
         // What an operator overwrites in place has the content of the tensor that it shares memory with.
@@ -216,7 +218,7 @@ impl Method {
             let hex = if hex.is_empty() { "-" } else { &hex };
             writeln!(self.inputs, "input {} tensor {} {sizes} {order} {hex}", inputs.len(), meta.scalar_type.0)
                 .unwrap();
-            inputs.push(value as i32);
+            inputs.push(ValueId::of(value));
             match arg.role {
                 Role::In => self.read.push((position, value)),
                 Role::InPlace | Role::Out => self.written.push(value),
@@ -231,11 +233,11 @@ impl Method {
                 let mut list = Vec::new();
                 for item in items {
                     list.push(match item {
-                        None => -1,
+                        None => ValueId::NONE,
                         Some(meta) => {
                             let tensor = input(meta, values.len());
                             values.push(tensor);
-                            values.len() as i32 - 1
+                            ValueId::of(values.len() - 1)
                         }
                     });
                 }

@@ -5,7 +5,7 @@
 
 use super::operators::{AccessKind, MethodOperators, Usage};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, ExecutionPlan, Instruction};
+use crate::program::{EValue, ExecutionPlan, Instruction, ValueId};
 
 /// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]
@@ -149,11 +149,8 @@ struct Collector<'m> {
 }
 
 impl Collector<'_> {
-    fn add(&mut self, value: i32, step: u32, arg: usize, kind: AccessKind) {
-        let Some((value, stated)) = usize::try_from(value).ok().and_then(|index| Some((index, self.kinds.get(index)?)))
-        else {
-            return;
-        };
+    fn add(&mut self, value: ValueId, step: u32, arg: usize, kind: AccessKind) {
+        let Some((value, stated)) = value.get().and_then(|index| Some((index, self.kinds.get(index)?))) else { return };
         if kind == AccessKind::RepeatedOut {
             self.accesses.repeated_outs[value] = true;
             return;

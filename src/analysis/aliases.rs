@@ -29,7 +29,7 @@ pub enum AliasKind {
 /// Returns the aliases that the instructions of a method make, in order: results of calls that have the memory of an argument, and targets
 /// of moves.
 pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> {
-    let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < plan.values().len());
+    let count = plan.values().len();
     let alias = |(step, instruction): (u32, &Instruction)| {
         let (base, result, kind) = match operators.called(instruction) {
             Some(operator) => {
@@ -39,7 +39,7 @@ pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> 
             }
             None => instruction.moved().map(|(from, to)| (from, to, AliasKind::Move))?,
         };
-        let (result, base) = (index(result)?, index(base)?);
+        let (result, base) = (result.within(count)?, base.within(count)?);
         (result != base).then_some(Alias { step, result, base, kind })
     };
     (0..).zip(plan.instructions()).filter_map(alias).collect()

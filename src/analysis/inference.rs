@@ -10,7 +10,7 @@ use crate::format::ScalarType;
 use crate::operators::Base;
 use crate::operators::facts::Gradients;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
-use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
+use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId, contiguous};
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,14 +40,14 @@ impl Inference {
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
         for instruction in plan.instructions() {
             let written = operators.uses(instruction).filter(|usage| usage.kind.may_write());
-            for index in written.filter_map(|usage| usize::try_from(usage.value).ok()) {
+            for index in written.filter_map(|usage| usage.value.get()) {
                 if let Some(writes) = inference.writes.get_mut(index) {
                     *writes = writes.saturating_add(1);
                 }
             }
         }
         // The caller sets inputs.
-        for input in plan.inputs.iter().flatten().filter_map(|input| usize::try_from(*input).ok()) {
+        for input in plan.inputs.iter().flatten().filter_map(|input| input.get()) {
             if let Some(writes) = inference.writes.get_mut(input) {
                 *writes = writes.saturating_add(1);
             }
@@ -90,7 +90,7 @@ impl Inference {
         &self,
         values: &[EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
     ) -> Result<Vec<ResultMeta>, InferenceError> {
         let signature = &operator.signature;
         let arguments = self.arguments(values, operator, args);
@@ -105,7 +105,7 @@ impl Inference {
         &self,
         values: &[EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         position: usize,
     ) -> Option<ScalarType> {
         let arguments = self.arguments(values, operator, args);
@@ -113,7 +113,12 @@ impl Inference {
     }
 
     /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
-    fn arguments<'a>(&'a self, values: &'a [EValue], operator: &ResolvedOperator, args: &[i32]) -> Vec<Argument<'a>> {
+    fn arguments<'a>(
+        &'a self,
+        values: &'a [EValue],
+        operator: &ResolvedOperator,
+        args: &[ValueId],
+    ) -> Vec<Argument<'a>> {
         let signature = &operator.signature;
         let count = if operator.constraints.is_empty() { signature.ins().count() } else { signature.args.len() };
         args.iter().take(count).map(|arg| self.argument(values, *arg)).collect()
@@ -124,7 +129,7 @@ impl Inference {
         &mut self,
         values: &[EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         results: &[ResultMeta],
     ) {
         for (value, meta) in tensors(values, operator, args, results) {
@@ -132,7 +137,7 @@ impl Inference {
         }
         let places = args.get(operator.results(args.len())).unwrap_or_default();
         for (place, result) in places.iter().zip(results) {
-            let index = usize::try_from(*place).ok().filter(|index| self.writes.get(*index) == Some(&1));
+            let index = place.get().filter(|index| self.writes.get(*index) == Some(&1));
             if let (ResultMeta::Int(int), Some(index)) = (result, index) {
                 self.known[index] = Knowledge::Int(*int);
             }
@@ -150,8 +155,8 @@ impl Inference {
     }
 
     /// Returns the properties of a tensor; `None` if it is no tensor, or they are unknown.
-    pub fn tensor<'a>(&'a self, values: &'a [EValue], value: i32) -> Option<Cow<'a, TensorMeta>> {
-        let index = usize::try_from(value).ok()?;
+    pub fn tensor<'a>(&'a self, values: &'a [EValue], value: ValueId) -> Option<Cow<'a, TensorMeta>> {
+        let index = value.get()?;
         match (self.known.get(index)?, &values[index]) {
             (Knowledge::Tensor(meta), _) => Some(Cow::Borrowed(meta)),
             (Knowledge::Stated, EValue::Tensor(tensor)) => stated(tensor).map(Cow::Owned),
@@ -159,9 +164,8 @@ impl Inference {
         }
     }
 
-    fn argument<'a>(&'a self, values: &'a [EValue], value: i32) -> Argument<'a> {
-        let index = usize::try_from(value).ok().filter(|index| *index < values.len());
-        let Some(index) = index else { return Argument::Unknown };
+    fn argument<'a>(&'a self, values: &'a [EValue], value: ValueId) -> Argument<'a> {
+        let Some(index) = value.within(values.len()) else { return Argument::Unknown };
         match (&self.known[index], &values[index]) {
             (Knowledge::Tensor(meta), _) => Argument::Tensor(Cow::Borrowed(meta)),
             (Knowledge::Int(int), _) => Argument::Int(*int),
@@ -183,7 +187,7 @@ impl Inference {
             (Knowledge::Stated, list @ (EValue::TensorList(items) | EValue::OptionalTensorList(items))) => {
                 let is_optional = matches!(list, EValue::OptionalTensorList(_));
                 let metas = items.iter().flatten().map(|item| match item {
-                    -1 if is_optional => Some(None),
+                    &ValueId::NONE if is_optional => Some(None),
                     item => self.tensor(values, *item).map(Some),
                 });
                 metas.collect::<Option<_>>().map_or(Argument::Unknown, Argument::Tensors)
@@ -220,19 +224,18 @@ pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
 pub fn tensors<'r>(
     values: &[EValue],
     operator: &ResolvedOperator,
-    args: &[i32],
+    args: &[ValueId],
     results: &'r [ResultMeta],
 ) -> Vec<(usize, &'r TensorMeta)> {
-    let is_value = |value: &i32| usize::try_from(*value).ok().filter(|index| *index < values.len());
     let places = args.get(operator.results(args.len())).unwrap_or_default();
     let mut tensors = Vec::with_capacity(results.len());
     for (place, result) in places.iter().zip(results) {
-        let Some(index) = is_value(place) else { continue };
+        let Some(index) = place.within(values.len()) else { continue };
         match result {
             ResultMeta::Tensor(meta) => tensors.push((index, meta)),
             ResultMeta::Tensors(metas) => {
                 let items = values[index].as_tensors().iter().zip(metas);
-                tensors.extend(items.filter_map(|(item, meta)| Some((is_value(item)?, meta))));
+                tensors.extend(items.filter_map(|(item, meta)| Some((item.within(values.len())?, meta))));
             }
             ResultMeta::Unwritten(meta) if values[index].as_tensor().is_some_and(|tensor| tensor.sizes.is_none()) => {
                 tensors.push((index, meta));
@@ -275,12 +278,13 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
 pub fn gradients(
     values: &[EValue],
     operator: &ResolvedOperator,
-    args: &[i32],
+    args: &[ValueId],
     requires: impl Fn(usize) -> bool,
 ) -> Vec<(usize, bool)> {
-    let index = |value: &i32| usize::try_from(*value).ok().filter(|index| *index < values.len());
-    let items = |value: &i32| index(value).map_or(&[][..], |list| values[list].as_tensors());
-    let any = |value: &i32| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
+    let index = |value: &ValueId| value.within(values.len());
+    let items = |value: &ValueId| index(value).map_or(&[][..], |list| values[list].as_tensors());
+    let any =
+        |value: &ValueId| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
     let results = operator.results(args.len());
     let kind = operator.facts.gradients;
     let required = kind != Gradients::None && args[..results.start.min(args.len())].iter().any(any);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::aliases::aliases;
 use super::blocks::{Jump, jumps};
 use super::operators::{AccessKind, MethodOperators, Usage};
-use crate::program::{ExecutionPlan, Memory, Tensor, TensorData};
+use crate::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 
 /// Maps the time of a use of a value to that which counts for its lifetime.
 pub trait Clock {
@@ -42,12 +42,12 @@ impl<C: Clock> Spans<C> {
     }
 
     /// Extends the lifetime of a value to a time.
-    pub fn touch(&mut self, value: i32, time: u32) {
+    pub fn touch(&mut self, value: ValueId, time: u32) {
         self.touch_all(value, [time]);
     }
 
-    fn touch_all(&mut self, value: i32, times: impl IntoIterator<Item = u32>) {
-        let Some(index) = usize::try_from(value).ok().filter(|index| *index < self.list.len()) else { return };
+    fn touch_all(&mut self, value: ValueId, times: impl IntoIterator<Item = u32>) {
+        let Some(index) = value.within(self.list.len()) else { return };
         for time in times {
             let time = self.clock.time(index, time);
             let (start, end) = self.list[index].unwrap_or((time, time));
@@ -58,7 +58,7 @@ impl<C: Clock> Spans<C> {
     /// Extends the lifetime of a value to that of another one, which has its memory.
     pub fn touch_base(&mut self, view: usize, base: usize) {
         if let Some((start, end)) = self.list[view] {
-            self.touch_all(base as i32, [start, end]);
+            self.touch_all(ValueId::of(base), [start, end]);
         }
     }
 
@@ -234,8 +234,8 @@ impl Execution {
             if let Some((start, last)) = spans.list[alias.result] {
                 // In a loop, uses before the instruction may follow it.
                 let time = alias.step + 1;
-                spans.touch(alias.base as i32, if is_loop { start } else { time });
-                spans.touch(alias.base as i32, if is_loop { last } else { last.max(time) });
+                spans.touch(ValueId::of(alias.base), if is_loop { start } else { time });
+                spans.touch(ValueId::of(alias.base), if is_loop { last } else { last.max(time) });
             }
         }
         // What a kernel writes first has content of its own, where the exporter planned it over another tensor.
@@ -297,7 +297,7 @@ impl Uses {
         for instruction in plan.instructions() {
             let known = operators.called(instruction);
             for Usage { position, value, kind } in operators.uses(instruction) {
-                let Some(index) = usize::try_from(value).ok().filter(|index| *index < count) else { continue };
+                let Some(index) = value.within(count) else { continue };
                 let is_read = kind.reads() && !known.is_some_and(|known| known.needs_no_content(position));
                 // Only the first use counts, also of the items of a list.
                 if uses.first[index] == FirstUse::None || kind != AccessKind::Read {
@@ -311,8 +311,8 @@ impl Uses {
         uses
     }
 
-    fn record(&mut self, value: i32, kind: AccessKind, is_read: bool) {
-        let Some(index) = usize::try_from(value).ok().filter(|index| *index < self.first.len()) else { return };
+    fn record(&mut self, value: ValueId, kind: AccessKind, is_read: bool) {
+        let Some(index) = value.within(self.first.len()) else { return };
         let is_first = self.first[index] == FirstUse::None;
         match kind {
             AccessKind::RepeatedOut | AccessKind::Release => return,

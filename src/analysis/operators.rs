@@ -10,7 +10,7 @@ use crate::operators::inference::Rule;
 use crate::operators::inference::constraints::Constraint;
 use crate::operators::kinds::Kinds;
 use crate::operators::{self, Base, OperatorSet, Role, Signature};
-use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess};
+use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess, OperatorId, ValueId};
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Usage {
     /// Position among the arguments, or among the operands.
     pub position: usize,
     /// Index of the value, as the instruction states it.
-    pub value: i32,
+    pub value: ValueId,
     /// Effect of the instruction.
     pub kind: AccessKind,
 }
@@ -174,17 +174,17 @@ impl ResolvedOperator {
     }
 
     /// Returns `true` if a call with these arguments has its results as its only effect.
-    pub fn is_pure(&self, args: &[i32]) -> bool {
+    pub fn is_pure(&self, args: &[ValueId]) -> bool {
         let has_results = self.signature.result.is_some() || !self.outs.is_empty();
         has_results && args.len() == self.arguments() && !self.accesses.iter().any(|access| access.is_in_place())
     }
 
     /// Returns the effect of a call on the argument at a position.
-    pub fn access(&self, args: &[i32], position: usize) -> AccessKind {
+    pub fn access(&self, args: &[ValueId], position: usize) -> AccessKind {
         if let Some(access) = self.accesses.get(position) {
             return *access;
         }
-        let repeats = |(value, access): (&i32, &AccessKind)| access.is_in_place() && args.last() == Some(value);
+        let repeats = |(value, access): (&ValueId, &AccessKind)| access.is_in_place() && args.last() == Some(value);
         match self.signature.result {
             _ if !self.outs.is_empty() => AccessKind::RepeatedOut,
             // The result repeats an argument that is written in place.
@@ -225,8 +225,8 @@ impl MethodOperators {
     }
 
     /// Returns the operator with an index, if it is known.
-    pub fn get(&self, index: i32) -> Option<&ResolvedOperator> {
-        self.list.get(usize::try_from(index).ok()?)?.as_deref()
+    pub fn get(&self, id: OperatorId) -> Option<&ResolvedOperator> {
+        id.item(&self.list)?.as_deref()
     }
 
     /// Returns the operator that an instruction calls, if it is a kernel call of a known one.
@@ -264,7 +264,7 @@ impl MethodOperators {
 
 /// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
 /// or its outs, which a list passes again, or any.
-pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[i32]) -> usize {
+pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[ValueId]) -> usize {
     let [before @ .., last] = args else { return 0 };
     match plan.value(*last) {
         Some(EValue::TensorList(Some(items))) if !items.is_empty() && before.ends_with(items) => {

@@ -14,7 +14,7 @@ use crate::check::RuleId::*;
 use crate::diagnostics::{clipped, counted};
 use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Tensor, TensorShapeDynamism};
+use crate::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 
 /// Bound on the arguments that a message names.
 const MAX_NAMED: usize = 4;
@@ -111,15 +111,15 @@ impl<'m, 'p> CallInference<'m, 'p> {
             }
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
                 let items = stated.list_items().filter(|items| items.len() <= MAX_COMPARED)?;
-                let is_unique = |item| item != -1 && self.class_of(item) == UNIQUE;
-                let classes = items.iter().map(|item| self.class_of(item).into());
+                let is_unique = |item| item != -1 && self.class_of(ValueId::of_int(item)) == UNIQUE;
+                let classes = items.iter().map(|item| self.class_of(ValueId::of_int(item)).into());
                 (!items.iter().any(is_unique)).then(|| hash(classes))
             }
         }
     }
 
     /// Returns the class of a value by its index in the file.
-    fn class_of(&self, value: impl TryInto<usize>) -> u32 {
+    fn class_of(&self, value: ValueId) -> u32 {
         self.method.value(value).map_or(UNIQUE, |value| self.classes[value])
     }
 
@@ -132,10 +132,10 @@ impl<'m, 'p> CallInference<'m, 'p> {
             (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
             _ => match (a.list_items(), b.list_items()) {
                 (Some(first), Some(second)) => {
-                    let classes = first.iter().map(|item| self.class_of(item));
+                    let classes = first.iter().map(|item| self.class_of(ValueId::of_int(item)));
                     a.tag() == b.tag()
                         && first.len() == second.len()
-                        && classes.eq(second.iter().map(|item| self.class_of(item)))
+                        && classes.eq(second.iter().map(|item| self.class_of(ValueId::of_int(item))))
                 }
                 _ => a == b,
             },
@@ -146,7 +146,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn class<'c>(&'c self, call: &KernelCall<'_, 'c>) -> impl Iterator<Item = u32> + use<'c, 'm, 'p> {
         let operator = self.method.steps[call.step as usize].instruction.operator();
         let classes = call.args.iter().map(|arg| self.class_of(*arg));
-        std::iter::once(operator.unwrap_or_default() as u32).chain(classes)
+        std::iter::once(operator.unwrap_or_default().0 as u32).chain(classes)
     }
 
     /// Returns the slot of the class of a call; `None` if an argument is of none.
@@ -348,7 +348,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
 
     /// Forgets the sizes of tensors that an instruction with these arguments may write: they are again those that the
     /// tensors state.
-    pub fn forget(&mut self, args: &[i32]) {
+    pub fn forget(&mut self, args: &[ValueId]) {
         let values = self.method.values();
         for arg in args.iter().filter_map(|arg| self.method.value(*arg)) {
             let items = values[arg].as_tensors();

@@ -12,7 +12,7 @@ use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::operators::facts::{Channels, Quantization, Selected};
 use crate::operators::inference::IntMeta;
-use crate::program::{EValue, Tensor, TensorShapeDynamism};
+use crate::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 
 /// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
 const MAX_EXAMINED: usize = 64;
@@ -23,7 +23,7 @@ pub(super) struct KernelCall<'m, 'p> {
     pub method: &'m MethodAnalysis<'p>,
     pub known: &'m ResolvedOperator,
     pub step: u32,
-    pub args: &'p [i32],
+    pub args: &'p [ValueId],
     /// The method has jumps.
     pub jumps: bool,
     /// Ints that values are, though instructions write them.
@@ -131,7 +131,7 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
     let (expected, why): (Option<Vec<i64>>, _) = match order {
         EValue::Null => (dim_order(from), "that of the input, since the call has none"),
         EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.accesses.is_truncated => {
-            let item = |item: &i64| call.unchanged_int(call.method.value(i32::try_from(*item).ok()?)?);
+            let item = |item: &i64| call.unchanged_int(call.method.value(ValueId::of_int(*item))?);
             (items.iter().map(item).collect(), "that of argument 2")
         }
         _ => return,

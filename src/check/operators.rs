@@ -16,7 +16,7 @@ use crate::diagnostics::counted;
 use crate::operators::kinds::Kinds;
 use crate::operators::{Arg, Base};
 use crate::program::element::Part;
-use crate::program::{EValue, Instruction, Operator};
+use crate::program::{EValue, Instruction, Operator, ValueId};
 
 /// Checks the calls of a method, also with what Ints may be that instructions write.
 pub(super) fn check(
@@ -68,7 +68,7 @@ pub(super) fn report_unregistered(
     let mut seen = vec![false; method.plan.operators.as_ref().map_or(0, Vec::len)];
     for InstructionRef { instruction, .. } in &method.steps {
         let Instruction::KernelCall { op_index, .. } = instruction else { continue };
-        let Some(index) = usize::try_from(*op_index).ok().filter(|index| *index < seen.len()) else { continue };
+        let Some(index) = op_index.within(seen.len()) else { continue };
         let known = method.operators.get(*op_index);
         let library = known.and_then(|known| known.library);
         if (known.is_some() && library.is_none()) || std::mem::replace(&mut seen[index], true) {
@@ -134,7 +134,7 @@ impl KernelCall<'_, '_> {
             return;
         }
         let wrong = items.iter().enumerate().find_map(|(index, item)| {
-            let item = self.method.value(i32::try_from(*item).ok()?)?;
+            let item = self.method.value(ValueId::of_int(*item))?;
             (!self.method.kinds[item].meets(Kinds::INT)).then_some((index, item))
         });
         if let Some((index, item)) = wrong {

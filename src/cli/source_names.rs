@@ -85,7 +85,7 @@ fn value_at(path: &str, plan: &ExecutionPlan) -> Option<usize> {
         Some((arg, _)) => instruction.args().get(arg).copied(),
         None => instruction.operands().find(|(name, ..)| *name == field).map(|(_, value, _)| value),
     };
-    usize::try_from(value?).ok()
+    value?.get()
 }
 
 /// Returns the number behind a prefix like `values[`, and what follows its bracket.

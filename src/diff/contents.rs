@@ -13,8 +13,8 @@ use crate::analysis::access::Access;
 use crate::analysis::aliases::{AliasKind, aliases};
 use crate::analysis::blocks;
 use crate::analysis::operators::AccessKind;
-use crate::program::FieldReference;
 use crate::program::pools::{PoolContent, PoolRange};
+use crate::program::{FieldReference, ValueId};
 
 /// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
 const WORK: u64 = 1 << 20;
@@ -107,7 +107,7 @@ impl<'v, 's> Follower<'v, 's> {
         for value in follower.states() {
             follower.write(value, Writer::Caller(value as u32));
         }
-        for value in view.plan.inputs.iter().flatten().filter_map(|value| usize::try_from(*value).ok()) {
+        for value in view.plan.inputs.iter().flatten().filter_map(|value| value.get()) {
             follower.write(value, Writer::Caller(value as u32));
         }
         follower
@@ -166,7 +166,7 @@ impl<'v, 's> Follower<'v, 's> {
     fn aliased(&self, step: usize) -> Option<usize> {
         let instruction = self.view.steps[step].instruction;
         let position = self.view.operators.called(instruction)?.aliased?;
-        usize::try_from(*instruction.args().get(position)?).ok().filter(|base| *base < self.ranges.len())
+        instruction.args().get(position)?.within(self.ranges.len())
     }
 
     /// Returns what an instruction reads, and writes its results.
@@ -231,7 +231,9 @@ pub fn compare(
     for l in &left[ends[0]] {
         let place = match l.place {
             ReadPlace::Output(position, item) => outputs.get(&position).map(|other| ReadPlace::Output(*other, item)),
-            ReadPlace::State(value) => matching.right_of(value as i32).map(|other| ReadPlace::State(other as usize)),
+            ReadPlace::State(value) => {
+                matching.right_of(ValueId(value as i32)).map(|other| ReadPlace::State(other as usize))
+            }
             ReadPlace::Argument(..) | ReadPlace::Operand(_) => None,
         };
         if let Some(r) = place.and_then(|place| by_place.get(&place)) {
@@ -261,7 +263,7 @@ impl Comparison<'_, '_, '_> {
     fn compare_read(&mut self, steps: [usize; 2], reads: [&Read; 2], found: &mut Differences) {
         let [l, r] = reads;
         // Other values, and other sizes, are differences of their own.
-        let is_matched = self.matching.right_of(l.value as i32) == u32::try_from(r.value).ok();
+        let is_matched = self.matching.right_of(ValueId::of(l.value)) == u32::try_from(r.value).ok();
         let size = |side: usize| {
             self.views[side].plan.values()[reads[side].value].as_tensor().and_then(|tensor| tensor.nbytes())
         };
@@ -289,7 +291,7 @@ impl Comparison<'_, '_, '_> {
             && left.iter().zip(right).all(|(l, r)| {
                 let is_same_writer = match (l.writer, r.writer) {
                     (Writer::Before, Writer::Before) => true,
-                    (Writer::Caller(l), Writer::Caller(r)) => self.matching.right_of(l as i32) == Some(r),
+                    (Writer::Caller(l), Writer::Caller(r)) => self.matching.right_of(ValueId(l as i32)) == Some(r),
                     (Writer::Step(l, l_result), Writer::Step(r, r_result)) => {
                         self.aligned.get(l) == Some(&Some(r)) && l_result == r_result
                     }
@@ -319,7 +321,7 @@ impl Comparison<'_, '_, '_> {
         let view = self.views[side];
         let writer = |piece: &Piece| match piece.writer {
             Writer::Before => "nothing that is written before".to_owned(),
-            Writer::Caller(value) => view.describe(value as i32),
+            Writer::Caller(value) => view.describe(ValueId(value as i32)),
             Writer::Step(step, _) => view.describe_result(step),
         };
         let texts: Vec<String> = pieces

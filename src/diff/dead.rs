@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::view::MethodView;
 use crate::analysis::operators::AccessKind;
 use crate::layout::memory::{value_lifetimes, value_requests};
-use crate::program::{EValue, Instruction, Memory, Tensor, TensorData};
+use crate::program::{EValue, Instruction, Memory, Tensor, TensorData, ValueId};
 
 /// Pairs of tensors that are compared by their places in a method; what is beyond has an effect.
 const WORK: u64 = 1 << 24;
@@ -33,7 +33,7 @@ pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
 fn known_args<'v>(view: &'v MethodView<'_>, instruction: &'v Instruction) -> impl Iterator<Item = (usize, usize)> + 'v {
     let count = view.plan.values().len();
     let args = instruction.args().iter().enumerate();
-    args.filter_map(move |(position, arg)| Some((position, usize::try_from(*arg).ok().filter(|value| *value < count)?)))
+    args.filter_map(move |(position, arg)| Some((position, arg.within(count)?)))
 }
 
 /// Bytes of a pool that a tensor has, and the times at which it is alive.
@@ -70,15 +70,15 @@ impl Values {
             Some(((pool, offset), tensor.nbytes().unwrap_or(u64::MAX)))
         };
         let mut is_input = vec![false; count];
-        let known = |value: i64| usize::try_from(value).ok().filter(|value| *value < count);
-        let inputs = plan.inputs.iter().flatten().filter_map(|value| known((*value).into()));
+        let known = |value: &ValueId| value.within(count);
+        let inputs = plan.inputs.iter().flatten().filter_map(known);
         for value in inputs {
             is_input[value] = true;
             place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, 0)));
         }
-        let ends = plan.inputs.iter().chain(&plan.outputs).flatten().map(|value| i64::from(*value));
+        let ends = plan.inputs.iter().chain(&plan.outputs).flatten();
         let items = plan.values().iter().flat_map(EValue::as_tensors);
-        ends.chain(items.map(|item| i64::from(*item))).filter_map(known).for_each(|value| is_kept[value] = true);
+        ends.chain(items).filter_map(known).for_each(|value| is_kept[value] = true);
         for (step, time) in view.steps.iter().zip(1u32..) {
             let instruction = step.instruction;
             for (position, value) in known_args(view, instruction) {
@@ -100,7 +100,7 @@ impl Values {
                 }
             }
             for (_, value, _) in instruction.operands() {
-                let Some(value) = known(value.into()) else { continue };
+                let Some(value) = known(&value) else { continue };
                 uses[value] += 1;
                 is_state[value] = true;
             }

@@ -12,19 +12,19 @@ use crate::delegate::xnnpack;
 use crate::delegate::xnnpack::model::Graph;
 use crate::diagnostics::{clipped, counted};
 use crate::program::element::Part;
-use crate::program::{BackendDelegate, CompileSpec, FieldReference};
+use crate::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
 
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
 pub fn compare(
     views: [&MethodView<'_>; 2],
-    called: &IndexSet<(i32, i32)>,
+    called: &IndexSet<(DelegateId, DelegateId)>,
     found: &mut Differences,
     data: &mut DataPairs,
 ) {
     for (left, right) in called {
         let pair = [(views[0], *left), (views[1], *right)];
-        if let [Some(l), Some(r)] = pair.map(|(view, index)| view.delegate(index)) {
-            compare_pair(views, [*left as usize, *right as usize], [l, r], found, data);
+        if let [Some((left, l)), Some((right, r))] = pair.map(|(view, id)| id.get().zip(view.delegate(id))) {
+            compare_pair(views, [left, right], [l, r], found, data);
         }
     }
     compare_uncalled(views, found, data);
@@ -124,7 +124,7 @@ fn hash(bytes: &[u8]) -> u64 {
 fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: &mut DataPairs) {
     let uncalled = |view: &MethodView<'_>| {
         let fields = view.steps.iter().flat_map(|step| step.instruction.fields());
-        let called: BTreeSet<i32> = fields
+        let called: BTreeSet<DelegateId> = fields
             .filter_map(|field| match field.reference {
                 FieldReference::Delegate(index) => Some(index),
                 FieldReference::Operator(_)
@@ -133,12 +133,12 @@ fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: 
                 | FieldReference::Args(_) => None,
             })
             .collect();
-        let all = view.plan.delegates().iter().zip(0..);
-        let free = all.filter(|(_, index)| !called.contains(index));
-        grouped(free.map(|(delegate, index)| {
+        let all = view.plan.delegates().iter().enumerate();
+        let free = all.filter(|(index, _)| !called.contains(&DelegateId::of(*index)));
+        grouped(free.map(|(index, delegate)| {
             let id = delegate.id.as_deref().map_or("absent".to_owned(), clipped);
             let bytes = counted(view.side.program.blob(delegate.processed).len(), "byte");
-            (format!("delegate {id} with a payload of {bytes}, never called"), index as usize)
+            (format!("delegate {id} with a payload of {bytes}, never called"), index)
         }))
     };
     let (area, topic) = (DiffArea::Layout, DiffTopic::Delegate);

@@ -16,7 +16,8 @@ use super::values::Matching;
 use super::view::{KeyStrength, MethodView, common_start, excerpt, list, operator_name};
 use crate::diagnostics::{clipped, counted};
 use crate::program::{
-    ContainerMetadata, ExecutionPlan, FieldReference, Instruction, InstructionField, Operator, StackFrame,
+    ContainerMetadata, DelegateId, ExecutionPlan, FieldReference, Instruction, InstructionField, Operator, OperatorId,
+    StackFrame, ValueId,
 };
 use crate::transform::prune;
 
@@ -99,7 +100,7 @@ struct MethodPair<'v, 's> {
     /// By side and step: number of aligned steps of its chain before it, with an entry for the end.
     before: [Vec<usize>; 2],
     /// Pairs of delegates that aligned instructions call, in the order of the calls.
-    delegates: IndexSet<(i32, i32)>,
+    delegates: IndexSet<(DelegateId, DelegateId)>,
 }
 
 fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &mut Differences, data: &mut DataPairs) {
@@ -128,20 +129,20 @@ fn compare_method(views: [MethodView<'_>; 2], needed: &mut Needed<'_>, found: &m
     method.compare_rest(found);
 }
 
-fn input(plan: &ExecutionPlan, position: usize) -> i32 {
-    plan.inputs.as_ref().and_then(|inputs| inputs.get(position)).copied().unwrap_or(i32::MIN)
+fn input(plan: &ExecutionPlan, position: usize) -> ValueId {
+    plan.inputs.as_ref().and_then(|inputs| inputs.get(position)).copied().unwrap_or(ValueId::NONE)
 }
 
 /// Positions of an input or output on both sides; `None` on a side that lacks it.
 type EndPair = (Option<usize>, Option<usize>);
 
 /// Pairs the positions of two lists: all in order if both have the same length, else those of the same type.
-fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<i32>>; 2]) -> Vec<EndPair> {
+fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) -> Vec<EndPair> {
     let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
     if left.len() == right.len() {
         return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
     }
-    let keys = |side: usize, values: &[i32]| values.iter().map(|value| views[side].end_key(*value)).collect();
+    let keys = |side: usize, values: &[ValueId]| values.iter().map(|value| views[side].end_key(*value)).collect();
     with_gaps(align_levels(&[[keys(0, left), keys(1, right)]], [left.len(), right.len()]), [left.len(), right.len()])
 }
 
@@ -205,7 +206,7 @@ impl<'s> MethodPair<'_, 's> {
     }
 
     /// Returns the values that an instruction writes, as far as that is known.
-    fn results(&self, side: usize, step: usize) -> Vec<i32> {
+    fn results(&self, side: usize, step: usize) -> Vec<ValueId> {
         let view = self.views[side];
         let instruction = view.steps[step].instruction;
         view.operators.uses(instruction).filter(|usage| usage.kind.is_result()).map(|usage| usage.value).collect()
@@ -250,16 +251,16 @@ impl<'s> MethodPair<'_, 's> {
         }
         // Outputs whose values are matched have equal keys, others those of their types. A value that is matched with one that is no
         // output is another output only if nothing else tells them apart.
-        let rights: HashSet<u32> = right.iter().filter_map(|value| u32::try_from(*value).ok()).collect();
+        let rights: HashSet<u32> = right.iter().filter_map(|value| u32::try_from(value.0).ok()).collect();
         let both =
             left.iter().filter_map(|value| self.matching.right_of(*value).filter(|found| rights.contains(found)));
         let both: HashSet<u32> = both.collect();
-        let key = |side: usize, value: i32, found: Option<u32>| match found.filter(|found| both.contains(found)) {
+        let key = |side: usize, value: ValueId, found: Option<u32>| match found.filter(|found| both.contains(found)) {
             Some(found) => u64::from(found),
             None => self.views[side].end_key(value) | 1 << 63,
         };
         let lefts: Vec<u64> = left.iter().map(|value| key(0, *value, self.matching.right_of(*value))).collect();
-        let rights: Vec<u64> = right.iter().map(|value| key(1, *value, u32::try_from(*value).ok())).collect();
+        let rights: Vec<u64> = right.iter().map(|value| key(1, *value, u32::try_from(value.0).ok())).collect();
         let lengths = [left.len(), right.len()];
         let pairs = with_gaps(align_levels(&[[lefts, rights]], lengths), lengths);
         for (l, r) in pairs.iter().filter_map(|pair| pair.0.zip(pair.1)) {
@@ -281,8 +282,8 @@ impl<'s> MethodPair<'_, 's> {
             let path = |side: usize, position: usize| {
                 format!("{}.{name}[{position}]", views[side].side.method_path(views[side].number))
             };
-            let part = |side: usize, position: usize, value: i32| {
-                let index = usize::try_from(value).ok().filter(|value| *value < views[side].roles.len());
+            let part = |side: usize, position: usize, value: ValueId| {
+                let index = value.within(views[side].roles.len());
                 let text = match (topic, index) {
                     (DiffTopic::Input, Some(index)) => views[side].describe_type(index),
                     _ => views[side].describe(value),
@@ -381,7 +382,7 @@ impl<'s> MethodPair<'_, 's> {
                 }
                 (FieldReference::Args(l_args), FieldReference::Args(r_args)) => {
                     if l_args.is_some() != r_args.is_some() {
-                        let text = |args: Option<&[i32]>| args.map_or("absent", |_| "present").to_owned();
+                        let text = |args: Option<&[ValueId]>| args.map_or("absent", |_| "present").to_owned();
                         changed([text(l_args), text(r_args)]);
                     }
                     self.compare_args([left, right], [l_field, r_field], found, data);
@@ -470,8 +471,9 @@ impl<'s> MethodPair<'_, 's> {
             found.compared(DiffArea::Meaning, DiffTopic::Operator, [&paths[0], &paths[1]], values);
         }
         let unused = |view: &MethodView<'s>| {
-            let called: HashSet<i32> = view.steps.iter().filter_map(|step| step.instruction.operator()).collect();
-            let all = view.plan.operators.iter().flatten().zip(0..);
+            let called: HashSet<OperatorId> =
+                view.steps.iter().filter_map(|step| step.instruction.operator()).collect();
+            let all = view.plan.operators.iter().flatten().zip((0..).map(OperatorId));
             let mut found: Vec<(String, &Operator)> = all
                 .filter(|(_, index)| !called.contains(index))
                 .map(|(operator, _)| (operator_name(operator), operator))

@@ -18,7 +18,7 @@ use crate::format::path::{MethodName, Methods};
 use crate::program::element::{Element, Part};
 use crate::program::instruction::Callee;
 use crate::program::test_cases::MethodTests;
-use crate::program::{EValue, ExecutionPlan, Program, TensorData, TensorLayout};
+use crate::program::{EValue, ExecutionPlan, OperatorId, Program, TensorData, TensorLayout};
 use crate::raw::Overrides;
 use crate::reader;
 use crate::reader::program::{DataEntry, ProgramContents, References};
@@ -400,7 +400,7 @@ impl Side {
             external_data: self.external_data(),
             ..DiffTotals::default()
         };
-        let mut called: HashSet<(usize, i32)> = HashSet::new();
+        let mut called: HashSet<(usize, OperatorId)> = HashSet::new();
         for (method, plan) in plans().enumerate() {
             for instruction in plan.instructions() {
                 totals.instructions += 1;
@@ -414,9 +414,9 @@ impl Side {
                 }
             }
         }
-        let name = |(method, operator): (usize, i32)| {
+        let name = |(method, operator): (usize, OperatorId)| {
             let plan = self.program.plans().get(method)?;
-            plan.operators.as_ref()?.get(usize::try_from(operator).ok()?)?.full_name()
+            plan.operator(operator)?.full_name()
         };
         totals.operator_names = called.into_iter().filter_map(name).collect();
         totals.operator_names.sort_unstable();

@@ -11,7 +11,7 @@ use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
 use super::view::{MethodView, ValueRole, by_key, distinct, grouped, list, numbers, tensor_type};
 use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::{EValue, Memory, Tensor, TensorData};
+use crate::program::{EValue, Memory, Tensor, TensorData, ValueId};
 
 /// Comparisons of items of lists after which lists count as different: lists of a hostile file may share their items.
 const WORK: u64 = 1 << 26;
@@ -25,11 +25,11 @@ pub struct Matching<'s> {
     /// Matched values, in the order of their matches.
     pairs: Vec<(u32, u32)>,
     /// Pairs of values whose items are matched.
-    paired_lists: HashSet<(i32, i32)>,
+    paired_lists: HashSet<(ValueId, ValueId)>,
     /// Pairs of values whose items are compared as constants.
-    compared_lists: HashSet<(i32, i32)>,
+    compared_lists: HashSet<(ValueId, ValueId)>,
     /// Results of comparing lists.
-    equal_lists: HashMap<(i32, i32), bool>,
+    equal_lists: HashMap<(ValueId, ValueId), bool>,
     /// Pairs of constants.
     constants: HashSet<(u32, u32)>,
     work: u64,
@@ -56,18 +56,18 @@ impl<'s> Matching<'s> {
 
     fn pair_states(&mut self) {
         let named = |view: &MethodView<'s>| {
-            let mut found: HashMap<&'s str, Vec<i32>> = HashMap::new();
+            let mut found: HashMap<&'s str, Vec<ValueId>> = HashMap::new();
             for (index, tensor) in view.plan.tensors() {
                 if let (ValueRole::State, Some(name)) = (view.roles[index], tensor.name()) {
-                    found.entry(name).or_default().push(index as i32);
+                    found.entry(name).or_default().push(ValueId::of(index));
                 }
             }
             found
         };
         let right = named(self.views[1]);
         // By name, unless both sides have the same order.
-        let left: BTreeMap<&str, Vec<i32>> = named(self.views[0]).into_iter().collect();
-        let mut pairs: Vec<(i32, i32)> = Vec::new();
+        let left: BTreeMap<&str, Vec<ValueId>> = named(self.views[0]).into_iter().collect();
+        let mut pairs: Vec<(ValueId, ValueId)> = Vec::new();
         for (name, left) in left {
             if let ([left], Some([right])) = (&left[..], right.get(name).map(Vec::as_slice)) {
                 pairs.push((*left, *right));
@@ -78,7 +78,7 @@ impl<'s> Matching<'s> {
     }
 
     /// Matches two values, unless one of them has a match already or both are of different kinds.
-    pub fn pair(&mut self, left: i32, right: i32) {
+    pub fn pair(&mut self, left: ValueId, right: ValueId) {
         let Some((l, r)) = self.values(left, right) else { return };
         if std::mem::discriminant(l) != std::mem::discriminant(r) {
             return;
@@ -92,19 +92,19 @@ impl<'s> Matching<'s> {
     }
 
     /// Returns the items of two lists side by side, as far as both have some and the work is not spent.
-    fn inner(&mut self, left: &EValue, right: &EValue) -> Vec<(i32, i32)> {
+    fn inner(&mut self, left: &EValue, right: &EValue) -> Vec<(ValueId, ValueId)> {
         let count = left.items().len().min(right.items().len());
         let Some(work) = self.work.checked_sub(count as u64) else { return Vec::new() };
         self.work = work;
-        let index = |item: i64| i32::try_from(item).unwrap_or(i32::MIN);
-        left.items().iter().zip(right.items().iter()).map(|(left, right)| (index(left), index(right))).collect()
+        let ids = |(left, right)| (ValueId::of_int(left), ValueId::of_int(right));
+        left.items().iter().zip(right.items().iter()).map(ids).collect()
     }
 
-    fn values(&self, left: i32, right: i32) -> Option<(&'s EValue, &'s EValue)> {
+    fn values(&self, left: ValueId, right: ValueId) -> Option<(&'s EValue, &'s EValue)> {
         self.views[0].plan.value(left).zip(self.views[1].plan.value(right))
     }
 
-    fn pair_single(&mut self, left: i32, right: i32) {
+    fn pair_single(&mut self, left: ValueId, right: ValueId) {
         let Some((l, r)) = self.values(left, right) else { return };
         let (Some(left_role), Some(right_role)) = (self.views[0].role(left), self.views[1].role(right)) else { return };
         if left_role.is_by_content() || right_role.is_by_content() {
@@ -115,7 +115,7 @@ impl<'s> Matching<'s> {
             (EValue::Tensor(_), EValue::Tensor(_)) => true,
             _ => same_scalar(l, r),
         };
-        let (left, right) = (left as usize, right as usize);
+        let (Some(left), Some(right)) = (left.get(), right.get()) else { return };
         if is_alike && self.to_right[left].is_none() && self.to_left[right].is_none() {
             self.to_right[left] = Some(right as u32);
             self.to_left[right] = Some(left as u32);
@@ -124,12 +124,12 @@ impl<'s> Matching<'s> {
     }
 
     /// Returns the value of the right one that a value of the left one is matched with.
-    pub fn right_of(&self, left: i32) -> Option<u32> {
-        *self.to_right.get(usize::try_from(left).ok()?)?
+    pub fn right_of(&self, left: ValueId) -> Option<u32> {
+        *left.item(&self.to_right)?
     }
 
     /// Returns true if two values are the same as arguments. Constants are the same here; their content is compared later.
-    pub fn is_same(&mut self, left: i32, right: i32) -> bool {
+    pub fn is_same(&mut self, left: ValueId, right: ValueId) -> bool {
         let Some((l, r)) = self.values(left, right) else {
             let is_absent = |view: &MethodView<'_>, index| view.plan.value(index).is_none();
             return left == right && is_absent(self.views[0], left) && is_absent(self.views[1], right);
@@ -149,36 +149,33 @@ impl<'s> Matching<'s> {
         let is_same = work.is_some()
             && count == other
             && l.items().iter().zip(r.items().iter()).all(|(left, right)| {
-                match (i32::try_from(left), i32::try_from(right)) {
-                    (Ok(left), Ok(right)) if self.values(left, right).is_some() => self.is_same_single(left, right),
-                    // -1 is None; others are no values.
-                    _ => left == right && !self.is_value(0, left) && !self.is_value(1, right),
+                let ids = [ValueId::of_int(left), ValueId::of_int(right)];
+                // -1 is None; others are no values.
+                match self.values(ids[0], ids[1]) {
+                    Some(_) => self.is_same_single(ids[0], ids[1]),
+                    None => left == right && (0..2).all(|side| self.views[side].plan.value(ids[side]).is_none()),
                 }
             });
         self.equal_lists.insert((left, right), is_same);
         is_same
     }
 
-    fn is_value(&self, side: usize, index: i64) -> bool {
-        i32::try_from(index).is_ok_and(|index| self.views[side].plan.value(index).is_some())
-    }
-
     /// Compares two values without the items of lists.
-    fn is_same_single(&self, left: i32, right: i32) -> bool {
+    fn is_same_single(&self, left: ValueId, right: ValueId) -> bool {
         let Some((l, r)) = self.values(left, right) else { return false };
         match (self.views[0].role(left), self.views[1].role(right)) {
             (Some(ValueRole::Constant), Some(ValueRole::Constant)) => true,
             (Some(ValueRole::Literal), Some(ValueRole::Literal)) => same_scalar(l, r),
             (Some(left_role), Some(right_role)) if left_role.is_by_content() || right_role.is_by_content() => false,
-            _ => self.right_of(left) == u32::try_from(right).ok(),
+            _ => self.right_of(left) == u32::try_from(right.0).ok(),
         }
     }
 
     /// Compares the constants of two equal arguments, the items of lists among them, and registers their data.
     pub fn compare_constants(
         &mut self,
-        left: i32,
-        right: i32,
+        left: ValueId,
+        right: ValueId,
         uses: [&dyn Fn() -> String; 2],
         found: &mut Differences,
         data: &mut DataPairs,
@@ -194,8 +191,8 @@ impl<'s> Matching<'s> {
 
     fn compare_constant(
         &mut self,
-        left: i32,
-        right: i32,
+        left: ValueId,
+        right: ValueId,
         uses: [&dyn Fn() -> String; 2],
         found: &mut Differences,
         data: &mut DataPairs,
@@ -204,7 +201,7 @@ impl<'s> Matching<'s> {
         if roles != (Some(ValueRole::Constant), Some(ValueRole::Constant)) {
             return;
         }
-        let key = (left as u32, right as u32);
+        let key = (left.0 as u32, right.0 as u32);
         if self.constants.insert(key) {
             self.compare_pair(key, DiffTopic::Constant, found, data);
         }

@@ -13,7 +13,8 @@ use crate::operators::Signature;
 use crate::program::element::Part;
 use crate::program::instruction::Callee;
 use crate::program::{
-    BackendDelegate, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, Operator, Tensor, TensorData,
+    BackendDelegate, DelegateId, Device, EValue, ExecutionPlan, FieldReference, Instruction, Memory, Operator, Tensor,
+    TensorData, ValueId,
 };
 
 /// What a value is used for, which decides how it is found on the other side.
@@ -100,7 +101,7 @@ impl<'s> MethodView<'s> {
     fn find_roles(&mut self) {
         let mut roles = std::mem::take(&mut self.roles);
         for (position, input) in self.plan.inputs.iter().flatten().enumerate() {
-            if let Some(role) = get_mut(&mut roles, *input)
+            if let Some(role) = input.item_mut(&mut roles)
                 && !matches!(role, ValueRole::Input(_))
             {
                 *role = ValueRole::Input(position);
@@ -125,7 +126,7 @@ impl<'s> MethodView<'s> {
                 let is_number =
                     matches!(self.plan.values()[value], EValue::Int(_) | EValue::Bool(_) | EValue::Double(_));
                 let args = self.steps.get(number).map_or(&[][..], |step| step.instruction.args());
-                if is_number && args.get(access.arg as usize) == Some(&(access.value as i32)) {
+                if is_number && args.get(access.arg as usize) == Some(&ValueId(access.value as i32)) {
                     *role = ValueRole::Other;
                 }
             }
@@ -138,8 +139,8 @@ impl<'s> MethodView<'s> {
         self.accesses.list.iter().for_each(|access| self.is_used[access.value as usize] = true);
         for input in self.plan.inputs.iter().flatten() {
             let items = self.plan.value(*input).into_iter().flat_map(|value| value.items().iter());
-            for value in items.chain([i64::from(*input)]).filter_map(|value| usize::try_from(value).ok()) {
-                self.is_used.get_mut(value).into_iter().for_each(|used| *used = true);
+            for value in items.map(ValueId::of_int).chain([*input]) {
+                value.item_mut(&mut self.is_used).into_iter().for_each(|used| *used = true);
             }
         }
     }
@@ -163,18 +164,17 @@ impl<'s> MethodView<'s> {
 
     /// Returns the operator of a kernel call.
     pub fn operator(&self, instruction: &Instruction) -> Option<&'s Operator> {
-        let operator = usize::try_from(instruction.operator()?).ok()?;
-        self.plan.operators.as_ref()?.get(operator)
+        self.plan.operator(instruction.operator()?)
     }
 
     /// Returns the delegate with an index.
-    pub fn delegate(&self, index: i32) -> Option<&'s BackendDelegate> {
-        self.plan.delegates().get(usize::try_from(index).ok()?)
+    pub fn delegate(&self, id: DelegateId) -> Option<&'s BackendDelegate> {
+        self.plan.delegate(id)
     }
 
     /// Returns the role of a value; `None` if there is no such value.
-    pub fn role(&self, index: i32) -> Option<ValueRole> {
-        self.roles.get(usize::try_from(index).ok()?).copied()
+    pub fn role(&self, index: ValueId) -> Option<ValueRole> {
+        index.item(&self.roles).copied()
     }
 
     /// Returns the positions in a chain.
@@ -209,7 +209,7 @@ impl<'s> MethodView<'s> {
     }
 
     /// Returns the key of a value of an input or output list.
-    pub fn end_key(&self, value: i32) -> u64 {
+    pub fn end_key(&self, value: ValueId) -> u64 {
         self.value_key(value, KeyStrength::Types, &mut [])
     }
 
@@ -266,18 +266,16 @@ impl<'s> MethodView<'s> {
     }
 
     /// Returns the key of a value; of a list, with the keys of its items. `known` has the keys so far, or is empty.
-    fn value_key(&self, index: i32, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
-        if let Some(Some(key)) = usize::try_from(index).ok().and_then(|index| known.get(index)) {
+    fn value_key(&self, index: ValueId, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
+        if let Some(Some(key)) = index.item(known) {
             return *key;
         }
         let key = self.fresh_key(index, strength, true);
-        if let Some(slot) = get_mut(known, index) {
-            *slot = Some(key);
-        }
+        index.item_mut(known).into_iter().for_each(|slot| *slot = Some(key));
         key
     }
 
-    fn fresh_key(&self, index: i32, strength: KeyStrength, with_items: bool) -> u64 {
+    fn fresh_key(&self, index: ValueId, strength: KeyStrength, with_items: bool) -> u64 {
         let mut hasher = DefaultHasher::new();
         let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else {
             ("no value", index).hash(&mut hasher);
@@ -311,7 +309,7 @@ impl<'s> MethodView<'s> {
         } else if role == ValueRole::Literal && !is_weak {
             hash_content(value, &mut hasher);
             for item in value.items().iter().filter(|_| with_items) {
-                let item = i32::try_from(item).unwrap_or(i32::MIN);
+                let item = ValueId::of_int(item);
                 self.fresh_key(item, strength, false).hash(&mut hasher);
             }
         }
@@ -327,15 +325,14 @@ impl<'s> MethodView<'s> {
     }
 
     /// Describes a value as an argument: its content if it is a literal, its name, or what writes it.
-    pub fn describe(&self, index: i32) -> String {
+    pub fn describe(&self, index: ValueId) -> String {
         self.describe_to(index, true)
     }
 
-    fn describe_to(&self, index: i32, with_items: bool) -> String {
-        let Some((value, role)) = self.plan.value(index).zip(self.role(index)) else {
+    fn describe_to(&self, index: ValueId, with_items: bool) -> String {
+        let (Some(value), Some(role), Some(number)) = (self.plan.value(index), self.role(index), index.get()) else {
             return format!("no value {index}");
         };
-        let number = index as usize;
         if let Some(name) = self.side.value_name(self.number, number) {
             return format!("`{}`", clipped(name));
         }
@@ -394,8 +391,8 @@ impl<'s> MethodView<'s> {
                 "a list".to_owned()
             }
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
-                let shown = value.items().iter().take(SHOWN_ITEMS).map(|item| match i32::try_from(item) {
-                    Ok(-1) => "none".to_owned(),
+                let shown = value.items().iter().take(SHOWN_ITEMS).map(|item| match i32::try_from(item).map(ValueId) {
+                    Ok(ValueId::NONE) => "none".to_owned(),
                     Ok(item) => self.describe_to(item, false),
                     Err(_) => format!("no value {item}"),
                 });
@@ -431,7 +428,7 @@ impl<'s> MethodView<'s> {
         let distinct = all.iter().enumerate().filter(|(position, _)| !is_repeated(*position));
         let args = distinct.map(|(position, arg)| {
             let is_out = self.operators.access(instruction, position).is_result();
-            match usize::try_from(*arg).ok().filter(|arg| is_out && *arg < self.roles.len()) {
+            match arg.within(self.roles.len()).filter(|_| is_out) {
                 Some(out) => format!("out: {}", self.describe_type(out)),
                 None => self.describe(*arg),
             }
@@ -483,7 +480,7 @@ impl<'s> MethodView<'s> {
             // Without indices and names of the source, which are those of this side.
             value @ (EValue::IntList(Some(_)) | EValue::TensorList(Some(_)) | EValue::OptionalTensorList(Some(_))) => {
                 let item = |item: i64| {
-                    let found = i32::try_from(item).ok().and_then(|item| self.plan.value(item));
+                    let found = self.plan.value(ValueId::of_int(item));
                     found.map_or_else(|| item.to_string(), |value| self.literal(value, false))
                 };
                 let count = value.items().len();
@@ -522,11 +519,6 @@ fn own_role(value: &EValue) -> ValueRole {
         (TensorData::None, _) if tensor.name().is_some() => ValueRole::State,
         (TensorData::None, _) => ValueRole::Other,
     }
-}
-
-/// Returns the item with an index of the file.
-fn get_mut<T>(items: &mut [T], index: i32) -> Option<&mut T> {
-    items.get_mut(usize::try_from(index).ok()?)
 }
 
 /// Describes a list of numbers.

@@ -17,7 +17,7 @@ use crate::program::instruction::MAX_FIELDS;
 use crate::program::tables::{model_tables, value_tables};
 use crate::program::{
     BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
-    Instruction, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
+    Instruction, Ints, NonConstBufferDevice, Operator, Program, StackFrame, Tensor, ValueId,
 };
 
 /// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
@@ -246,8 +246,15 @@ fields! {
     Option<Vec<u8>> = |value, w| w.vector(value.as_deref());
     Option<Vec<bool>> = |value, w| w.vector(value.as_deref());
     Option<Vec<i32>> = |value, w| w.vector(value.as_deref());
+    Option<Vec<ValueId>> = |value, w| ids(value.as_deref(), w);
     Option<Vec<i64>> = |value, w| w.vector(value.as_deref());
     Option<Vec<f64>> = |value, w| w.vector(value.as_deref());
+}
+
+/// Writes a list of values.
+fn ids(ids: Option<&[ValueId]>, w: &mut Writer<'_>) -> FieldValue {
+    let numbers = ids.map(|ids| ids.iter().map(|id| id.0).collect::<Ints<6>>());
+    w.vector(numbers.as_deref())
 }
 
 impl<T: EmitTable> EmitField for Option<Vec<T>> {
@@ -288,11 +295,11 @@ impl EmitTable for Instruction {
         let mut count = 0;
         for field in self.fields() {
             let value = match field.reference {
-                FieldReference::Args(args) => w.vector(args),
-                FieldReference::Operator(index)
-                | FieldReference::Delegate(index)
-                | FieldReference::Operand(index, _)
-                | FieldReference::Destination(index) => FieldValue::Int(index),
+                FieldReference::Args(args) => ids(args, w),
+                FieldReference::Operator(id) => FieldValue::Int(id.0),
+                FieldReference::Delegate(id) => FieldValue::Int(id.0),
+                FieldReference::Operand(id, _) => FieldValue::Int(id.0),
+                FieldReference::Destination(index) => FieldValue::Int(index),
             };
             slots[count] = (field.slot, value);
             count += 1;

@@ -7,7 +7,8 @@ use super::random::Random;
 use crate::data::Blob;
 use crate::operators::{self, Role};
 use crate::program::{
-    Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, TensorData,
+    Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program,
+    TensorData, ValueId,
 };
 use crate::transform::prune::renumber_values;
 
@@ -44,13 +45,13 @@ impl BoundaryMemory {
 #[derive(Debug)]
 pub struct MethodWriter {
     values: Vec<EValue>,
-    inputs: Vec<i32>,
-    outputs: Vec<i32>,
+    inputs: Vec<ValueId>,
+    outputs: Vec<ValueId>,
     operators: Vec<Operator>,
-    indices: HashMap<&'static str, i32>,
+    indices: HashMap<&'static str, OperatorId>,
     instructions: Vec<Instruction>,
     /// Values whose memory is that of another value, from an offset on.
-    over: Vec<(usize, i32, u64)>,
+    over: Vec<(usize, ValueId, u64)>,
     boundary: BoundaryMemory,
     /// Ranges of the values of calls: from the first, and from the first out.
     calls: Vec<(usize, usize, usize)>,
@@ -78,13 +79,13 @@ impl MethodWriter {
     }
 
     /// Appends a value, and returns its index.
-    pub fn push(&mut self, value: EValue) -> i32 {
+    pub fn push(&mut self, value: EValue) -> ValueId {
         self.values.push(value);
-        i32::try_from(self.values.len() - 1).unwrap_or(i32::MAX)
+        ValueId::of(self.values.len() - 1)
     }
 
     /// Adds an output.
-    pub fn output(&mut self, value: i32) {
+    pub fn output(&mut self, value: ValueId) {
         self.outputs.push(value);
     }
 
@@ -99,13 +100,13 @@ impl MethodWriter {
     }
 
     /// Appends a call with the whole stack of its values.
-    pub fn call_values(&mut self, operator: &'static str, values: &[i32]) {
+    pub fn call_values(&mut self, operator: &'static str, values: &[ValueId]) {
         let op_index = self.operator(operator);
         self.instruct(Instruction::KernelCall { op_index, args: Some(Args::from(values)) });
     }
 
     /// Appends a jump that is taken if a condition is false, and returns its position. [`MethodWriter::land`] sets the destination.
-    pub fn jump(&mut self, condition: i32) -> usize {
+    pub fn jump(&mut self, condition: ValueId) -> usize {
         self.instruct(Instruction::JumpFalseCall { cond_value_index: condition, destination_instruction: 0 });
         self.instruction_count() - 1
     }
@@ -123,8 +124,8 @@ impl MethodWriter {
     }
 
     /// Appends a call. Returns the values that are its arguments.
-    pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<i32> {
-        let mut args: Vec<i32> = Vec::with_capacity(call.args.len() + 1);
+    pub fn call(&mut self, program: &mut Program, call: &GeneratedCall) -> Vec<ValueId> {
+        let mut args: Vec<ValueId> = Vec::with_capacity(call.args.len() + 1);
         let signature = operators::find(call.operator).map(|operator| &operator.signature);
         let ins = signature.filter(|s| s.outs().next().is_some()).map(|signature| signature.ins().count());
         let first = self.values.len();
@@ -148,7 +149,7 @@ impl MethodWriter {
             match written[..] {
                 [] => {}
                 [only] if list => {
-                    let items = self.values.get(only as usize).map(|value| value.as_tensors().to_vec());
+                    let items = only.item(&self.values).map(|value| value.as_tensors().to_vec());
                     let list = self.push(EValue::TensorList(Some(items.unwrap_or_default())));
                     args.push(list);
                 }
@@ -164,8 +165,8 @@ impl MethodWriter {
     }
 
     /// Returns the index of an operator in the method.
-    fn operator(&mut self, name: &'static str) -> i32 {
-        let next = i32::try_from(self.indices.len()).unwrap_or(i32::MAX);
+    fn operator(&mut self, name: &'static str) -> OperatorId {
+        let next = OperatorId::of(self.indices.len());
         let index = *self.indices.entry(name).or_insert(next);
         if index == next {
             let (base, overload) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -175,7 +176,7 @@ impl MethodWriter {
     }
 
     /// Appends the value of an argument after those in `args`.
-    fn operand(&mut self, program: &mut Program, operand: &Operand, args: &[i32]) -> i32 {
+    fn operand(&mut self, program: &mut Program, operand: &Operand, args: &[ValueId]) -> ValueId {
         let value = match operand {
             Operand::Null | Operand::Same(_) => EValue::Null,
             Operand::Int(int) => EValue::Int(*int),
@@ -192,7 +193,7 @@ impl MethodWriter {
             Operand::Tensors { items, optional } => {
                 let mut index = |item: &Option<TensorOperand>| match item {
                     Some(tensor) => self.tensor(program, tensor, args),
-                    None => -1,
+                    None => ValueId::NONE,
                 };
                 let items = Some(items.iter().map(&mut index).collect());
                 if *optional { EValue::OptionalTensorList(items) } else { EValue::TensorList(items) }
@@ -201,7 +202,7 @@ impl MethodWriter {
         self.push(value)
     }
 
-    fn tensor(&mut self, program: &mut Program, operand: &TensorOperand, args: &[i32]) -> i32 {
+    fn tensor(&mut self, program: &mut Program, operand: &TensorOperand, args: &[ValueId]) -> ValueId {
         let mut tensor = operand.tensor();
         let of_caller = self.boundary == BoundaryMemory::Caller;
         match &operand.content {
@@ -219,7 +220,7 @@ impl MethodWriter {
         match &operand.content {
             Content::Input => self.inputs.push(value),
             Content::Over { argument, offset } => {
-                self.over.push((value as usize, args.get(*argument).copied().unwrap_or_default(), *offset));
+                self.over.push((self.values.len() - 1, args.get(*argument).copied().unwrap_or_default(), *offset));
             }
             Content::Constant(_) | Content::Written | Content::Unplaced | Content::Missing | Content::Value(_) => {}
         }
@@ -228,14 +229,14 @@ impl MethodWriter {
 
     /// Makes what a call writes outputs of the method: the outs or the returned value, else arguments that are written in place. `args`
     /// are its values.
-    pub fn output_results(&mut self, call: &GeneratedCall, args: &[i32]) {
+    pub fn output_results(&mut self, call: &GeneratedCall, args: &[ValueId]) {
         let Some(operators::Operator { signature, .. }) = operators::find(call.operator) else { return };
         let is_result = |at: usize| match signature.args.get(at) {
             Some(arg) => arg.role == Role::Out || arg.role == Role::InPlace && signature.result.is_none(),
             None => signature.result.is_some(),
         };
         for at in (0..call.args.len()).filter(|at| is_result(*at)) {
-            let Some(value) = args.get(at).and_then(|value| self.values.get(usize::try_from(*value).ok()?)) else {
+            let Some(value) = args.get(at).and_then(|value| value.item(&self.values)) else {
                 continue;
             };
             match value {
@@ -294,9 +295,7 @@ impl MethodWriter {
             }
         }
         for (place, input) in self.inputs.iter().enumerate() {
-            if let Some(key) = usize::try_from(*input).ok().and_then(|input| keys.get_mut(input)) {
-                *key = (1, place, true);
-            }
+            input.item_mut(&mut keys).into_iter().for_each(|key| *key = (1, place, true));
         }
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by_key(|at| keys[*at]);
@@ -315,7 +314,7 @@ impl MethodWriter {
             }
             let shared = over.iter().find(|(value, ..)| *value == index);
             let base = shared.and_then(|(_, base, offset)| {
-                let base: u64 = (*offsets.get(usize::try_from(*base).ok()?)?)?;
+                let base: u64 = (*base.item(&offsets)?)?;
                 base.checked_add(*offset)
             });
             let len = tensor.nbytes().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::data::number::{self, NumericValue};
 use crate::format::ScalarType;
 use crate::operators::inference::{Argument, Dim, IntMeta, TensorMeta};
-use crate::program::{Tensor, TensorShapeDynamism, contiguous, dim_order, nbytes};
+use crate::program::{Tensor, TensorShapeDynamism, ValueId, contiguous, dim_order, nbytes};
 
 /// Initial content and memory of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Content {
     /// No memory: an out that the call does not write.
     Missing,
     /// The value of the method with this index.
-    Value(i32),
+    Value(ValueId),
 }
 
 /// A tensor that is an argument.

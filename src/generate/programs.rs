@@ -8,7 +8,7 @@ use super::random::Random;
 use crate::format::ScalarType;
 use crate::operators::facts::Family;
 use crate::operators::{self, Role, Signature};
-use crate::program::{EValue, Instruction, Program, TensorShapeDynamism};
+use crate::program::{EValue, Instruction, Program, TensorShapeDynamism, ValueId};
 
 /// Attempts for each instruction.
 const ATTEMPTS: usize = 30;
@@ -57,7 +57,7 @@ struct Generator<'a> {
     method: MethodWriter,
     tensors: Vec<Existing>,
     /// Numbers that calls return.
-    numbers: Vec<i32>,
+    numbers: Vec<ValueId>,
 }
 
 impl<'a> Generator<'a> {
@@ -80,13 +80,13 @@ impl<'a> Generator<'a> {
             let (name, signature) = &self.operators[at];
             self.call(name, signature);
         }
-        let outputs: Vec<i32> = self.outputs();
+        let outputs: Vec<ValueId> = self.outputs();
         outputs.into_iter().for_each(|value| self.method.output(value));
         self.method.finish(self.program, name);
     }
 
     /// Returns the results that no call reads, and some of the others.
-    fn outputs(&mut self) -> Vec<i32> {
+    fn outputs(&mut self) -> Vec<ValueId> {
         let mut outputs = Vec::new();
         for existing in &self.tensors {
             if let Content::Value(value) = existing.tensor.content
@@ -156,7 +156,7 @@ impl<'a> Generator<'a> {
             match operand {
                 Operand::Tensor(tensor) => self.record(tensor, *value, at >= ins),
                 Operand::Tensors { items, .. } => {
-                    let list = usize::try_from(*value).ok().and_then(|index| self.method.values().get(index));
+                    let list = value.item(self.method.values());
                     let indices = list.map_or(Vec::new(), |list| list.as_tensors().to_vec());
                     for (item, index) in items.iter().zip(indices) {
                         if let Some(tensor) = item {
@@ -188,7 +188,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Records a tensor of a call for the calls after it.
-    fn record(&mut self, tensor: &TensorOperand, value: i32, is_result: bool) {
+    fn record(&mut self, tensor: &TensorOperand, value: ValueId, is_result: bool) {
         match tensor.content {
             Content::Value(known) => {
                 let same = |item: &&mut Existing| item.tensor.content == Content::Value(known);
@@ -232,7 +232,7 @@ impl<'a> Generator<'a> {
     }
 
     /// Appends a call of an operator of [`UNARY`].
-    fn unary(&mut self, from: i32, to: i32) {
+    fn unary(&mut self, from: ValueId, to: ValueId) {
         let operator = self.random.pick(UNARY);
         self.method.call_values(operator, &[from, to, to]);
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::delegate::xnnpack;
 use crate::program::instruction::Callee;
-use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
 
 /// Binary interface of a build of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -230,7 +230,7 @@ impl Loading<'_> {
     }
 
     /// Metadata for the lookup of a kernel, which are in temporary memory if there is some.
-    fn argument_metadata(&mut self, args: &[i32]) {
+    fn argument_metadata(&mut self, args: &[ValueId]) {
         if self.has_temporary {
             return;
         }

@@ -14,7 +14,7 @@ use crate::analysis::blocks::{self, Jump, Skips};
 use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftField};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
 
 /// Version of the serialised form.
 const VERSION: u32 = 2;
@@ -235,8 +235,8 @@ impl MethodGraph {
         targets: &Targets,
     ) -> MethodGraph {
         let program = subject.program;
-        let index = |value: &i32| usize::try_from(*value).ok().filter(|value| *value < plan.values().len());
-        let list = |values: &Option<Vec<i32>>| values.iter().flatten().filter_map(index).collect::<Vec<usize>>();
+        let index = |value: &ValueId| value.within(plan.values().len());
+        let list = |values: &Option<Vec<ValueId>>| values.iter().flatten().filter_map(index).collect::<Vec<usize>>();
         let inputs = list(&plan.inputs);
         let values = values(subject, method, plan, &inputs, targets);
         let mut frames = Frames::default();
@@ -363,13 +363,10 @@ fn values(
             kind: describe(value),
             content: content(program, value, subject.is_state(method, number)),
             base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),
-            items: value.as_tensors().iter().filter_map(|item| usize::try_from(*item).ok()).collect(),
+            items: value.as_tensors().iter().filter_map(|item| item.within(count)).collect(),
             marks: targets.of(Target::Value(method, number)),
         })
         .collect();
-    for value in &mut values {
-        value.items.retain(|item| *item < count);
-    }
     for input in inputs {
         values[*input].content = Content::Input;
     }
@@ -401,7 +398,7 @@ fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
 /// Returns the delegate that an instruction calls.
 fn delegate(plan: &ExecutionPlan, instruction: &Instruction) -> Option<usize> {
     let Instruction::DelegateCall { delegate_index, .. } = instruction else { return None };
-    usize::try_from(*delegate_index).ok().filter(|index| *index < plan.delegates().len())
+    delegate_index.within(plan.delegates().len())
 }
 
 /// The stack trace of each instruction, chain after chain; empty without one.

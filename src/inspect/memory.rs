@@ -215,10 +215,9 @@ impl Labels {
     /// Index of the text of an instruction.
     pub fn index(&self, instruction: &Instruction) -> usize {
         let others = self.operators + self.delegates;
-        let of = |index: i32, count: usize| usize::try_from(index).ok().filter(|index| *index < count);
         let known = match instruction.callee() {
-            Some(Callee::Operator(index)) => of(index, self.operators),
-            Some(Callee::Delegate(index)) => of(index, self.delegates).map(|index| self.operators + index),
+            Some(Callee::Operator(id)) => id.within(self.operators),
+            Some(Callee::Delegate(id)) => id.within(self.delegates).map(|index| self.operators + index),
             None => None,
         };
         known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)

@@ -20,7 +20,7 @@ use crate::delegate::xnnpack::{self, Xnnpack};
 use crate::format::ScalarType;
 use crate::program::element::{Element, Part};
 use crate::program::instruction::Callee;
-use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
 const MAX_COMPARED: u64 = 16 << 20;
@@ -242,8 +242,8 @@ impl MethodSummary {
         named: &NamedSizes<'_>,
     ) -> MethodSummary {
         let program = subject.program;
-        let described = |value: &i32| {
-            let name = usize::try_from(*value).map_or_else(|_| String::new(), |value| subject.value_name(index, value));
+        let described = |value: &ValueId| {
+            let name = value.get().map_or_else(String::new, |value| subject.value_name(index, value));
             ValueSummary { name, kind: plan.value(*value).map_or_else(String::new, describe) }
         };
         let memory = subject.memory.get(index);
@@ -266,9 +266,7 @@ impl MethodSummary {
                 Some(Callee::Operator(_)) => kernels.push((number, labels.of(instruction))),
                 Some(Callee::Delegate(delegate_index)) => {
                     first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
-                    if let Some(calls) = usize::try_from(delegate_index).ok().and_then(|index| calls.get_mut(index)) {
-                        *calls += 1;
-                    }
+                    delegate_index.item_mut(&mut calls).into_iter().for_each(|calls| *calls += 1);
                 }
                 None => {}
             }

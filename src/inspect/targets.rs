@@ -99,12 +99,12 @@ fn target(program: &Program, methods: &HashMap<String, usize>, path: &str) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Chain, ExecutionPlan, Instruction};
+    use crate::program::{Chain, ExecutionPlan, Instruction, ValueId};
 
     #[test]
     fn paths_lead_to_their_elements() {
         let chain = |count| Chain {
-            instructions: Some(vec![Instruction::FreeCall { value_index: 0 }; count]),
+            instructions: Some(vec![Instruction::FreeCall { value_index: ValueId(0) }; count]),
             ..Chain::default()
         };
         let plan = |name: &str, chains: Vec<Chain>| ExecutionPlan {

@@ -60,9 +60,7 @@ impl Calls {
         let is_given = |value: &EValue| value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None);
         let mut given: Vec<bool> = plan.values().iter().map(is_given).collect();
         for input in plan.inputs.iter().flatten() {
-            if let Some(given) = usize::try_from(*input).ok().and_then(|input| given.get_mut(input)) {
-                *given = true;
-            }
+            input.item_mut(&mut given).into_iter().for_each(|given| *given = true);
         }
         let count = given.len();
         Calls {
@@ -76,15 +74,14 @@ impl Calls {
 
     fn visit(&mut self, plan: &ExecutionPlan, operators: &MethodOperators, number: u32, instruction: &Instruction) {
         let count = self.given.len();
-        let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < count);
         let (mut needed, mut results, mut has_list) = (None, Vec::new(), false);
         for Usage { value, kind, .. } in operators.args(instruction) {
             let is_made = kind.is_result() || kind == AccessKind::Unknown;
-            let Some(arg) = index(value) else { continue };
+            let Some(arg) = value.within(count) else { continue };
             // Later uses of a list need what its last item needs: the work is linear.
             let items = plan.values()[arg].as_tensors();
             let items = if replace(&mut self.has_been_used[arg], true) { &[] } else { items };
-            for value in items.iter().filter_map(|item| index(*item)).chain([arg]) {
+            for value in items.iter().filter_map(|item| item.within(count)).chain([arg]) {
                 match self.makers[value] {
                     Some(maker) if maker != number => needed = needed.max(Some(self.ready(maker, number))),
                     Some(_) => {}
@@ -97,7 +94,7 @@ impl Calls {
                 }
             }
             if !items.is_empty() {
-                self.makers[arg] = items.iter().filter_map(|item| self.makers[index(*item)?]).max();
+                self.makers[arg] = items.iter().filter_map(|item| self.makers[item.within(count)?]).max();
             }
         }
         if let Some(needed) = needed {

@@ -9,7 +9,7 @@ use crate::analysis::aliases::{AliasKind, aliases};
 use crate::analysis::blocks::{self, Skips};
 use crate::analysis::lifetimes::{FirstUse, Spans};
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
 /// Lifetimes of the values of a method. Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read
 /// at [`Lifetimes::end`].
@@ -37,7 +37,7 @@ impl Lifetimes {
 pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Lifetimes {
     let count = plan.instructions().count() as u32;
     let mut spans = Spans::new(Regions::find(plan, operators, requested), plan.values().len());
-    let inputs: BTreeSet<i32> = plan.inputs.iter().flatten().copied().collect();
+    let inputs: BTreeSet<ValueId> = plan.inputs.iter().flatten().copied().collect();
     inputs.iter().for_each(|input| spans.touch(*input, 0));
     let jumps: Vec<_> = blocks::jumps(plan).into_iter().filter(|jump| !spans.clock.is_body(jump.step + 1)).collect();
     let mut pass = InstructionPass::new(plan, requested, &inputs);
@@ -58,13 +58,13 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
     let written_back: BTreeSet<usize> = write_backs.iter().copied().collect();
     for output in plan.outputs.iter().flatten() {
         // An input that is written back is not read at the end: the caller owns it.
-        let index = usize::try_from(*output).unwrap_or(usize::MAX);
-        if !(inputs.contains(output) && written_back.contains(&index)) {
+        let is_written_back = output.get().is_some_and(|index| written_back.contains(&index));
+        if !(inputs.contains(output) && is_written_back) {
             spans.touch(*output, count + 1);
         }
     }
     for call in getitems::taken_apart(plan, operators) {
-        call.results.into_iter().for_each(|result| spans.touch(result as i32, call.instruction + 1));
+        call.results.into_iter().for_each(|result| spans.touch(ValueId::of(result), call.instruction + 1));
     }
     spans.touch_items(plan);
     // A view may be of a view that comes before it. For the branches of `torch.cond`, the exporter plans as if a move copied.
@@ -87,7 +87,7 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
 struct InstructionPass<'p> {
     plan: &'p ExecutionPlan,
     requested: &'p [Memory],
-    inputs: &'p BTreeSet<i32>,
+    inputs: &'p BTreeSet<ValueId>,
     /// First use of each value.
     first: Vec<FirstUse>,
     /// Times of the last writes to state and inputs in place.
@@ -95,14 +95,14 @@ struct InstructionPass<'p> {
 }
 
 impl<'p> InstructionPass<'p> {
-    fn new(plan: &'p ExecutionPlan, requested: &'p [Memory], inputs: &'p BTreeSet<i32>) -> InstructionPass<'p> {
+    fn new(plan: &'p ExecutionPlan, requested: &'p [Memory], inputs: &'p BTreeSet<ValueId>) -> InstructionPass<'p> {
         let first = vec![FirstUse::None; plan.values().len()];
         InstructionPass { plan, requested, inputs, first, last_writes: BTreeMap::new() }
     }
 
     /// Records a use of a value, and the first one of its items.
     fn record(&mut self, operators: &MethodOperators, instruction: &Instruction, usage: Usage, time: u32) {
-        let Some(index) = usize::try_from(usage.value).ok().filter(|index| *index < self.first.len()) else { return };
+        let Some(index) = usage.value.within(self.first.len()) else { return };
         let is_state = matches!(self.requested[index], Memory::Auto { persistent: true, .. });
         let is_delegate = matches!(instruction, Instruction::DelegateCall { .. });
         // A delegate does not write the state of a method.
@@ -111,9 +111,7 @@ impl<'p> InstructionPass<'p> {
         let is_written = usage.kind.is_result() || is_unknown;
         if self.first[index] == FirstUse::None && !is_operand {
             for item in self.plan.values()[index].as_tensors() {
-                if let Some(first) = usize::try_from(*item).ok().and_then(|item| self.first.get_mut(item)) {
-                    first.record(is_written);
-                }
+                item.item_mut(&mut self.first).into_iter().for_each(|first| first.record(is_written));
             }
         }
         if is_written || !is_operand {

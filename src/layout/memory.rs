@@ -447,7 +447,7 @@ impl<'a> MethodPlanner<'a> {
         let unplanned_output = plan.outputs.iter().flatten().any(|output| {
             let tensor = plan.value(*output).and_then(EValue::as_tensor);
             tensor.is_some_and(|tensor| {
-                self.requested[*output as usize] == Memory::None && tensor.data == TensorData::None
+                output.item(&self.requested) == Some(&Memory::None) && tensor.data == TensorData::None
             })
         });
         if unplanned_output {
@@ -565,7 +565,7 @@ pub fn calls_xnnpack(plan: &ExecutionPlan) -> bool {
 /// Returns true if an instruction calls an XNNPACK delegate.
 fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
     let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
-    let delegate = usize::try_from(*delegate_index).ok().and_then(|index| plan.delegates().get(index));
+    let delegate = plan.delegate(*delegate_index);
     delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))
 }
 

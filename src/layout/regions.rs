@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::analysis::blocks::{self, Jump};
 use crate::analysis::lifetimes::Clock;
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
 /// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.
 const MAX_DEPTH: usize = 16;
@@ -225,9 +225,7 @@ impl Regions {
         let plan = code.plan;
         let mut seen = vec![false; plan.values().len()];
         for input in plan.inputs.iter().flatten() {
-            if let Some(seen) = usize::try_from(*input).ok().and_then(|input| seen.get_mut(input)) {
-                *seen = true;
-            }
+            input.item_mut(&mut seen).into_iter().for_each(|seen| *seen = true);
         }
         for (number, instruction) in code.list.iter().enumerate() {
             let region = self.innermost(number as u32 + 1);
@@ -331,12 +329,12 @@ struct Code<'p> {
 
 impl<'p> Code<'p> {
     /// Returns the index of a value that exists.
-    fn index(&self, value: i32) -> Option<usize> {
-        usize::try_from(value).ok().filter(|index| *index < self.plan.values().len())
+    fn index(&self, value: ValueId) -> Option<usize> {
+        value.within(self.plan.values().len())
     }
 
     /// Returns the items of a list, then the value itself.
-    fn with_items(&self, value: i32) -> impl Iterator<Item = usize> + use<'_, 'p> {
+    fn with_items(&self, value: ValueId) -> impl Iterator<Item = usize> + use<'_, 'p> {
         let items = self.plan.value(value).map_or(&[][..], EValue::as_tensors);
         items.iter().copied().chain([value]).filter_map(|value| self.index(value))
     }
@@ -349,7 +347,7 @@ impl<'p> Code<'p> {
     /// Returns true unless the lists that instructions use are much longer than the exporter's.
     fn has_short_lists(&self) -> bool {
         let args = || self.list.iter().flat_map(|instruction| instruction.args());
-        let items = |arg: &i32| self.plan.value(*arg).map_or(0, |value| value.as_tensors().len());
+        let items = |arg: &ValueId| self.plan.value(*arg).map_or(0, |value| value.as_tensors().len());
         args().map(items).fold(0, usize::saturating_add) <= MAX_ITEMS_PER_ARG.saturating_mul(args().count())
     }
 

@@ -111,7 +111,7 @@ pub fn written(plan: &ExecutionPlan) -> BTreeSet<usize> {
     for usage in plan.instructions().flat_map(|instruction| operators.uses(instruction)) {
         if usage.kind.is_result() || usage.kind.is_in_place() {
             let items = plan.value(usage.value).map_or(&[][..], EValue::as_tensors);
-            written.extend(items.iter().chain([&usage.value]).filter_map(|value| usize::try_from(*value).ok()));
+            written.extend(items.iter().chain([&usage.value]).filter_map(|value| value.get()));
         }
     }
     written

@@ -7,7 +7,7 @@ use super::numbering;
 use crate::assembly::Assembly;
 use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData};
+use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData, ValueId};
 
 /// Properties of a method that the YAML states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
 /// Returns `true` if the chains of two methods are equal, with absent lists of inputs and outputs equal to empty ones: indices and offsets
 /// would not make a difference to them, but field overrides do.
 fn same_chains(a: &ExecutionPlan, b: &ExecutionPlan) -> bool {
-    let list = |list: &Option<Vec<i32>>| list.clone().unwrap_or_default();
+    let list = |list: &Option<Vec<ValueId>>| list.clone().unwrap_or_default();
     let same = |a: &Chain, b: &Chain| {
         list(&a.inputs) == list(&b.inputs)
             && list(&a.outputs) == list(&b.outputs)

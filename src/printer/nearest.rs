@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use crate::format::ScalarType;
 use crate::program::{
     Chain, ContainerMetadata, DeviceType, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator,
-    Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, contiguous, is_dim_order, nbytes,
+    OperatorId, Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, contiguous, is_dim_order,
+    nbytes,
 };
 
 /// Returns the nearest program that YAML can express.
@@ -91,7 +92,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
     plan.outputs.get_or_insert_default();
     plan.delegates.get_or_insert_default();
     let operators = plan.operators.get_or_insert_default();
-    let count = operators.len().max(1) as i32;
+    let count = operators.len().max(1);
     if operators.is_empty() && plan.chains.iter().flatten().any(has_kernels) {
         operators.push(Operator { name: None, overload: None });
     }
@@ -115,9 +116,9 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
         chain.outputs.get_or_insert_default();
         for instruction in chain.instructions.get_or_insert_default() {
             if let Instruction::KernelCall { op_index, .. } = instruction
-                && !(0..count).contains(op_index)
+                && op_index.within(count).is_none()
             {
-                *op_index = 0;
+                *op_index = OperatorId(0);
             }
             if let Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. } = instruction {
                 args.get_or_insert_default();

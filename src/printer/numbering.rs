@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::program::{EValue, ExecutionPlan, Instruction};
+use crate::program::{EValue, ExecutionPlan, Instruction, ValueId};
 
 /// Returns the values of the original method whose indices must be stated so that assembling assigns its indices, with `pinned`, those stated
 /// already; `None` if the methods do not correspond. `is_movable` returns `true` for a value whose position an entry among the instructions can
@@ -29,7 +29,7 @@ pub fn pins(
     for (a, b) in assembled.instructions().zip(original.instructions()) {
         pairs.lists(a.args(), b.args())?;
         let operands =
-            |instruction: &Instruction| -> Vec<i32> { instruction.operands().map(|(_, value, _)| value).collect() };
+            |instruction: &Instruction| -> Vec<ValueId> { instruction.operands().map(|(_, value, _)| value).collect() };
         pairs.lists(&operands(a), &operands(b))?;
     }
     let order = pairs.finish();
@@ -53,15 +53,15 @@ struct Pairs<'p> {
 
 impl Pairs<'_> {
     /// Adds the items of two lists of values; `None` if the lists do not correspond.
-    fn lists(&mut self, assembled: &[i32], original: &[i32]) -> Option<()> {
+    fn lists(&mut self, assembled: &[ValueId], original: &[ValueId]) -> Option<()> {
         if assembled.len() != original.len() {
             return None;
         }
         for (a, b) in assembled.iter().zip(original) {
-            match (usize::try_from(*a), usize::try_from(*b)) {
-                (Ok(a), Ok(b)) => self.add(a, b)?,
-                (Err(_), Err(_)) => {}
-                (Ok(_), Err(_)) | (Err(_), Ok(_)) => return None,
+            match (a.get(), b.get()) {
+                (Some(a), Some(b)) => self.add(a, b)?,
+                (None, None) => {}
+                (Some(_), None) | (None, Some(_)) => return None,
             }
         }
         Some(())
@@ -79,9 +79,8 @@ impl Pairs<'_> {
         let (a, b) = (self.assembled.values().get(assembled)?, self.original.values().get(original)?);
         match (a, b) {
             (EValue::IntList(Some(a)), EValue::IntList(Some(b))) => {
-                let narrow =
-                    |items: &[i64]| items.iter().map(|item| i32::try_from(*item).unwrap_or(-1)).collect::<Vec<_>>();
-                self.lists(&narrow(a), &narrow(b))
+                let ids = |items: &[i64]| items.iter().map(|item| ValueId::of_int(*item)).collect::<Vec<_>>();
+                self.lists(&ids(a), &ids(b))
             }
             (a, b) => self.lists(a.as_tensors(), b.as_tensors()),
         }

@@ -3,6 +3,7 @@
 //!
 //! What a kernel does with its arguments is a fact of its operator, not of the instruction.
 
+use super::ids::{DelegateId, OperatorId, ValueId};
 use super::ints::Args;
 use crate::format::program::InstructionType;
 
@@ -23,15 +24,15 @@ pub struct InstructionField<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldReference<'a> {
     /// Index of the operator of a kernel call.
-    Operator(i32),
+    Operator(OperatorId),
     /// Index of the delegate of a delegate call.
-    Delegate(i32),
+    Delegate(DelegateId),
     /// Index of a value, and what the instruction does with it.
-    Operand(i32, OperandAccess),
+    Operand(ValueId, OperandAccess),
     /// Index of the instruction that may be executed next instead of the following one.
     Destination(i32),
     /// Indices of the values that are passed to a kernel or a delegate.
-    Args(Option<&'a [i32]>),
+    Args(Option<&'a [ValueId]>),
 }
 
 /// What an instruction does with an operand.
@@ -80,8 +81,14 @@ pub(crate) struct InstructionRow {
 /// A field of an instruction, to change it.
 #[derive(Debug)]
 pub(crate) enum FieldMut<'a> {
-    /// An index of what has this role.
-    Index(FieldRole, &'a mut i32),
+    /// Index of the operator of a kernel call.
+    Operator(&'a mut OperatorId),
+    /// Index of the delegate of a delegate call.
+    Delegate(&'a mut DelegateId),
+    /// Index of a value.
+    Operand(&'a mut ValueId),
+    /// Index of the instruction that may be executed next instead of the following one.
+    Destination(&'a mut i32),
     /// The arguments of a call.
     Args(&'a mut Option<Args>),
 }
@@ -90,9 +97,9 @@ pub(crate) enum FieldMut<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// A kernel of this operator.
-    Operator(i32),
+    Operator(OperatorId),
     /// A delegate.
-    Delegate(i32),
+    Delegate(DelegateId),
 }
 
 /// The table of an instruction in a file.
@@ -105,23 +112,6 @@ pub(crate) trait InstructionSource {
 
     /// Returns the list in a slot.
     fn args(&self, slot: u16) -> Result<Option<Args>, Self::Error>;
-}
-
-/// Type of a field of an instruction.
-trait FieldType: Sized {
-    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<Self, S::Error>;
-}
-
-impl FieldType for i32 {
-    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<i32, S::Error> {
-        source.index(slot)
-    }
-}
-
-impl FieldType for Option<Args> {
-    fn read<S: InstructionSource + ?Sized>(source: &S, slot: u16) -> Result<Option<Args>, S::Error> {
-        source.args(slot)
-    }
 }
 
 /// Numbers of an instruction without arguments, by slot.
@@ -137,10 +127,13 @@ impl InstructionSource for [i32] {
     }
 }
 
-/// Expands to the type of a field by its role, to its reference, and to the field for a change.
+/// Expands to the type of a field by its role, to its reference, to the field for a change, and to reading it.
 macro_rules! role {
     (@type Args) => { Option<Args> };
-    (@type $role:ident) => { i32 };
+    (@type Operator) => { OperatorId };
+    (@type Delegate) => { DelegateId };
+    (@type Destination) => { i32 };
+    (@type $access:ident) => { ValueId };
     (@reference Args $field:ident) => { FieldReference::Args($field.as_deref()) };
     (@reference Operator $field:ident) => { FieldReference::Operator(*$field) };
     (@reference Delegate $field:ident) => { FieldReference::Delegate(*$field) };
@@ -148,7 +141,12 @@ macro_rules! role {
     (@reference Condition $field:ident) => { FieldReference::Operand(*$field, OperandAccess::Read) };
     (@reference $access:ident $field:ident) => { FieldReference::Operand(*$field, OperandAccess::$access) };
     (@mut Args $field:ident) => { FieldMut::Args($field) };
-    (@mut $role:ident $field:ident) => { FieldMut::Index(FieldRole::$role, $field) };
+    (@mut Operator $field:ident) => { FieldMut::Operator($field) };
+    (@mut Delegate $field:ident) => { FieldMut::Delegate($field) };
+    (@mut Destination $field:ident) => { FieldMut::Destination($field) };
+    (@mut $access:ident $field:ident) => { FieldMut::Operand($field) };
+    (@read Args $source:ident $slot:expr) => { $source.args($slot)? };
+    (@read $role:ident $source:ident $slot:expr) => { $source.index($slot)?.into() };
 }
 
 /// Declares [`Instruction`] from rows `field "key": Role`, and the functions that need all fields.
@@ -160,17 +158,19 @@ macro_rules! instructions {
         /// [`EValue`](crate::program::EValue).
         ///
         /// ```
-        /// use pte_emit::program::{Args, FieldReference, Instruction, InstructionField, OperandAccess};
+        /// use pte_emit::program::{
+        ///     Args, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, ValueId,
+        /// };
         ///
-        /// let call = Instruction::KernelCall { op_index: 2, args: Some(Args::from(&[0, 1, 1])) };
-        /// assert_eq!((call.operator(), call.args()), (Some(2), &[0, 1, 1][..]));
+        /// let call = Instruction::KernelCall { op_index: OperatorId(2), args: Some(Args::from(&[0, 1, 1])) };
+        /// assert_eq!((call.operator(), call.args()), (Some(OperatorId(2)), &[0, 1, 1].map(ValueId)[..]));
         ///
-        /// let jump = Instruction::JumpFalseCall { cond_value_index: 7, destination_instruction: 0 };
+        /// let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(7), destination_instruction: 0 };
         /// assert_eq!((jump.destination(), jump.args()), (Some(0), &[][..]));
         ///
         /// let condition: InstructionField<'_> = jump.fields().next().unwrap();
         /// assert_eq!((condition.name, condition.slot), ("cond_value_index", 0));
-        /// assert_eq!(condition.reference, FieldReference::Operand(7, OperandAccess::Read));
+        /// assert_eq!(condition.reference, FieldReference::Operand(ValueId(7), OperandAccess::Read));
         /// ```
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[allow(clippy::enum_variant_names)] // The names are those of the schema.
@@ -253,7 +253,7 @@ macro_rules! instructions {
             pub(crate) fn read<S: InstructionSource + ?Sized>(kind: InstructionType, source: &S) -> Result<Instruction, S::Error> {
                 Ok(match kind {
                     $( InstructionType::$variant => Instruction::$variant {
-                        $( $field: FieldType::read(source, crate::format::program::$slots::$field)? ),*
+                        $( $field: role!(@read $role source crate::format::program::$slots::$field) ),*
                     } ),*
                 })
             }
@@ -299,13 +299,13 @@ instructions! {
 
 impl Instruction {
     /// Returns the list of arguments of a call; empty for other instructions.
-    pub fn args(&self) -> &[i32] {
+    pub fn args(&self) -> &[ValueId] {
         let args = self.find(|reference| if let FieldReference::Args(args) = reference { args } else { None });
         args.unwrap_or_default()
     }
 
     /// Returns the index of the operator of a kernel call.
-    pub fn operator(&self) -> Option<i32> {
+    pub fn operator(&self) -> Option<OperatorId> {
         self.find(|reference| if let FieldReference::Operator(index) = reference { Some(index) } else { None })
     }
 
@@ -319,7 +319,7 @@ impl Instruction {
     }
 
     /// Returns source and target of an instruction that makes a value the same as another.
-    pub(crate) fn moved(&self) -> Option<(i32, i32)> {
+    pub(crate) fn moved(&self) -> Option<(ValueId, ValueId)> {
         let operand = |access| {
             self.find(|reference| match reference {
                 FieldReference::Operand(value, other) if other == access => Some(value),
@@ -332,12 +332,12 @@ impl Instruction {
     /// Returns the values in fields of their own: name of the field, index of the value, access.
     ///
     /// ```
-    /// use pte_emit::program::{Instruction, OperandAccess};
+    /// use pte_emit::program::{Instruction, OperandAccess, ValueId};
     ///
-    /// let instruction = Instruction::FreeCall { value_index: 3 };
-    /// assert_eq!(instruction.operands().next(), Some(("value_index", 3, OperandAccess::Release)));
+    /// let instruction = Instruction::FreeCall { value_index: ValueId(3) };
+    /// assert_eq!(instruction.operands().next(), Some(("value_index", ValueId(3), OperandAccess::Release)));
     /// ```
-    pub fn operands(&self) -> impl Iterator<Item = (&'static str, i32, OperandAccess)> {
+    pub fn operands(&self) -> impl Iterator<Item = (&'static str, ValueId, OperandAccess)> {
         // Most instructions are calls, and have none.
         let any = self.find(|reference| matches!(reference, FieldReference::Operand(..)).then_some(()));
         any.into_iter().flat_map(|()| self.fields()).filter_map(|field| match field.reference {

@@ -1,4 +1,4 @@
-//! List of `i32` without a heap allocation for short lists.
+//! List of sizes or indices without a heap allocation for short lists.
 //!
 //! Reading a program of 100,000 instructions is dominated by allocations; most tensors have at most four dimensions, most
 //! calls at most six arguments.
@@ -7,30 +7,32 @@ use std::ops::{Deref, DerefMut};
 
 use smallvec::SmallVec;
 
-/// A list of `i32`, of which the first `N` are stored in place.
+use super::ValueId;
+
+/// A list of sizes or indices, of which the first `N` are stored in place.
 ///
 /// ```
-/// use pte_emit::program::{Args, Sizes};
+/// use pte_emit::program::{Args, Sizes, ValueId};
 ///
 /// let mut sizes = Sizes::from(&[3, 224]);
 /// sizes.push(224);
 /// assert_eq!(sizes.iter().product::<i32>(), 150_528);
 /// sizes.truncate(1);
 /// assert_eq!(*sizes, [3]);
-/// assert_eq!(Args::from_iter(0..9).len(), 9);
+/// assert_eq!(*Args::from(&[0, 2]), [ValueId(0), ValueId(2)]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Ints<const N: usize>(SmallVec<[i32; N]>);
+pub struct Ints<const N: usize, T = i32>(SmallVec<[T; N]>);
 
 /// The size of each dimension of a tensor.
 pub type Sizes = Ints<4>;
 
 /// The indices of the values of a call.
-pub type Args = Ints<6>;
+pub type Args = Ints<6, ValueId>;
 
-impl<const N: usize> Ints<N> {
+impl<const N: usize, T> Ints<N, T> {
     /// Appends an item.
-    pub fn push(&mut self, item: i32) {
+    pub fn push(&mut self, item: T) {
         self.0.push(item);
     }
 
@@ -40,48 +42,49 @@ impl<const N: usize> Ints<N> {
     }
 }
 
-impl<const N: usize> Deref for Ints<N> {
-    type Target = [i32];
+impl<const N: usize, T> Deref for Ints<N, T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[i32] {
+    fn deref(&self) -> &[T] {
         &self.0
     }
 }
 
-impl<const N: usize> DerefMut for Ints<N> {
-    fn deref_mut(&mut self) -> &mut [i32] {
+impl<const N: usize, T> DerefMut for Ints<N, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
 }
 
-impl<const N: usize> FromIterator<i32> for Ints<N> {
+impl<const N: usize, T> FromIterator<T> for Ints<N, T> {
     #[inline]
-    fn from_iter<I: IntoIterator<Item = i32>>(items: I) -> Self {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         Ints(items.into_iter().collect())
     }
 }
 
-impl<const N: usize> From<&[i32]> for Ints<N> {
-    fn from(items: &[i32]) -> Self {
+impl<const N: usize, T: Copy> From<&[T]> for Ints<N, T> {
+    fn from(items: &[T]) -> Self {
         Ints(SmallVec::from_slice(items))
     }
 }
 
-impl<const N: usize, const M: usize> From<&[i32; M]> for Ints<N> {
+/// Converts numbers, each of a size or of a value.
+impl<const N: usize, const M: usize, T: From<i32>> From<&[i32; M]> for Ints<N, T> {
     fn from(items: &[i32; M]) -> Self {
-        Ints(SmallVec::from_slice(items))
+        items.iter().map(|item| T::from(*item)).collect()
     }
 }
 
-impl<const N: usize> From<Vec<i32>> for Ints<N> {
-    fn from(items: Vec<i32>) -> Self {
+impl<const N: usize, T> From<Vec<T>> for Ints<N, T> {
+    fn from(items: Vec<T>) -> Self {
         Ints(SmallVec::from_vec(items))
     }
 }
 
-impl<'a, const N: usize> IntoIterator for &'a Ints<N> {
-    type Item = &'a i32;
-    type IntoIter = std::slice::Iter<'a, i32>;
+impl<'a, const N: usize, T> IntoIterator for &'a Ints<N, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()

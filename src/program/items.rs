@@ -1,12 +1,12 @@
 //! Values that a list refers to.
 
-use super::EValue;
+use super::{EValue, ValueId};
 
 /// The indices in a list of values. They may be out of range; -1 is None in a list of optional tensors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ListItems<'p> {
     ints: &'p [i64],
-    tensors: &'p [i32],
+    tensors: &'p [ValueId],
 }
 
 impl<'p> ListItems<'p> {
@@ -44,7 +44,7 @@ impl EValue {
     }
 
     /// Returns the items of a list of tensors, in which -1 is None; none for a value of another kind.
-    pub(crate) fn as_tensors(&self) -> &[i32] {
+    pub(crate) fn as_tensors(&self) -> &[ValueId] {
         self.items().tensors
     }
 

@@ -6,18 +6,20 @@
 //! [`MethodBuilder`](crate::MethodBuilder) and YAML are shorter ways to a program; this is `y = relu(x)` in terms of the schema:
 //!
 //! ```
-//! use pte_emit::program::{Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+//! use pte_emit::program::{
+//!     Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, Tensor, ValueId,
+//! };
 //! use pte_emit::{Options, ScalarType};
 //!
 //! let x = EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2, 2]));
 //! let relu = Operator { name: Some("aten::relu".to_owned()), overload: Some("out".to_owned()) };
-//! let call = Instruction::KernelCall { op_index: 0, args: Some(Args::from(&[0, 1, 1])) };
+//! let call = Instruction::KernelCall { op_index: OperatorId(0), args: Some(Args::from(&[0, 1, 1])) };
 //! let forward = ExecutionPlan {
 //!     name: Some("forward".to_owned()),
 //!     container_meta_type: Some(ContainerMetadata::flat(1, 1, false)),
 //!     values: Some(vec![x.clone(), x]),
-//!     inputs: Some(vec![0]),
-//!     outputs: Some(vec![1]),
+//!     inputs: Some(vec![ValueId(0)]),
+//!     outputs: Some(vec![ValueId(1)]),
 //!     chains: Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]),
 //!     operators: Some(vec![relu]),
 //!     delegates: Some(Vec::new()),
@@ -31,6 +33,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod element;
+mod ids;
 pub(crate) mod instruction;
 mod ints;
 mod items;
@@ -47,6 +50,7 @@ use crate::format::ScalarType;
 use crate::format::program::KernelType;
 pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 use crate::format::table::Union;
+pub use ids::{DelegateId, OperatorId, ValueId};
 pub(crate) use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
@@ -109,9 +113,9 @@ pub struct ExecutionPlan {
     /// The values; instructions refer to them by index.
     pub values: Option<Vec<EValue>>,
     /// Indices of the inputs.
-    pub inputs: Option<Vec<i32>>,
+    pub inputs: Option<Vec<ValueId>>,
     /// Indices of the outputs.
-    pub outputs: Option<Vec<i32>>,
+    pub outputs: Option<Vec<ValueId>>,
     /// The instructions; the exporter writes one chain (E-3).
     pub chains: Option<Vec<Chain>>,
     /// The kernels that instructions refer to by index.
@@ -132,16 +136,24 @@ impl ExecutionPlan {
     pub(crate) fn is_input(&self) -> Vec<bool> {
         let mut is_input = vec![false; self.values().len()];
         for input in self.inputs.iter().flatten() {
-            if let Some(flag) = usize::try_from(*input).ok().and_then(|input| is_input.get_mut(input)) {
-                *flag = true;
-            }
+            input.item_mut(&mut is_input).into_iter().for_each(|flag| *flag = true);
         }
         is_input
     }
 
-    /// Returns the value with an index.
-    pub(crate) fn value(&self, index: i32) -> Option<&EValue> {
-        self.values().get(usize::try_from(index).ok()?)
+    /// Returns a value; `None` for an index out of range.
+    pub fn value(&self, id: ValueId) -> Option<&EValue> {
+        id.item(self.values())
+    }
+
+    /// Returns an operator; `None` for an index out of range.
+    pub fn operator(&self, id: OperatorId) -> Option<&Operator> {
+        id.item(self.operators.as_deref()?)
+    }
+
+    /// Returns a delegate; `None` for an index out of range.
+    pub fn delegate(&self, id: DelegateId) -> Option<&BackendDelegate> {
+        id.item(self.delegates())
     }
 }
 
@@ -305,9 +317,9 @@ pub enum EValue {
     /// Truth values.
     BoolList(Option<Vec<bool>>),
     /// Indices of tensors.
-    TensorList(Option<Vec<i32>>),
-    /// Indices of tensors, -1 for None.
-    OptionalTensorList(Option<Vec<i32>>),
+    TensorList(Option<Vec<ValueId>>),
+    /// Indices of tensors, [`ValueId::NONE`] for None.
+    OptionalTensorList(Option<Vec<ValueId>>),
 }
 
 impl EValue {
@@ -645,9 +657,9 @@ impl Operator {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Chain {
     /// Ignored by the runtime (M-24).
-    pub inputs: Option<Vec<i32>>,
+    pub inputs: Option<Vec<ValueId>>,
     /// Ignored by the runtime (M-24).
-    pub outputs: Option<Vec<i32>>,
+    pub outputs: Option<Vec<ValueId>>,
     /// The instructions.
     pub instructions: Option<Vec<Instruction>>,
     /// Stack trace of each instruction.
@@ -657,7 +669,7 @@ pub struct Chain {
 /// One line of a stack trace (table `Frame`).
 ///
 /// ```
-/// use pte_emit::program::{Chain, Instruction, StackFrame};
+/// use pte_emit::program::{Chain, Instruction, StackFrame, ValueId};
 ///
 /// let frame = StackFrame {
 ///     filename: Some("model.py".to_owned()),
@@ -666,7 +678,7 @@ pub struct Chain {
 ///     context: Some("return x".to_owned()),
 /// };
 /// let chain = Chain {
-///     instructions: Some(vec![Instruction::MoveCall { move_from: 0, move_to: 1 }]),
+///     instructions: Some(vec![Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(1) }]),
 ///     stacktrace: Some(vec![Some(vec![frame])]),
 ///     ..Chain::default()
 /// };

@@ -60,7 +60,7 @@ impl Calls {
             for (chain, list) in plan.chains.iter().flatten().enumerate() {
                 for (step, instruction) in list.instructions.iter().flatten().enumerate() {
                     if let Instruction::DelegateCall { delegate_index, .. } = instruction
-                        && let Ok(delegate) = usize::try_from(*delegate_index)
+                        && let Some(delegate) = delegate_index.get()
                     {
                         calls.0.entry((method, delegate)).or_default().push((chain, step));
                     }

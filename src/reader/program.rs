@@ -30,7 +30,7 @@ use crate::program::tables::{model_tables, value_tables};
 use crate::program::{
     Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DeviceType, EValue, ExecutionPlan, ExtraTensorInfo,
     Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
-    TensorData, TensorDataLocation,
+    TensorData, TensorDataLocation, ValueId,
 };
 
 /// The extended header of a `.pte`.
@@ -430,7 +430,7 @@ fn lists(root: &TableRef<'_, '_>, len: usize) -> Result<Vec<MethodLists>> {
         let values = t.tables(execution_plan::values, &EVALUE)?;
         let chains = t.children(execution_plan::chains, &CHAIN, |t| {
             let instructions = t.tables(chain::instructions, &INSTRUCTION)?;
-            let nothing = Instruction::FreeCall { value_index: 0 };
+            let nothing = Instruction::FreeCall { value_index: ValueId(0) };
             instructions.map(|tables| TableList::new(tables, nothing, &mut room)).transpose()
         })?;
         Ok(MethodLists {
@@ -610,8 +610,8 @@ impl ProgramReader<'_> {
             name: t.text(execution_plan::name)?,
             container_meta_type: container.map(|t| ContainerMetadata::read(&t)).transpose()?,
             values: self.values(method, &mut lists)?,
-            inputs: t.i32s(execution_plan::inputs)?,
-            outputs: t.i32s(execution_plan::outputs)?,
+            inputs: t.ids(execution_plan::inputs)?,
+            outputs: t.ids(execution_plan::outputs)?,
             chains: t.children(execution_plan::chains, &CHAIN, |t| chain(t, lists.chains.next().flatten()))?,
             operators: ReadField::read_field(&t, execution_plan::operators)?,
             delegates: t.children(execution_plan::delegates, &BACKEND_DELEGATE, |t| {
@@ -720,7 +720,7 @@ fields! {
     Option<String> = text;
     Option<Vec<u8>> = u8s;
     Option<Vec<bool>> = bools;
-    Option<Vec<i32>> = i32s;
+    Option<Vec<ValueId>> = ids;
     Option<Vec<i64>> = i64s;
     Option<Vec<f64>> = f64s;
 }
@@ -765,8 +765,8 @@ value_tables!(values);
 fn chain(t: TableRef<'_, '_>, instructions: Option<TableList<Instruction>>) -> Result<Chain> {
     let stacktrace = t.children(chain::stacktrace, &FRAME_LIST, |t| ReadField::read_field(&t, frame_list::items))?;
     Ok(Chain {
-        inputs: t.i32s(chain::inputs)?,
-        outputs: t.i32s(chain::outputs)?,
+        inputs: t.ids(chain::inputs)?,
+        outputs: t.ids(chain::outputs)?,
         instructions: instructions.map(|list| list.items),
         stacktrace,
     })
@@ -875,7 +875,7 @@ impl InstructionSource for TableRef<'_, '_> {
     }
 
     fn args(&self, slot: u16) -> Result<Option<Args>> {
-        self.i32s(slot)
+        self.ids(slot)
     }
 }
 

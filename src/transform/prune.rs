@@ -19,8 +19,8 @@ use self::placed::PlacedTensors;
 use self::places::Places;
 use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
-use crate::program::instruction::{Callee, FieldMut, FieldRole};
-use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData};
+use crate::program::instruction::{Callee, FieldMut};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData, ValueId};
 
 /// Parts of a method that stay.
 #[derive(Debug)]
@@ -148,16 +148,12 @@ impl Marker<'_> {
             return;
         }
         let Step { instruction, reads, .. } = self.graphs[method].steps[step];
-        let part = |used: &mut Vec<bool>, number: i32| {
-            if let Some(number) = index(used, number.into()) {
-                used[number] = true;
-            }
+        let used = match instruction.callee() {
+            Some(Callee::Operator(id)) => id.item_mut(&mut uses.operators),
+            Some(Callee::Delegate(id)) => id.item_mut(&mut uses.delegates),
+            None => None,
         };
-        match instruction.callee() {
-            Some(Callee::Operator(index)) => part(&mut uses.operators, index),
-            Some(Callee::Delegate(index)) => part(&mut uses.delegates, index),
-            None => {}
-        }
+        used.into_iter().for_each(|used| *used = true);
         let (read, written) = instruction.args().split_at(reads);
         let operands = instruction.operands().map(|(_, value, _)| value);
         let read = read.iter().copied().chain(operands);
@@ -394,11 +390,11 @@ fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod)
         }
         for instruction in instructions {
             instruction.for_each_field(|field| match field {
-                FieldMut::Index(FieldRole::Operator, index) => operators.apply(index),
-                FieldMut::Index(FieldRole::Delegate, index) => delegates.apply(index),
-                FieldMut::Index(FieldRole::Destination, index) => positions.apply(index),
+                FieldMut::Operator(id) => operators.apply(&mut id.0),
+                FieldMut::Delegate(id) => delegates.apply(&mut id.0),
+                FieldMut::Destination(index) => positions.apply(index),
                 // Values are renumbered below.
-                FieldMut::Index(..) | FieldMut::Args(_) => {}
+                FieldMut::Operand(_) | FieldMut::Args(_) => {}
             });
         }
     }
@@ -452,7 +448,7 @@ impl Renumbering {
 /// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases
 /// of views. `map` returns the new index.
 pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
-    let apply = |value: &mut i32| *value = map((*value).into()) as i32;
+    let apply = |value: &mut ValueId| value.0 = map((*value).into()) as i32;
     for list in [&mut plan.inputs, &mut plan.outputs] {
         list.iter_mut().flatten().for_each(apply);
     }
@@ -463,8 +459,8 @@ pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
         for instruction in chain.instructions.iter_mut().flatten() {
             instruction.for_each_field(|field| match field {
                 FieldMut::Args(args) => args.iter_mut().flat_map(|args| args.iter_mut()).for_each(apply),
-                FieldMut::Index(FieldRole::Operator | FieldRole::Delegate | FieldRole::Destination, _) => {}
-                FieldMut::Index(_, value) => apply(value),
+                FieldMut::Operand(value) => apply(value),
+                FieldMut::Operator(_) | FieldMut::Delegate(_) | FieldMut::Destination(_) => {}
             });
         }
     }

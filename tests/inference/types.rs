@@ -137,15 +137,15 @@ fn values(plan: &ExecutionPlan, slots: &[TypeSlot], outs: usize) -> Vec<usize> {
     let args = plan.chains.as_ref().unwrap()[0].instructions.as_ref().unwrap()[0].args();
     let of_slot = |slot: &TypeSlot| {
         let value = args[slot.argument];
-        let items = match &plan.values()[value as usize] {
-            EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) => &items[..],
+        let items = match plan.value(value) {
+            Some(EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items))) => &items[..],
             _ => &[],
         };
-        *items.get(slot.item).unwrap_or(&value) as usize
+        items.get(slot.item).unwrap_or(&value).get().unwrap()
     };
     let mut found: Vec<usize> = slots.iter().map(of_slot).collect();
     if outs > 0 {
-        found.extend(plan.outputs.iter().flatten().map(|output| *output as usize));
+        found.extend(plan.outputs.iter().flatten().filter_map(|output| output.get()));
     }
     found
 }

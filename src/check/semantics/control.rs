@@ -12,7 +12,7 @@ use crate::check::RuleId::*;
 use crate::data::BlobId;
 use crate::format::ScalarType;
 use crate::operators::kinds::Kinds;
-use crate::program::{EValue, Instruction, Tensor};
+use crate::program::{EValue, Instruction, Tensor, ValueId};
 
 /// Outcome of the condition of a jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
         Conditions { method, is_written, outcomes: HashMap::new(), constants: HashMap::new() }
     }
 
-    fn outcome(&mut self, condition: i32, is_back: bool) -> BranchOutcome {
+    fn outcome(&mut self, condition: ValueId, is_back: bool) -> BranchOutcome {
         let Some(value) = self.method.value(condition) else { return BranchOutcome::Maybe };
         if let Some(outcome) = self.outcomes.get(&(value, is_back)) {
             return *outcome;
@@ -171,7 +171,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
         Some(compare(self.number(a)?, self.number(b)?))
     }
 
-    fn number(&self, index: i32) -> Option<f64> {
+    fn number(&self, index: ValueId) -> Option<f64> {
         let value = self.method.value(index).filter(|value| !self.is_written[*value])?;
         if let EValue::Double(double) = self.method.values()[value] {
             return Some(double);
@@ -193,7 +193,13 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     check_loop_conditions(method, flow, findings, locate);
 }
 
-fn check_condition(method: &MethodAnalysis<'_>, step: u32, index: i32, findings: &mut Findings, locate: &Locator<'_>) {
+fn check_condition(
+    method: &MethodAnalysis<'_>,
+    step: u32,
+    index: ValueId,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
     let Some(value) = method.value(index) else { return };
     let kinds = method.kinds[value];
     let found = match &method.values()[value] {

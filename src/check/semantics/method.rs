@@ -15,7 +15,9 @@ use crate::operators::kinds::Kinds;
 use crate::operators::{Base, OperatorSet};
 use crate::program::element::{Element, Part};
 use crate::program::pools::PoolRange;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism};
+use crate::program::{
+    EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
+};
 
 /// Largest constant that is read, in bytes.
 const MAX_CONSTANT: u64 = 1 << 16;
@@ -217,7 +219,7 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     /// Returns the operator and the arguments of a kernel call, if the operator is known.
-    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [i32])> {
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [ValueId])> {
         let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
         Some((self.operators.get(*op_index)?, args.as_deref()?))
     }
@@ -260,8 +262,8 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     /// Returns the index of a value, if it is in range.
-    pub fn value(&self, index: impl TryInto<usize>) -> Option<usize> {
-        index.try_into().ok().filter(|index| *index < self.values().len())
+    pub fn value(&self, id: ValueId) -> Option<usize> {
+        id.within(self.values().len())
     }
 
     /// Adds the kinds that values get from results and moves.
@@ -291,10 +293,10 @@ impl<'p> MethodAnalysis<'p> {
         }
     }
 
-    fn add_result_kinds(&mut self, step: &InstructionRef<'p>, args: &[i32]) {
+    fn add_result_kinds(&mut self, step: &InstructionRef<'p>, args: &[ValueId]) {
         let Some((known, _)) = self.call(step) else {
             for arg in args {
-                let kinds = usize::try_from(*arg).ok().and_then(|slot| self.kinds.get_mut(slot));
+                let kinds = arg.item_mut(&mut self.kinds);
                 if let Some(kinds) = kinds.filter(|kinds| kinds.meets(Kinds::SCALAR)) {
                     *kinds = kinds.or(Kinds::SCALAR);
                 }

@@ -16,8 +16,8 @@ use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::operators::Base;
 use crate::operators::inference::{InferenceError, IntMeta, ResultMeta};
 use crate::operators::kinds::Kinds;
-use crate::program::EValue;
 use crate::program::instruction::Callee;
+use crate::program::{EValue, ValueId};
 
 /// Greatest number of stated and of computed Ints of a value.
 const MAX_INTS: usize = 4;
@@ -244,7 +244,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Returns the results of a call.
-    fn result(&mut self, known: &ResolvedOperator, args: &[i32], combinations: Vec<Assumption>) -> Ints {
+    fn result(&mut self, known: &ResolvedOperator, args: &[ValueId], combinations: Vec<Assumption>) -> Ints {
         let mut found = if combinations.is_empty() { Ints::any() } else { Ints::none() };
         for assumption in combinations {
             let values = self.method.values();

@@ -18,7 +18,7 @@ use crate::format::ScalarType;
 use crate::operators::Base;
 use crate::operators::kinds::{Kinds, ResultKinds};
 use crate::program::instruction::Callee;
-use crate::program::{EValue, Instruction};
+use crate::program::{EValue, Instruction, ValueId};
 
 /// Operations on states that a method may take in addition to those in proportion to its accesses. Beyond, each block begins
 /// with all states that a value can have.
@@ -192,7 +192,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Applies the result of a kernel without outs, which replaces its last argument.
-    fn run_kernel(&self, known: &ResolvedOperator, args: &[i32], states: &mut [State]) {
+    fn run_kernel(&self, known: &ResolvedOperator, args: &[ValueId], states: &mut [State]) {
         let signature = &known.signature;
         let Some(result) = signature.result.filter(|_| args.len() == signature.args.len() + 1) else { return };
         let Some(value) = args.last().and_then(|value| self.method.value(*value)) else { return };
@@ -221,7 +221,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Returns the kind of the element of a tensor, the first argument.
-    fn element_kinds(&self, args: &[i32]) -> Kinds {
+    fn element_kinds(&self, args: &[ValueId]) -> Kinds {
         let value = args.first().and_then(|value| self.method.value(*value));
         let Some(EValue::Tensor(tensor)) = value.map(|value| &self.method.values()[value]) else { return Kinds::NONE };
         match tensor.scalar_type {
@@ -249,7 +249,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                 }
             }
             Instruction::MoveCall { move_from, move_to } => {
-                let value = |index: &i32| self.method.value(*index).map(|value| &self.method.values()[value]);
+                let value = |index: &ValueId| self.method.value(*index).map(|value| &self.method.values()[value]);
                 let (Some(from), Some(to)) = (value(move_from), value(move_to)) else { return };
                 if !may_replace(from, to) {
                     reporter.findings.add(X_26, || {
@@ -266,7 +266,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     fn check_kernel_access(
         &self,
         known: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         access: &Access,
         states: &[State],
         reporter: &mut Reporter<'_>,

@@ -14,8 +14,8 @@ use crate::data::Origin;
 use crate::format::ScalarType;
 use crate::operators::OperatorSet;
 use crate::program::{
-    Args, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, Program, Tensor, TensorData,
-    TensorShapeDynamism,
+    Args, DelegateId, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, OperatorId, Program,
+    Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 use crate::reader;
 use crate::{Model, Options};
@@ -85,6 +85,10 @@ fn args(plan: &mut ExecutionPlan, instruction: usize) -> &mut Args {
     }
 }
 
+fn ids(numbers: &[i32]) -> Vec<ValueId> {
+    numbers.iter().copied().map(ValueId).collect()
+}
+
 fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
     let values = plan.values.as_mut().unwrap();
     values.push(value);
@@ -109,12 +113,12 @@ fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
     let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
     operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
-    let op_index = operators.len() as i32 - 1;
-    instructions(plan).push(Instruction::KernelCall { op_index, args: Some(args.into()) });
+    let op_index = OperatorId::of(operators.len() - 1);
+    instructions(plan).push(Instruction::KernelCall { op_index, args: Some(ids(args).into()) });
 }
 
 fn jump(plan: &mut ExecutionPlan, at: usize, condition: i32, to: i32) {
-    let jump = Instruction::JumpFalseCall { cond_value_index: condition, destination_instruction: to };
+    let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(condition), destination_instruction: to };
     instructions(plan).insert(at, jump);
 }
 
@@ -126,7 +130,7 @@ fn always(plan: &mut ExecutionPlan, at: usize, to: i32) {
 
 /// Edits of the program [`chain`], and the expected findings.
 const VIOLATIONS: &[(&str, Edit, Expected)] = &[
-    ("one argument too many", |p| args(p, 1).push(0), &[(O_1, "instructions[1]")]),
+    ("one argument too many", |p| args(p, 1).push(ValueId(0)), &[(O_1, "instructions[1]")]),
     ("no arguments", |p| args(p, 1).truncate(0), &[(O_1, "instructions[1]"), (X_2, "outputs[0]")]),
     (
         "an Int for a float",
@@ -157,7 +161,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a list of tensors for one with None in it",
         |p| {
-            let (list, t) = (add(p, EValue::TensorList(Some(vec![0]))), add_tensor(p, 256, 4));
+            let (list, t) = (add(p, EValue::TensorList(Some(ids(&[0])))), add_tensor(p, 256, 4));
             call(p, "aten::index.Tensor_out", &[2, list, t, t]);
         },
         &[(O_2, "instructions[2].args[1]")],
@@ -177,8 +181,9 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 512, 4));
             let text = add(p, EValue::String(Some("text".into())));
             let (bools, none) = (add(p, EValue::BoolList(Some(vec![true]))), add(p, EValue::Null));
-            let lists = (add(p, EValue::TensorList(Some(vec![2]))), add(p, EValue::OptionalTensorList(Some(vec![-1]))));
-            let outs = add(p, EValue::TensorList(Some(vec![t, u])));
+            let lists =
+                (add(p, EValue::TensorList(Some(ids(&[2])))), add(p, EValue::OptionalTensorList(Some(ids(&[-1])))));
+            let outs = add(p, EValue::TensorList(Some(ids(&[t, u]))));
             call(p, "mine::many.out", &[2, none, bools, lists.0, lists.1, text, none, t, u, outs]);
             call(p, "mine::many.out", &[2, text, none, lists.1, lists.0, none, text, t, u, outs]);
         },
@@ -196,14 +201,14 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 512, 4));
             tensor(p, u as usize).scalar_type = ScalarType::LONG;
-            let outs = add(p, EValue::TensorList(Some(vec![u, t])));
+            let outs = add(p, EValue::TensorList(Some(ids(&[u, t]))));
             let (four, zero) = (add(p, EValue::Int(4)), add(p, EValue::Int(0)));
             let yes = add(p, EValue::Bool(true));
             call(p, "aten::topk.values", &[2, four, zero, yes, yes, t, u, outs]);
         },
         &[(O_4, "instructions[2].args[7]")],
     ),
-    ("another tensor as the result", |p| args(p, 1)[2] = 1, &[(O_4, "instructions[1].args[2]")]),
+    ("another tensor as the result", |p| args(p, 1)[2] = ValueId(1), &[(O_4, "instructions[1].args[2]")]),
     (
         "a list as the result of an int",
         |p| {
@@ -244,7 +249,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (one, t, a) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4), add_tensor(p, 512, 4));
             tensor(p, a as usize).scalar_type = ScalarType::QUINT4X2;
-            p.inputs.as_mut().unwrap().push(a);
+            p.inputs.as_mut().unwrap().push(ValueId(a));
             call(p, "aten::mul.Scalar_out", &[a, one, t, t]);
         },
         &[(O_14, "instructions[2].args[0]")],
@@ -255,7 +260,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (one, t) = (add(p, EValue::Int(1)), add_tensor(p, 256, 4));
             let a = add_tensor(p, 512, 4);
             tensor(p, a as usize).scalar_type = ScalarType::UINT16;
-            p.inputs.as_mut().unwrap().push(a);
+            p.inputs.as_mut().unwrap().push(ValueId(a));
             call(p, "aten::add.out", &[2, a, one, t, t]);
         },
         &[(O_14, "instructions[2].args[1]")],
@@ -265,7 +270,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let [seven, one, zero, quotient] = [7, 1, 0, 0].map(|number| add(p, EValue::Int(number)));
             call(p, "executorch_prim::floordiv.int", &[seven, one, quotient]);
-            instructions(p).push(Instruction::MoveCall { move_from: zero, move_to: one });
+            instructions(p).push(Instruction::MoveCall { move_from: ValueId(zero), move_to: ValueId(one) });
         },
         &[(O_14, "instructions[2].args[1]"), (X_22, "instructions[2].args[1]")],
     ),
@@ -275,10 +280,10 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let [seven, zero, quotient, room] = [7, 0, 0, 0].map(|number| add(p, EValue::Int(number)));
             let x = add_tensor(p, 256, 1);
             tensor(p, x as usize).scalar_type = ScalarType::LONG;
-            p.inputs.as_mut().unwrap().push(x);
+            p.inputs.as_mut().unwrap().push(ValueId(x));
             call(p, "executorch_prim::floordiv.int", &[seven, zero, quotient]);
             call(p, "aten::_local_scalar_dense", &[x, room]);
-            instructions(p).push(Instruction::MoveCall { move_from: room, move_to: zero });
+            instructions(p).push(Instruction::MoveCall { move_from: ValueId(room), move_to: ValueId(zero) });
         },
         &[(O_14, "instructions[2].args[1]"), (X_22, "instructions[2].args[1]")],
     ),
@@ -297,7 +302,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (zero, no) = (add(p, EValue::Int(0)), add(p, EValue::Bool(false)));
             let (x, y) = (add_tensor(p, 256, 0), add_tensor(p, 512, 0));
-            p.inputs.as_mut().unwrap().push(x);
+            p.inputs.as_mut().unwrap().push(ValueId(x));
             call(p, "aten::_log_softmax.out", &[x, zero, no, y, y]);
             call(p, "aten::bmm.out", &[x, x, y, y]);
         },
@@ -310,7 +315,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
                 (add(p, EValue::Null), add(p, EValue::Bool(false)), add_tensor(p, 256, 0), add_tensor(p, 512, 1));
             *tensor(p, y as usize) =
                 Tensor { memory: Memory::At { pool: 1, offset: 512 }, ..Tensor::new(ScalarType::LONG, &[]) };
-            p.inputs.as_mut().unwrap().push(x);
+            p.inputs.as_mut().unwrap().push(ValueId(x));
             call(p, "aten::argmax.out", &[x, none, no, y, y]);
         },
         &[(O_14, "instructions[2].args[0]")],
@@ -320,7 +325,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (x, dim) = (add_tensor(p, 256, 4), add(p, EValue::Int(0)));
             tensor(p, x as usize).shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
-            p.inputs.as_mut().unwrap().push(x);
+            p.inputs.as_mut().unwrap().push(ValueId(x));
             call(p, "aten::sym_size.int", &[x, dim, dim]);
         },
         &[(O_14, "instructions[2].args[1]"), (X_22, "instructions[2].args[1]")],
@@ -359,7 +364,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
                 tensor(p, value as usize).scalar_type = scalar_type;
             }
             for value in [scales, zeros] {
-                p.inputs.as_mut().unwrap().push(value);
+                p.inputs.as_mut().unwrap().push(ValueId(value));
             }
             let args = [2, scales, zeros, axis, least, most, code, q, q];
             call(p, "quantized_decomposed::quantize_per_channel.out", &args);
@@ -412,7 +417,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "an output that nothing writes",
         |p| {
             let t = add_tensor(p, 256, 4);
-            p.outputs.as_mut().unwrap()[0] = t;
+            p.outputs.as_mut().unwrap()[0] = ValueId(t);
         },
         &[(X_2, "outputs[0]")],
     ),
@@ -421,7 +426,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let t = add_tensor(p, 256, 4);
             tensor(p, t as usize).memory = Memory::None;
-            p.outputs.as_mut().unwrap()[0] = t;
+            p.outputs.as_mut().unwrap()[0] = ValueId(t);
         },
         &[(X_2, "outputs[0]")],
     ),
@@ -472,7 +477,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
     (
         "a larger result at the offset of its argument",
         |p| {
-            let (zero, list) = (add(p, EValue::Int(0)), add(p, EValue::TensorList(Some(vec![2, 2]))));
+            let (zero, list) = (add(p, EValue::Int(0)), add(p, EValue::TensorList(Some(ids(&[2, 2])))));
             let t = add_tensor(p, 128, 8);
             call(p, "aten::cat.out", &[list, zero, t, t]);
         },
@@ -502,7 +507,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         |p| {
             let (t, u) = (add_tensor(p, 128, 1), add_tensor(p, 512, 1));
             tensor(p, u as usize).scalar_type = ScalarType::LONG;
-            let outs = add(p, EValue::TensorList(Some(vec![t, u])));
+            let outs = add(p, EValue::TensorList(Some(ids(&[t, u]))));
             let (one, zero, yes) = (add(p, EValue::Int(1)), add(p, EValue::Int(0)), add(p, EValue::Bool(true)));
             call(p, "aten::topk.values", &[2, one, zero, yes, yes, t, u, outs]);
         },
@@ -579,7 +584,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         "two overlapping results",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 260, 4));
-            let outs = add(p, EValue::TensorList(Some(vec![t, u])));
+            let outs = add(p, EValue::TensorList(Some(ids(&[t, u]))));
             let (one, yes) = (add(p, EValue::Int(1)), add(p, EValue::Bool(true)));
             call(p, "aten::topk.values", &[2, one, one, yes, yes, t, u, outs]);
         },
@@ -598,7 +603,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         },
         &[(X_11, "instructions[4]")],
     ),
-    ("a duplicate output", |p| p.outputs.as_mut().unwrap().push(2), &[(X_12, "outputs[1]")]),
+    ("a duplicate output", |p| p.outputs.as_mut().unwrap().push(ValueId(2)), &[(X_12, "outputs[1]")]),
     (
         "values that nothing uses",
         |p| {
@@ -751,7 +756,7 @@ const UNUSUAL: &[(&str, Edit)] = &[
     ("a result at the offset of its argument", |p| tensor(p, 2).memory = Memory::At { pool: 1, offset: 64 }),
     ("a view that no instruction creates", |p| {
         let (view, zero) = (add_tensor(p, 72, 2), add(p, EValue::Int(0)));
-        let views = add(p, EValue::TensorList(Some(vec![view, view])));
+        let views = add(p, EValue::TensorList(Some(ids(&[view, view]))));
         let t = add_tensor(p, 256, 4);
         call(p, "aten::cat.out", &[views, zero, t, t]);
     }),
@@ -842,24 +847,27 @@ fn indices_out_of_range_are_skipped() {
     for index in [-1, 99, i32::MIN, i32::MAX] {
         let mut program = program(&text);
         let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-        plan.inputs = Some(vec![index]);
-        plan.outputs = Some(vec![index, 2]);
+        plan.inputs = Some(ids(&[index]));
+        plan.outputs = Some(ids(&[index, 2]));
         add(plan, EValue::IntList(Some(vec![i64::from(index), i64::MAX, i64::MIN])));
-        add(plan, EValue::TensorList(Some(vec![index])));
+        add(plan, EValue::TensorList(Some(ids(&[index]))));
         add(plan, EValue::TensorList(None));
         tensor(plan, 1).memory = Memory::At { pool: u32::MAX, offset: u64::MAX - 2 };
         tensor(plan, 2).sizes = None;
-        args(plan, 0).fill(index);
+        args(plan, 0).fill(ValueId(index));
         call(plan, "aten::relu.out", &[3, 4, 5]);
         call(plan, "aten::copy_", &[index, index, index, index]);
         call(plan, "aten::cat.out", &[4, index, 1, index]);
         let list = instructions(plan);
-        list.push(Instruction::KernelCall { op_index: index, args: None });
-        list.push(Instruction::DelegateCall { delegate_index: index, args: Some([index, 3, 4, 5][..].into()) });
-        list.push(Instruction::MoveCall { move_from: index, move_to: 0 });
-        list.push(Instruction::MoveCall { move_from: 0, move_to: index });
-        list.push(Instruction::FreeCall { value_index: index });
-        list.push(Instruction::JumpFalseCall { cond_value_index: index, destination_instruction: index });
+        list.push(Instruction::KernelCall { op_index: OperatorId(index), args: None });
+        list.push(Instruction::DelegateCall {
+            delegate_index: DelegateId(index),
+            args: Some(Args::from(&[index, 3, 4, 5])),
+        });
+        list.push(Instruction::MoveCall { move_from: ValueId(index), move_to: ValueId(0) });
+        list.push(Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(index) });
+        list.push(Instruction::FreeCall { value_index: ValueId(index) });
+        list.push(Instruction::JumpFalseCall { cond_value_index: ValueId(index), destination_instruction: index });
         plan.operators.as_mut().unwrap().push(Operator { name: None, overload: None });
         // The lists of the first call are of a wrong kind; invalid indices are reported by other rules.
         let at = |path: &str| format!("methods.forward.instructions[2].{path}");
@@ -875,7 +883,7 @@ fn indices_out_of_range_are_skipped() {
 fn uses_of_lists_are_bounded() {
     let mut program = program(&chain("", ""));
     let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let list = add(plan, EValue::TensorList(Some(vec![0; 2000])));
+    let list = add(plan, EValue::TensorList(Some(ids(&[0; 2000]))));
     let zero = add(plan, EValue::Int(0));
     let t = add_tensor(plan, 256, 4);
     for _ in 0..2000 {
@@ -896,9 +904,9 @@ fn states_of_values_take_bounded_work() {
     let values: Vec<i32> = (0..COUNT).map(|_| add(plan, EValue::Int(0))).collect();
     call(plan, "executorch_prim::sym_float.Scalar", &[one, values[0]]);
     for pair in values.windows(2).rev() {
-        instructions(plan).push(Instruction::MoveCall { move_from: pair[0], move_to: pair[1] });
+        instructions(plan).push(Instruction::MoveCall { move_from: ValueId(pair[0]), move_to: ValueId(pair[1]) });
         let next = instructions(plan).len() as i32 + 1;
-        let jump = Instruction::JumpFalseCall { cond_value_index: more, destination_instruction: next };
+        let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(more), destination_instruction: next };
         instructions(plan).push(jump);
     }
     let begin = std::time::Instant::now();

@@ -6,7 +6,7 @@ use crate::analysis::operators::AccessKind;
 use crate::check::RuleId::*;
 use crate::operators::kinds::Kinds;
 use crate::program::element::{Element, Part};
-use crate::program::{Instruction, Program};
+use crate::program::{Instruction, Program, ValueId};
 
 /// Reports unused elements of a method.
 pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
@@ -42,7 +42,7 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
     method.accesses.list.iter().for_each(|access| used[access.value as usize] = true);
     let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
     for (value, _) in lists {
-        for item in value.items().iter().filter_map(|item| method.value(item)) {
+        for item in value.items().iter().filter_map(|item| method.value(ValueId::of_int(item))) {
             used[item] = true;
         }
     }
@@ -95,7 +95,7 @@ fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate:
     let mut called = vec![false; method.plan.delegates().len()];
     for step in &method.steps {
         if let Instruction::DelegateCall { delegate_index, .. } = step.instruction
-            && let Some(flag) = usize::try_from(*delegate_index).ok().and_then(|index| called.get_mut(index))
+            && let Some(flag) = delegate_index.item_mut(&mut called)
         {
             *flag = true;
         }
@@ -109,7 +109,7 @@ fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate:
 }
 
 fn check_outputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
-    let mut outputs: Vec<(i32, usize)> =
+    let mut outputs: Vec<(ValueId, usize)> =
         method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
     outputs.sort_unstable();
     for pair in outputs.windows(2).filter(|pair| pair[0].0 == pair[1].0) {

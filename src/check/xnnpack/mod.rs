@@ -20,7 +20,7 @@ use crate::delegate::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 use crate::diagnostics::counted;
 use crate::format::flatbuffer::read::Buffer;
 use crate::program::element::{Element, Part};
-use crate::program::{EValue, ExecutionPlan, Instruction, Program};
+use crate::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
 use graph::{Graph, GraphConstant, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
 
 /// Largest graph that is read, in bytes: a graph without a header contains its constants.
@@ -189,19 +189,19 @@ impl<'p> NamedDataSizes<'p> {
 struct DelegateCalls<'p> {
     plan: &'p ExecutionPlan,
     /// By index of the delegate.
-    by_delegate: HashMap<i32, Vec<DelegateCall<'p>>>,
+    by_delegate: HashMap<DelegateId, Vec<DelegateCall<'p>>>,
 }
 
 /// A delegate call: chain, index in the chain, arguments.
 struct DelegateCall<'p> {
     chain: usize,
     step: usize,
-    args: &'p [i32],
+    args: &'p [ValueId],
 }
 
 impl<'p> DelegateCalls<'p> {
     fn new(plan: &'p ExecutionPlan) -> DelegateCalls<'p> {
-        let mut by_delegate: HashMap<i32, Vec<_>> = HashMap::new();
+        let mut by_delegate: HashMap<DelegateId, Vec<_>> = HashMap::new();
         for (chain, list) in plan.chains.iter().flatten().enumerate() {
             for (step, instruction) in list.instructions.iter().flatten().enumerate() {
                 if let Instruction::DelegateCall { delegate_index, args } = instruction {
@@ -215,10 +215,10 @@ impl<'p> DelegateCalls<'p> {
 
     /// Checks that argument `n` is a tensor of the type of the graph's external value `n`: the backend does not.
     fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, locate: &Locator<'_>) {
-        let calls = i32::try_from(delegate).ok().and_then(|delegate| self.by_delegate.get(&delegate));
+        let calls = self.by_delegate.get(&DelegateId::of(delegate));
         for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
             let argument = |id: u32| {
-                let value = args.get(id as usize).and_then(|arg| usize::try_from(*arg).ok());
+                let value = args.get(id as usize).and_then(|arg| arg.get());
                 value.and_then(|value| self.plan.values().get(value))
             };
             // Not with fewer arguments: they would be visited for each call.

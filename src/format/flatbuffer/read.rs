@@ -334,6 +334,13 @@ impl<'b, 'a> TableRef<'b, 'a> {
         u8s u8
     }
 
+    /// A vector of indices, which are `i32`.
+    #[inline(always)]
+    pub fn ids<T: From<i32>, C: FromIterator<T>>(&self, slot: u16) -> Result<Option<C>> {
+        let bytes = self.vector(slot, size_of::<i32>())?;
+        Ok(bytes.map(|(_, bytes)| bytes.as_chunks().0.iter().map(|id| i32::from_le_bytes(*id).into()).collect()))
+    }
+
     /// A bool; false if absent.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, ArgKind, Base, Signature};
-use crate::program::{EValue, Tensor};
+use crate::program::{EValue, Tensor, ValueId};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The stack as given; indices of written values are assigned first, as with `out`.
@@ -19,7 +19,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         name: &'d Word<'a>,
         args: &'d [At<Literal<'a>>],
         signature: Option<&Signature>,
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         let written = self.written_on_stack(name, args);
         if let Some(signature) = signature {
             let expected =
@@ -45,7 +45,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         args: &[At<Literal<'a>>],
         kinds: &[ArgKind],
         written: Vec<usize>,
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         for declaration in written {
             let base = self.base_of(declaration);
             self.declared[base].written = true;
@@ -65,7 +65,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         args: &'d [At<Literal<'a>>],
         outs: &'d [Word<'a>],
         signature: &Signature,
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         if operators::facts(&name.value).out_mask.is_none() {
             self.reject_missing(name, outs);
         }
@@ -93,10 +93,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let out_first = out_count > 0;
         self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
-        let mut out_numbers: Vec<i32> = Vec::new();
+        let mut out_numbers: Vec<ValueId> = Vec::new();
         if out_first {
             let number = |this: &mut Self, out: &Word<'a>| match &*out.value {
-                MISSING_OUT => -1,
+                MISSING_OUT => ValueId::NONE,
                 _ => this.number_written(out),
             };
             out_numbers = outs.iter().map(|out| number(self, out)).collect();
@@ -128,13 +128,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         name: &'d Word<'a>,
         args: &'d [At<Literal<'a>>],
         outs: &'d [Word<'a>],
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         self.reject_missing(name, outs);
         let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
-        let write = |this: &mut Self| -> Vec<i32> { outs.iter().map(|out| this.write(out)).collect() };
+        let write = |this: &mut Self| -> Vec<ValueId> { outs.iter().map(|out| this.write(out)).collect() };
         // The index of an out comes before those of the arguments, that of a result after them.
         let before = out_variant.then(|| write(self));
-        let mut stack: Vec<i32> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
+        let mut stack: Vec<ValueId> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
         match before {
             Some(outs) => {
                 stack.extend(&outs);
@@ -155,7 +155,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// The result of an out variant: its only out, or one list of several outs.
-    pub(super) fn result(&mut self, outs: &[i32], at: NodeId) -> Option<i32> {
+    pub(super) fn result(&mut self, outs: &[ValueId], at: NodeId) -> Option<ValueId> {
         match outs {
             [] => None,
             [out] => Some(*out),
@@ -169,7 +169,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         name: &Word<'a>,
         args: &'d [At<Literal<'a>>],
         signature: &Signature,
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         let takes = signature.ins().count();
         if let Some(extra) = args.get(takes) {
             let takes = counted(takes as u64, "argument");
@@ -214,7 +214,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// The default of an argument, JSON in the operator table.
-    pub(super) fn default(&mut self, json: &str, kind: ArgKind, at: NodeId) -> i32 {
+    pub(super) fn default(&mut self, json: &str, kind: ArgKind, at: NodeId) -> ValueId {
         let literal = default_literal(&serde_json::from_str(json).unwrap_or(serde_json::Value::Null), at);
         self.argument(&literal, Some(kind), "")
     }

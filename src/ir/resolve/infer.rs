@@ -20,7 +20,9 @@ use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
-use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, contiguous, dim_order};
+use crate::program::{
+    DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId, contiguous, dim_order,
+};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions. An error of an instruction leaves what it writes unknown; nothing is
@@ -35,7 +37,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let operators = MethodOperators::known(plan);
         let mut inference = Inference::new(plan, &operators);
         for value in self.unfinished.keys() {
-            inference.record(*value as usize, Knowledge::Nothing);
+            value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));
         }
         let mut values = plan.values.take().unwrap_or_default();
         let mut pass = InferencePass::new(inference, &values);
@@ -61,12 +63,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
             }
         }
-        let rest: Vec<i32> = self.unfinished.keys().map(|value| *value as i32).collect();
+        let rest: Vec<ValueId> = self.unfinished.keys().copied().collect();
         self.finish_views(&mut pass, &mut values, &rest);
         self.check_views(&pass, &values);
         let unfinished = std::mem::take(&mut self.unfinished);
         let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
-        let has_cause = |value: &u32| pass.failed.contains(value);
+        let has_cause = |value: &ValueId| pass.failed.contains(value);
         let is_reported =
             self.diagnostics.iter().any(NodeDiagnostic::is_error) || unfinished.keys().any(|value| !has_cause(value));
         for (_, declaration) in unfinished.into_iter().filter(|(value, _)| !is_reported || !has_cause(value)) {
@@ -113,7 +115,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// The values that an instruction writes by their names.
-    fn written_by(&self, action: &Action<'a>) -> Vec<i32> {
+    fn written_by(&self, action: &Action<'a>) -> Vec<ValueId> {
         let number = |name: &str| self.names.get(name).and_then(|declaration| self.declared[*declaration].number);
         if let Some(At { value: Literal::Word(to), .. }) = action.operand(FieldRole::Write) {
             return number(to).into_iter().collect();
@@ -126,11 +128,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass: &mut InferencePass,
         values: &mut [EValue],
         operator: Option<&ResolvedOperator>,
-        args: &[i32],
+        args: &[ValueId],
         action: &'d Action<'a>,
     ) {
         let Some(operator) = operator else {
-            let written = self.written_by(action).into_iter().filter_map(|value| u32::try_from(value).ok());
+            let written = self.written_by(action).into_iter();
             return pass.open.extend(written.filter(|value| self.unfinished.contains_key(value)));
         };
         if self.method.requires_grad {
@@ -144,7 +146,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.compare_lists(pass, values, operator, args, &results, action);
         }
         for (value, meta) in inference::tensors(values, operator, args, &results) {
-            self.complete(pass, values, value as i32, meta, operator, args, action);
+            self.complete(pass, values, ValueId::of(value), meta, operator, args, action);
         }
         pass.inference.record_results(values, operator, args, &results);
     }
@@ -155,15 +157,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &mut [EValue],
-        value: i32,
+        value: ValueId,
         meta: &TensorMeta,
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         action: &'d Action<'a>,
     ) {
         let is_checked = is_checked(action);
-        let unfinished = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
-        if let Some(declaration) = unfinished {
+        if let Some(declaration) = self.unfinished.get(&value).copied() {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
             if let Some(mismatch) = stated_mismatch(written, meta, operator).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
@@ -174,9 +175,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.warn_of_bound(pass, values, declaration, meta, operator, args);
             return self.finish(pass, values, value, meta);
         }
-        let Some(EValue::Tensor(tensor)) = usize::try_from(value).ok().and_then(|value| values.get(value)) else {
-            return;
-        };
+        let Some(EValue::Tensor(tensor)) = value.item(values) else { return };
         let mismatch = inference::mismatch(tensor, meta, operator);
         let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
         match mismatch {
@@ -195,20 +194,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass: &mut InferencePass,
         values: &[EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         results: &[ResultMeta],
         action: &'d Action<'a>,
     ) {
         let Action::Kernel { name, out: Some(outs), .. } = action else { return };
         let places = args.get(operator.results(args.len())).unwrap_or_default();
         for (place, result) in places.iter().zip(results) {
-            let list = usize::try_from(*place).ok().and_then(|place| values.get(place));
-            let (ResultMeta::Tensors(parts), Some(EValue::TensorList(Some(items)))) = (result, list) else { continue };
+            let (ResultMeta::Tensors(parts), Some(EValue::TensorList(Some(items)))) = (result, place.item(values))
+            else {
+                continue;
+            };
             if parts.len() == items.len() {
                 continue;
             }
-            let known = items.iter().filter_map(|item| u32::try_from(*item).ok());
-            pass.failed.extend(known.filter(|item| self.unfinished.contains_key(item)));
+            pass.failed.extend(items.iter().filter(|item| self.unfinished.contains_key(item)));
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
             let message = format!("{call} gives {}, and `out` has {}", counted(parts.len(), "tensor"), items.len());
             let at = outs.first().map_or(name.id, |out| out.id);
@@ -221,8 +221,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &mut InferencePass,
         values: &mut [EValue],
-        from: i32,
-        to: i32,
+        from: ValueId,
+        to: ValueId,
         action: &'d Action<'a>,
     ) {
         self.finish_views(pass, values, &[from]);
@@ -235,21 +235,20 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if !pass.is_unknown(to) {
             self.compare_move(values, from, to, action);
         }
-        let from = usize::try_from(from).ok().and_then(|from| values.get(from));
-        let required = from.and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
-        if let (true, Ok(to)) = (self.method.requires_grad && required, usize::try_from(to)) {
+        let required = from.item(values).and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
+        if let (true, Some(to)) = (self.method.requires_grad && required, to.get()) {
             self.set_requires_grad(values, to, true);
         }
     }
 
     /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
     /// determines these.
-    fn compare_move(&mut self, values: &[EValue], from: i32, to: i32, action: &'d Action<'a>) {
+    fn compare_move(&mut self, values: &[EValue], from: ValueId, to: ValueId, action: &'d Action<'a>) {
         let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
         let Some((At { value: Literal::Word(source), .. }, At { id, value: Literal::Word(target) })) = operands else {
             return;
         };
-        let tensor = |value: i32| values.get(usize::try_from(value).ok()?)?.as_tensor();
+        let tensor = |value: ValueId| value.item(values)?.as_tensor();
         let (Some(from), Some(to)) = (tensor(from), tensor(to)) else { return };
         let (Some(from_sizes), Some(to_sizes)) = (&from.sizes, &to.sizes) else { return };
         if from.scalar_type != to.scalar_type || from_sizes != to_sizes {
@@ -265,21 +264,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         pass: &InferencePass,
         values: &[EValue],
-        index: i32,
-        args: &[i32],
+        id: DelegateId,
+        args: &[ValueId],
         action: &'d Action<'a>,
     ) {
         let Action::Delegate { delegate: At { value: NameOrNumber::Name(name), .. }, args: given } = action else {
             return;
         };
         let graphs = std::mem::take(&mut self.graph_arguments);
-        let graph = usize::try_from(index).ok().and_then(|index| graphs.get(index)).map_or(&[][..], Vec::as_slice);
+        let graph = id.item(&graphs).map_or(&[][..], Vec::as_slice);
         // `check` reports fewer arguments.
         let graph = if graph.len() <= args.len() { graph } else { &[] };
         let tensor = |number: u32| {
-            let value = usize::try_from(*args.get(number as usize)?).ok()?;
-            let is_known = !self.unfinished.contains_key(&(value as u32)) && !pass.is_unknown(value as i32);
-            values.get(value)?.as_tensor().filter(|_| is_known)
+            let value = *args.get(number as usize)?;
+            let is_known = !self.unfinished.contains_key(&value) && !pass.is_unknown(value);
+            value.item(values)?.as_tensor().filter(|_| is_known)
         };
         let is_dynamic = arguments::has_dynamic_input(graph, tensor);
         let mut wrong = Vec::new();
@@ -314,16 +313,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         declaration: usize,
         meta: &TensorMeta,
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
         let Some(stated) = &written.sizes else { return };
         let is_smaller = |(size, dim): (&i32, &Dim)| dim.dynamic && i64::from(*size) < dim.size;
-        let is_unknown = |arg: &i32| {
-            usize::try_from(*arg).ok().filter(|arg| matches!(values.get(*arg), Some(EValue::Int(_)))).is_some_and(
-                |arg| matches!(pass.inference.known(arg), Knowledge::Nothing | Knowledge::Int(IntMeta::Unknown)),
-            )
+        let is_unknown = |arg: &ValueId| {
+            let int = arg.get().filter(|_| matches!(arg.item(values), Some(EValue::Int(_))));
+            int.is_some_and(|int| {
+                matches!(pass.inference.known(int), Knowledge::Nothing | Knowledge::Int(IntMeta::Unknown))
+            })
         };
         if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !args.iter().any(is_unknown) {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
@@ -349,10 +349,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             _ => None,
         });
         let entries: HashSet<&str> = entries.collect();
-        let numbers: Vec<Option<i32>> = self.declared.iter().map(|known| known.number).collect();
+        let numbers: Vec<Option<ValueId>> = self.declared.iter().map(|known| known.number).collect();
         let tensor = |declaration: usize| {
             let number = numbers.get(declaration).copied().flatten()?;
-            Some((number, values.get(usize::try_from(number).ok()?)?.as_tensor()?))
+            Some((number, number.item(values)?.as_tensor()?))
         };
         for (declaration, value) in self.values.iter().enumerate() {
             let Declared::Tensor(written) = &value.value else { continue };
@@ -370,7 +370,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             // sizes from before an edit of its base.
             let is_part = is_constant(of);
             // Sizes that do not follow from the base have an error of their own.
-            if !pass.failed.contains(&(number as u32))
+            if !pass.failed.contains(&number)
                 && view.scalar_type == of.scalar_type
                 && (!is_part || entries.contains(&**name))
             {
@@ -404,7 +404,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Returns the declaration of a value.
-    fn declaration_of_value(&self, value: i32) -> Option<usize> {
+    fn declaration_of_value(&self, value: ValueId) -> Option<usize> {
         self.declarations.get(&value).copied()
     }
 
@@ -417,13 +417,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         mismatch: Mismatch,
         meta: &TensorMeta,
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         action: &'d Action<'a>,
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
-        let number = self.declared[declaration].number.and_then(|number| usize::try_from(number).ok());
-        let tensor = number.and_then(|number| values.get(number)).and_then(EValue::as_tensor);
+        let number = self.declared[declaration].number;
+        let tensor = number.and_then(|number| number.item(values)).and_then(EValue::as_tensor);
         let (at, found, expected) = match mismatch {
             Mismatch::ScalarType => {
                 let stated = written.scalar_type.as_ref().map(|stated| (stated.id, stated.value));
@@ -459,7 +459,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass: &InferencePass,
         values: &[EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
     ) -> String {
         let ins = &args[..operator.results(args.len()).start.min(args.len())];
         let described: Vec<String> = ins
@@ -484,24 +484,22 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass: &mut InferencePass,
         values: &mut [EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
         action: &'d Action<'a>,
         error: &InferenceError,
     ) {
         let Action::Kernel { name, args: written, .. } = action else { return };
         let places = args.get(operator.results(args.len())).unwrap_or_default();
-        let items = |values: &[EValue], place: &i32| -> Vec<i32> {
-            let value = usize::try_from(*place).ok().and_then(|place| values.get(place));
-            let items = value.map_or(&[][..], EValue::as_tensors);
+        let items = |values: &[EValue], place: &ValueId| -> Vec<ValueId> {
+            let items = place.item(values).map_or(&[][..], EValue::as_tensors);
             if items.is_empty() { vec![*place] } else { items.to_vec() }
         };
         if let InferenceError::Undetermined(_) = error {
             self.complete_types(pass, values, operator, args);
         }
-        let undeclared: Vec<(u32, usize)> = places
+        let undeclared: Vec<(ValueId, usize)> = places
             .iter()
             .flat_map(|place| items(values, place))
-            .filter_map(|value| u32::try_from(value).ok())
             .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
             .collect();
         let depends_on_failed = args
@@ -538,12 +536,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass: &mut InferencePass,
         values: &mut [EValue],
         operator: &ResolvedOperator,
-        args: &[i32],
+        args: &[ValueId],
     ) {
         for position in operator.results(args.len()) {
             let value = args[position];
-            let declaration = u32::try_from(value).ok().and_then(|value| self.unfinished.get(&value).copied());
-            let Some(declaration) = declaration else { continue };
+            let Some(declaration) = self.unfinished.get(&value).copied() else { continue };
             let Declared::Tensor(written) = &self.values[declaration].value else { continue };
             let Some(stated) = &written.sizes else { continue };
             if let Some(scalar_type) = pass.inference.out_type(values, operator, args, position) {
@@ -560,7 +557,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Sets `requires_grad` of the results of a call.
-    fn propagate_gradients(&self, values: &mut [EValue], operator: &ResolvedOperator, args: &[i32]) {
+    fn propagate_gradients(&self, values: &mut [EValue], operator: &ResolvedOperator, args: &[ValueId]) {
         let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
         for (value, required) in inference::gradients(values, operator, args, requires) {
             self.set_requires_grad(values, value, required);
@@ -569,7 +566,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Sets `requires_grad` of a tensor, unless it is stated.
     fn set_requires_grad(&self, values: &mut [EValue], value: usize, required: bool) {
-        let declaration = self.declaration_of_value(value as i32).map(|declaration| &self.values[declaration].value);
+        let declaration =
+            self.declaration_of_value(ValueId::of(value)).map(|declaration| &self.values[declaration].value);
         if let Some(Declared::Tensor(written)) = declaration
             && !is_stated(written, "requires_grad")
             && let Some(EValue::Tensor(tensor)) = values.get_mut(value)
@@ -579,11 +577,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Completes a tensor with what is inferred.
-    fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32, meta: &TensorMeta) {
-        let Some(key) = u32::try_from(value).ok().filter(|key| self.unfinished.contains_key(key)) else { return };
-        let Some(declaration) = self.unfinished.remove(&key) else { return };
-        pass.open.remove(&key);
-        let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { return };
+    fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: ValueId, meta: &TensorMeta) {
+        let Some(declaration) = self.unfinished.remove(&value) else { return };
+        pass.open.remove(&value);
+        let Some(index) = value.within(values.len()) else { return };
+        let EValue::Tensor(tensor) = &mut values[index] else { return };
         let Declared::Tensor(written) = &self.values[declaration].value else { return };
         if written.scalar_type.is_none() {
             tensor.scalar_type = meta.scalar_type;
@@ -591,7 +589,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if written.sizes.is_none() {
             let sizes: Option<Vec<i32>> = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok()).collect();
             let Some(sizes) = sizes else {
-                pass.failed.insert(key);
+                pass.failed.insert(value);
                 let name = &self.values[declaration].name;
                 let message = format!("the sizes {} of `{}` exceed 32 bits", meta.size_list(), name.value);
                 return self.error(name.id, message, "expected sizes below 2^31");
@@ -599,7 +597,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if let Err(diagnostic) =
                 data::check_sizes(&At { id: self.values[declaration].name.id, value: sizes.clone() })
             {
-                pass.failed.insert(key);
+                pass.failed.insert(value);
                 self.diagnostics.push(diagnostic);
                 return;
             }
@@ -614,8 +612,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if !tensor.scalar_type.is_differentiable() && !is_stated(written, "requires_grad") {
             tensor.requires_grad = false;
         }
-        self.finish_tensor(declaration, key as usize, values);
-        pass.inference.record(key as usize, Knowledge::Stated);
+        self.finish_tensor(declaration, index, values);
+        pass.inference.record(index, Knowledge::Stated);
     }
 
     /// Completes what is left of a tensor whose element type and sizes are known.
@@ -642,14 +640,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Completes the views among the arguments of an instruction, whose bases are known by now.
-    fn finish_views(&mut self, pass: &mut InferencePass, values: &mut [EValue], args: &[i32]) {
+    fn finish_views(&mut self, pass: &mut InferencePass, values: &mut [EValue], args: &[ValueId]) {
         if self.unfinished.is_empty() {
             return;
         }
-        let mut pending: Vec<i32> = Vec::new();
+        let mut pending: Vec<ValueId> = Vec::new();
         for arg in args {
-            let value = usize::try_from(*arg).ok().and_then(|arg| values.get(arg));
-            pending.extend(value.map_or(&[][..], EValue::as_tensors));
+            pending.extend(arg.item(values).map_or(&[][..], EValue::as_tensors));
             pending.push(*arg);
         }
         for value in pending {
@@ -657,19 +654,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    fn finish_view(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: i32) {
-        let Some(key) = u32::try_from(value).ok() else { return };
+    fn finish_view(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: ValueId) {
         // From the view that is needed to the first base that is known.
         let mut chain = Vec::new();
-        let mut next = Some(key);
+        let mut next = Some(value);
         while let Some(key) = next.filter(|key| !chain.iter().any(|(other, _)| other == key))
             && let Some(declaration) = self.unfinished.get(&key).copied()
             && let Declared::Tensor(written) = &self.values[declaration].value
             && let Some(view_of) = &written.view_of
         {
             chain.push((key, declaration));
-            let base = self.names.get(&*view_of.value).and_then(|base| self.declared[*base].number);
-            next = base.and_then(|base| u32::try_from(base).ok());
+            next = self.names.get(&*view_of.value).and_then(|base| self.declared[*base].number);
         }
         for (key, declaration) in chain.into_iter().rev() {
             let value_of: &'d Declaration<'a> = self.values[declaration];
@@ -685,11 +680,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (base_type, count) = (meta.scalar_type, elements(&meta.sizes));
             let scalar_type = written.scalar_type.as_ref().map_or(base_type, |stated| stated.value);
             let own: Vec<Dim> = meta.sizes.clone();
-            let base = base.and_then(|base| usize::try_from(base).ok()).and_then(|base| values.get(base));
+            let base = base.and_then(|base| base.item(values));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
             let is_constant = base.and_then(EValue::as_tensor).is_some_and(is_constant);
             self.unfinished.remove(&key);
-            let Some(EValue::Tensor(tensor)) = values.get_mut(key as usize) else { continue };
+            let Some(index) = key.within(values.len()) else { continue };
+            let EValue::Tensor(tensor) = &mut values[index] else { continue };
             tensor.scalar_type = scalar_type;
             if self.method.requires_grad && !is_stated(written, "requires_grad") {
                 tensor.requires_grad = required;
@@ -708,11 +704,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let own_count = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()));
             let is_smaller = scalar_type == base_type && !is_constant && own_count < count;
             tensor.sizes = Some(sizes.into());
-            self.finish_tensor(declaration, key as usize, values);
+            self.finish_tensor(declaration, index, values);
             // `check_views` reports it.
             match is_smaller {
                 true => _ = pass.open.insert(key),
-                false => pass.inference.record(key as usize, Knowledge::Stated),
+                false => pass.inference.record(index, Knowledge::Stated),
             }
         }
     }
@@ -727,11 +723,11 @@ fn is_constant(tensor: &Tensor) -> bool {
 struct InferencePass {
     inference: Inference,
     /// Values whose inference failed, which was reported, also for a value that they depend on.
-    failed: HashSet<u32>,
+    failed: HashSet<ValueId>,
     /// Values that are not inferred, and have an error of their own at the end unless another instruction determines them.
-    open: HashSet<u32>,
+    open: HashSet<ValueId>,
     /// Views whose sizes are known from the start, by base.
-    views: HashMap<u32, Vec<u32>>,
+    views: HashMap<usize, Vec<usize>>,
 }
 
 impl InferencePass {
@@ -740,7 +736,7 @@ impl InferencePass {
         for (number, value) in values.iter().enumerate() {
             let Some(view) = value.as_tensor() else { continue };
             let Memory::View { base } = view.memory else { continue };
-            pass.views.entry(base).or_default().push(number as u32);
+            pass.views.entry(base as usize).or_default().push(number);
             let Some(of) = values.get(base as usize).and_then(EValue::as_tensor) else { continue };
             // `check_views` reports it.
             if view.scalar_type == of.scalar_type
@@ -748,7 +744,7 @@ impl InferencePass {
                 && own != all
                 && view.sizes.is_some()
             {
-                pass.open.insert(number as u32);
+                pass.open.insert(ValueId::of(number));
                 pass.inference.record(number, Knowledge::Nothing);
             }
         }
@@ -756,17 +752,17 @@ impl InferencePass {
     }
 
     /// Leaves a value and its views unknown: an error about it was reported, and what depends on it has none.
-    fn fail(&mut self, value: i32) {
-        let Ok(value) = u32::try_from(value) else { return };
-        for value in self.views.remove(&value).into_iter().flatten().chain([value]) {
-            self.failed.insert(value);
-            self.inference.record(value as usize, Knowledge::Nothing);
+    fn fail(&mut self, value: ValueId) {
+        let Some(index) = value.get() else { return };
+        for index in self.views.remove(&index).into_iter().flatten().chain([index]) {
+            self.failed.insert(ValueId::of(index));
+            self.inference.record(index, Knowledge::Nothing);
         }
     }
 
     /// Returns true if nothing is known of a value, and an error says why.
-    fn is_unknown(&self, value: i32) -> bool {
-        u32::try_from(value).is_ok_and(|value| self.failed.contains(&value) || self.open.contains(&value))
+    fn is_unknown(&self, value: ValueId) -> bool {
+        self.failed.contains(&value) || self.open.contains(&value)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Wor
 use crate::ir::tree::NodeId;
 use crate::operators;
 use crate::program::instruction::FieldRole;
-use crate::program::{BranchStep, Chain, Instruction, merged};
+use crate::program::{BranchStep, Chain, DelegateId, Instruction, OperatorId, ValueId, merged};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn chain(&mut self, chain: &'d document::ParsedChain<'a>) -> Chain {
@@ -56,7 +56,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.check_condition(cond);
                     late_conditions.entry(destination).or_default().push((position, cond));
                     let destination_instruction = destination as i32;
-                    instructions.push(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
+                    instructions
+                        .push(Instruction::JumpFalseCall { cond_value_index: ValueId(0), destination_instruction });
                 }
                 _ => instructions.push(self.instruction(action, &labels)),
             }
@@ -91,11 +92,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Index of a value that is neither read nor written here: an input or output of a chain, which the runtime ignores.
-    pub(super) fn mention(&mut self, item: &At<Literal<'a>>) -> i32 {
+    pub(super) fn mention(&mut self, item: &At<Literal<'a>>) -> ValueId {
         match &item.value {
             Literal::Word(name) => match self.find(name, item.id) {
                 Some(declaration) => self.number(declaration),
-                None => 0,
+                None => ValueId(0),
             },
             _ => self.argument(item, None, ""),
         }
@@ -175,7 +176,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             Action::Delegate { delegate, args } => {
                 let delegate_index = match &delegate.value {
-                    NameOrNumber::Number(number) => *number,
+                    NameOrNumber::Number(number) => DelegateId(*number),
                     NameOrNumber::Name(name) => self.find_delegate(name, delegate.id),
                 };
                 let help = "declare the outputs of a delegate under `values` with `tensor` and `sizes`";
@@ -202,9 +203,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         operand: &'d At<Literal<'a>>,
         labels: &HashMap<&str, (i32, NodeId)>,
     ) -> i32 {
-        match (role, &operand.value) {
-            (FieldRole::Destination, Literal::Word(name)) => self.find_label(name, operand.id, labels),
-            (FieldRole::Destination, Literal::Int(number)) => *number as i32,
+        let id = match (role, &operand.value) {
+            (FieldRole::Destination, Literal::Word(name)) => return self.find_label(name, operand.id, labels),
+            (FieldRole::Destination, Literal::Int(number)) => return *number as i32,
             (FieldRole::Write, value) => {
                 self.check_declared(operand, "declare the target of a move under `values`, as in `count: 0`");
                 match value {
@@ -221,7 +222,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 FieldRole::Read | FieldRole::Destination | FieldRole::Operator | FieldRole::Delegate | FieldRole::Args,
                 _,
             ) => self.argument(operand, None, ""),
-        }
+        };
+        id.0
     }
 
     /// Rule I-23: a condition is a Bool or a tensor of bools.
@@ -257,20 +259,20 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         0
     }
 
-    pub(super) fn find_delegate(&mut self, name: &str, at: NodeId) -> i32 {
+    pub(super) fn find_delegate(&mut self, name: &str, at: NodeId) -> DelegateId {
         if let Some(index) = self.delegates.get(name) {
-            return *index as i32;
+            return DelegateId::of(*index);
         }
         let unknown =
             NodeDiagnostic::error(at, format!("unknown delegate `{name}` in method `{}`", self.method.name.value));
         let unknown = unknown.label("expected a name under `delegates`");
         let names = self.delegates.keys().copied();
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
-        0
+        DelegateId(0)
     }
 
     /// Index of an operator in the method's table, which has each once (E-9).
-    pub(super) fn operator(&mut self, full_name: &'d str) -> i32 {
+    pub(super) fn operator(&mut self, full_name: &'d str) -> OperatorId {
         if let Some(index) = self.op_indices.get(full_name) {
             return *index;
         }
@@ -280,7 +282,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Some(dot) => (&name[..start + dot], &name[start + dot + 1..]),
             None => (name, ""),
         };
-        let index = self.operators.insert_full((name, overload), ()).0 as i32;
+        let index = OperatorId::of(self.operators.insert_full((name, overload), ()).0);
         self.op_indices.insert(full_name, index);
         index
     }

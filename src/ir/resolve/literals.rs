@@ -8,14 +8,14 @@ use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Declared, ListKind, Literal};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
-use crate::program::EValue;
+use crate::program::{EValue, ValueId};
 
 /// An item of a list that its kind does not have, and what is expected.
 type WrongItem<'l, 'a> = (&'l At<Literal<'a>>, &'static str);
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The value of an argument: a name is looked up, a literal becomes a new value (E-6).
-    pub(super) fn argument(&mut self, literal: &At<Literal<'a>>, kind: Option<ArgKind>, arg: &str) -> i32 {
+    pub(super) fn argument(&mut self, literal: &At<Literal<'a>>, kind: Option<ArgKind>, arg: &str) -> ValueId {
         let at = literal.id;
         let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
         if let Some(kind) = kind
@@ -23,7 +23,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         {
             let for_arg = if arg.is_empty() { String::new() } else { format!(" for `{arg}`") };
             self.error(at, format!("expected {kind}{for_arg}, found {found}"), format!("expected {kind}"));
-            return 0;
+            return ValueId(0);
         }
         match &literal.value {
             Literal::Word(word) => match base {
@@ -55,17 +55,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Literal::Double(x) => self.push(EValue::Double(*x), at),
             Literal::Bool(b) => self.push(EValue::Bool(*b), at),
             Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
-            Literal::Index(number) => self.refer(*number, at),
+            Literal::Index(number) => self.refer(ValueId(*number), at),
             Literal::List(items) => match kind.map(list_kind).or_else(|| self.guess_list_kind(at, items)) {
                 Some(kind) => self.list(kind, items, at),
-                None => 0,
+                None => ValueId(0),
             },
             Literal::Typed(kind, items) => self.list(*kind, items, at),
         }
     }
 
     /// Returns the index of a value that is referred to by its index.
-    fn refer(&mut self, number: i32, at: NodeId) -> i32 {
+    fn refer(&mut self, number: ValueId, at: NodeId) -> ValueId {
         self.references.push((number, at));
         number
     }
@@ -161,7 +161,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// A list value; its items' values come before it (E-5).
-    pub(super) fn list(&mut self, kind: ListKind, items: &[At<Literal<'a>>], at: NodeId) -> i32 {
+    pub(super) fn list(&mut self, kind: ListKind, items: &[At<Literal<'a>>], at: NodeId) -> ValueId {
         let value = self.list_value(kind, items, None);
         self.push(value, at)
     }
@@ -171,7 +171,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         kind: ListKind,
         items: &[At<Literal<'a>>],
-        numbers: Option<&[Option<i32>]>,
+        numbers: Option<&[Option<ValueId>]>,
     ) -> EValue {
         let mut wrong = Vec::new();
         let value = match kind {
@@ -217,7 +217,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn int_items<'l>(
         &mut self,
         items: &'l [At<Literal<'a>>],
-        numbers: Option<&[Option<i32>]>,
+        numbers: Option<&[Option<ValueId>]>,
         wrong: &mut Vec<WrongItem<'l, 'a>>,
     ) -> Vec<i64> {
         let number_of = |position: usize| *numbers?.get(position)?;
@@ -244,20 +244,20 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         &mut self,
         kind: ListKind,
         items: &'l [At<Literal<'a>>],
-        numbers: Option<&[Option<i32>]>,
+        numbers: Option<&[Option<ValueId>]>,
         wrong: &mut Vec<WrongItem<'l, 'a>>,
-    ) -> Vec<i32> {
+    ) -> Vec<ValueId> {
         let mut tensors = Vec::with_capacity(items.len());
         for item in items {
             match &item.value {
                 Literal::Word(name) if !self.can_be_tensor(name, kind) => wrong.push((item, "the name of a tensor")),
                 Literal::Word(name) if numbers.is_some() => {
                     let declaration = self.find(name, item.id);
-                    tensors.push(declaration.map_or(0, |declaration| self.number(declaration)));
+                    tensors.push(declaration.map_or(ValueId(0), |declaration| self.number(declaration)));
                 }
                 Literal::Word(name) => tensors.push(self.read(name, item.id)),
-                Literal::Index(number) => tensors.push(self.refer(*number, item.id)),
-                Literal::Null if kind == ListKind::OptionalTensor => tensors.push(-1),
+                Literal::Index(number) => tensors.push(self.refer(ValueId(*number), item.id)),
+                Literal::Null if kind == ListKind::OptionalTensor => tensors.push(ValueId::NONE),
                 _ => wrong.push((item, "the name of a tensor")),
             }
         }

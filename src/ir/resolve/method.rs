@@ -18,7 +18,7 @@ use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, 
 use crate::ir::tree::NodeId;
 use crate::operators::{Base, OperatorSet};
 use crate::program::instruction::FieldRole;
-use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, Program};
+use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, OperatorId, Program, ValueId};
 use crate::transform::prune::renumber_values;
 
 /// State of the resolution of one method.
@@ -41,16 +41,16 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Values in the order of numbering.
     pub(super) slots: Vec<(u32, NumberedValue)>,
     /// Value indices of the literal items of each declared list.
-    pub(super) item_numbers: HashMap<usize, Vec<Option<i32>>>,
+    pub(super) item_numbers: HashMap<usize, Vec<Option<ValueId>>>,
     /// Unknown operators of this method and of those before it that a warning reports.
     pub(super) reported_operators: HashSet<&'d str>,
     /// Name and overload in the order of the file's table.
     pub(super) operators: IndexMap<(&'d str, &'d str), ()>,
-    pub(super) op_indices: HashMap<&'d str, i32>,
+    pub(super) op_indices: HashMap<&'d str, OperatorId>,
     /// Declarations by value, once all are numbered.
-    pub(super) declarations: HashMap<i32, usize>,
+    pub(super) declarations: HashMap<ValueId, usize>,
     /// Declared tensors whose properties are not all stated, by value.
-    pub(super) unfinished: BTreeMap<u32, usize>,
+    pub(super) unfinished: BTreeMap<ValueId, usize>,
     pub(super) resolved: HashMap<&'d str, Option<Rc<ResolvedOperator>>>,
     pub(super) origins: MethodOrigins,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
@@ -67,7 +67,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Arguments of each delegate; none if its payload is stated as bytes.
     pub(super) graph_arguments: Vec<Vec<GraphArgument>>,
     /// Values that are referred to by index.
-    pub(super) references: Vec<(i32, NodeId)>,
+    pub(super) references: Vec<(ValueId, NodeId)>,
     /// Instructions with errors, counted through all chains, and the number of these errors.
     pub(super) wrong_instructions: HashSet<usize>,
     pub(super) instruction_errors: usize,
@@ -76,7 +76,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
 /// Resolution state of a declared value.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DeclarationState {
-    pub(super) number: Option<i32>,
+    pub(super) number: Option<ValueId>,
     /// It is initialised, or an instruction has written it.
     pub(super) written: bool,
     /// An instruction writes it, and it has no other content.
@@ -160,9 +160,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 self.number(declaration);
             }
         }
-        let inputs: Vec<i32> = method.inputs.iter().map(|input| self.input(input)).collect();
+        let inputs: Vec<ValueId> = method.inputs.iter().map(|input| self.input(input)).collect();
         let chains: Vec<Chain> = method.chains.iter().map(|chain| self.chain(chain)).collect();
-        let outputs: Vec<i32> = method.outputs.iter().map(|output| self.output(output)).collect();
+        let outputs: Vec<ValueId> = method.outputs.iter().map(|output| self.output(output)).collect();
         // Values whose producing call was invalid still need an index.
         for declaration in 0..self.values.len() {
             self.number(declaration);
@@ -204,7 +204,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let Some(last) = numbers.last() else { return };
         let position = |number: u32| numbers.binary_search(&number).ok();
         for (number, at) in std::mem::take(&mut self.references) {
-            if u32::try_from(number).is_ok_and(|number| number < *last && position(number).is_none()) {
+            if u32::try_from(number.0).is_ok_and(|number| number < *last && position(number).is_none()) {
                 self.error(at, format!("no value has the index {number}"), "expected the index of a value");
             }
         }
@@ -212,9 +212,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             |number: i64| u32::try_from(number).ok().and_then(position).map_or(number, |position| position as i64);
         renumber_values(plan, map);
         let known = self.declared.iter_mut().filter_map(|known| known.number.as_mut());
-        known.for_each(|number| *number = map((*number).into()) as i32);
-        let unfinished = std::mem::take(&mut self.unfinished).into_iter();
-        self.unfinished = unfinished.map(|(number, declaration)| (map(number.into()) as u32, declaration)).collect();
+        known.for_each(|number| number.0 = map((*number).into()) as i32);
+        let unfinished = std::mem::take(&mut self.unfinished).into_values();
+        self.unfinished = unfinished.filter_map(|value| Some((self.declared[value].number?, value))).collect();
     }
 
     pub(super) fn note_names(&mut self) {
@@ -355,16 +355,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Returns the next index that no declared value requests.
-    pub(super) fn allocate(&mut self) -> i32 {
+    pub(super) fn allocate(&mut self) -> ValueId {
         while self.requested.contains_key(&self.next) {
             self.next += 1;
         }
         self.next += 1;
-        self.next as i32 - 1
+        ValueId(self.next as i32 - 1)
     }
 
     /// Returns the index of a declared value, and assigns it if it has none.
-    pub(super) fn number(&mut self, declaration: usize) -> i32 {
+    pub(super) fn number(&mut self, declaration: usize) -> ValueId {
         if let Some(number) = self.declared[declaration].number {
             return number;
         }
@@ -383,25 +383,25 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.item_numbers.insert(declaration, numbers);
         }
         let number = match &value.index {
-            Some(index) => index.value as i32,
+            Some(index) => ValueId(index.value as i32),
             None => self.allocate(),
         };
         self.declared[declaration].number = Some(number);
-        self.slots.push((number as u32, NumberedValue::Declared(declaration)));
+        self.slots.push((number.0 as u32, NumberedValue::Declared(declaration)));
         number
     }
 
     /// Index of a literal item of a declared list that becomes a value of its own, in front of the list (E-5).
-    pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<i32> {
+    pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<ValueId> {
         let value =
             matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
         value.then(|| self.argument(item, None, ""))
     }
 
     /// Adds an anonymous value and returns its index.
-    pub(super) fn push(&mut self, value: EValue, at: NodeId) -> i32 {
+    pub(super) fn push(&mut self, value: EValue, at: NodeId) -> ValueId {
         let number = self.allocate();
-        self.slots.push((number as u32, NumberedValue::Anonymous(value, at)));
+        self.slots.push((number.0 as u32, NumberedValue::Anonymous(value, at)));
         number
     }
 
@@ -442,7 +442,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Index of a value of which a string is none: the condition of a jump, or a value to release.
-    pub(super) fn operand(&mut self, literal: &At<Literal<'a>>) -> i32 {
+    pub(super) fn operand(&mut self, literal: &At<Literal<'a>>) -> ValueId {
         match &literal.value {
             Literal::Word(name) => self.read(name, literal.id),
             _ => self.argument(literal, None, ""),
@@ -450,8 +450,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Index of a named value that an instruction reads.
-    pub(super) fn read(&mut self, name: &str, at: NodeId) -> i32 {
-        let Some(declaration) = self.find(name, at) else { return 0 };
+    pub(super) fn read(&mut self, name: &str, at: NodeId) -> ValueId {
+        let Some(declaration) = self.find(name, at) else { return ValueId(0) };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
@@ -464,17 +464,17 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Index of a named value that an instruction writes; marks it as written.
-    pub(super) fn write(&mut self, word: &Word<'a>) -> i32 {
+    pub(super) fn write(&mut self, word: &Word<'a>) -> ValueId {
         let number = self.number_written(word);
         self.mark_written(&word.value);
         number
     }
 
     /// Index of a value that an instruction writes, without marking it as written.
-    pub(super) fn number_written(&mut self, word: &Word<'a>) -> i32 {
+    pub(super) fn number_written(&mut self, word: &Word<'a>) -> ValueId {
         let Some(declaration) = self.find(&word.value, word.id) else {
             self.wrong_outs = true;
-            return 0;
+            return ValueId(0);
         };
         if let Declared::Tensor(tensor) = &self.values[declaration].value
             && (tensor.data.is_some() || tensor.external.is_some())
@@ -637,12 +637,12 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.number(declaration);
     }
 
-    pub(super) fn input(&mut self, literal: &At<Literal<'a>>) -> i32 {
+    pub(super) fn input(&mut self, literal: &At<Literal<'a>>) -> ValueId {
         match &literal.value {
             Literal::Word(name) => {
                 let Some(declaration) = self.find(name, literal.id) else {
                     self.wrong_outs = true;
-                    return 0;
+                    return ValueId(0);
                 };
                 if let Declared::Tensor(tensor) = &self.values[declaration].value
                     && (tensor.data.is_some() || tensor.external.is_some())
@@ -656,11 +656,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> i32 {
+    pub(super) fn output(&mut self, literal: &At<Literal<'a>>) -> ValueId {
         let Literal::Word(name) = &literal.value else { return self.argument(literal, None, "") };
         let Some(declaration) = self.find(name, literal.id) else {
             self.suggest_string(name);
-            return 0;
+            return ValueId(0);
         };
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];

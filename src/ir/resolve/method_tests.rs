@@ -7,7 +7,7 @@ use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use crate::ir::tree::NodeId;
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, contiguous};
+use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId, contiguous};
 
 /// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
@@ -45,7 +45,7 @@ fn case<'d, 'a>(
 fn values<'d, 'a>(
     what: &str,
     given: &'d At<Vec<At<TestValue<'a>>>>,
-    indices: Option<&[i32]>,
+    indices: Option<&[ValueId]>,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
@@ -76,13 +76,12 @@ fn misfit(tensor: &Tensor, sizes: &[i32]) -> Option<String> {
 
 fn one<'d, 'a>(
     given: &'d At<TestValue<'a>>,
-    index: i32,
+    id: ValueId,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestData> {
-    let index = usize::try_from(index).ok()?;
-    let value = plan.values().get(index)?;
+    let (index, value) = id.get().zip(plan.value(id))?;
     let found = match (value, &given.value) {
         (EValue::Null, TestValue::Null) => Some(TestData::Null),
         (EValue::Int(_), TestValue::Number(NumericValue::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),

@@ -5,8 +5,8 @@ use crate::assembly::Assembly;
 use crate::diagnostics::Severity;
 use crate::program::test_cases::TestData;
 use crate::program::{
-    BackendDelegate, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData,
-    TensorDataLocation,
+    BackendDelegate, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData,
+    TensorDataLocation, ValueId,
 };
 use crate::{Model, Options};
 
@@ -97,7 +97,7 @@ fn instructions(sample: &Sample) -> &[Instruction] {
 fn stack(parts: &str) -> Vec<i32> {
     match instructions(&resolved(&forward(parts))).last() {
         Some(Instruction::KernelCall { args, .. } | Instruction::DelegateCall { args, .. }) => {
-            args.as_ref().unwrap().to_vec()
+            args.as_ref().unwrap().iter().map(|arg| arg.0).collect()
         }
         other => panic!("{other:?}"),
     }
@@ -116,7 +116,7 @@ fn jumps(parts: &str) -> Vec<(i32, i32)> {
     let sample = resolved(&forward(parts));
     let jump = |instruction: &Instruction| match instruction {
         Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-            Some((*cond_value_index, *destination_instruction))
+            Some((cond_value_index.0, *destination_instruction))
         }
         _ => None,
     };
@@ -349,7 +349,7 @@ fn the_operator_table_has_each_operator_once_in_the_order_of_first_use() {
     ];
     assert_eq!(sample.plan().operators.as_deref().unwrap(), expected);
     let Instruction::KernelCall { op_index, .. } = instructions(&sample)[2] else { panic!() };
-    assert_eq!(op_index, 0);
+    assert_eq!(op_index, OperatorId(0));
 }
 
 // -------------------------------------------------------------------------------------------------------------- literals
@@ -389,8 +389,8 @@ fn a_list_without_a_type_has_the_kind_of_its_items() {
     assert_eq!(untyped("[7]"), EValue::IntList(Some(vec![2])));
     assert_eq!(untyped("[1.5, 2.0]"), EValue::DoubleList(Some(vec![1.5, 2.0])));
     assert_eq!(untyped("[true, false]"), EValue::BoolList(Some(vec![true, false])));
-    assert_eq!(untyped("[w, x]"), EValue::TensorList(Some(vec![1, 0])));
-    assert_eq!(untyped("[w, null]"), EValue::OptionalTensorList(Some(vec![1, -1])));
+    assert_eq!(untyped("[w, x]"), EValue::TensorList(Some(vec![ValueId(1), ValueId(0)])));
+    assert_eq!(untyped("[w, null]"), EValue::OptionalTensorList(Some(vec![ValueId(1), ValueId::NONE])));
 }
 
 #[test]
@@ -428,8 +428,9 @@ fn each_chain_has_labels_of_its_own() {
     let sample = resolved(&forward(parts));
     let last =
         |chain: usize| sample.plan().chains.as_ref().unwrap()[chain].instructions.as_ref().unwrap().last().cloned();
-    let jump =
-        |destination_instruction| Some(Instruction::JumpFalseCall { cond_value_index: 0, destination_instruction });
+    let jump = |destination_instruction| {
+        Some(Instruction::JumpFalseCall { cond_value_index: ValueId(0), destination_instruction })
+    };
     assert_eq!((last(0), last(1)), (jump(1), jump(0)));
 }
 
@@ -540,7 +541,7 @@ fn a_constant_method_has_no_metadata_of_inputs() {
     let sample = resolved(&forward("outputs: [1, 2]"));
     let meta = sample.plan().container_meta_type.clone().unwrap();
     assert_eq!(meta.encoded_inp_str.as_deref(), Some(""));
-    assert_eq!(sample.plan().outputs.as_deref(), Some(&[0, 1][..]));
+    assert_eq!(sample.plan().outputs.as_deref(), Some(&[0, 1].map(ValueId)[..]));
 }
 
 #[test]

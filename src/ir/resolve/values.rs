@@ -163,7 +163,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             && (scalar_type.is_none() || stated.is_none() || has_open_size || (is_view && self.method.requires_grad))
             && let Some(number) = known.number
         {
-            self.unfinished.insert(number as u32, declaration);
+            self.unfinished.insert(number, declaration);
             tensor.sizes = stated.filter(|_| !has_open_size).map(Into::into);
             tensor.dim_order = None;
             tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
@@ -341,7 +341,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
             tensor.memory = Memory::None;
         } else {
-            tensor.memory = Memory::View { base: self.number(base) as u32 };
+            tensor.memory = Memory::View { base: self.number(base).0 as u32 };
         }
     }
 

@@ -4,7 +4,7 @@ use std::slice;
 
 use crate::analysis::operators::MethodOperators;
 use crate::operators::Signature;
-use crate::program::{EValue, ExecutionPlan, Instruction};
+use crate::program::{EValue, ExecutionPlan, Instruction, OperatorId, ValueId};
 
 /// Operators and instructions of a method.
 pub struct Calls<'p> {
@@ -20,13 +20,13 @@ pub struct Calls<'p> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallForm<'p> {
     /// Index of the operator of a kernel call.
-    pub operator: Option<i32>,
+    pub operator: Option<OperatorId>,
     /// Values under `args`, in the order of the stack.
-    pub ins: &'p [i32],
+    pub ins: &'p [ValueId],
     /// Values under `out`, which the instruction declares; empty if `args` has the whole stack.
-    pub outs: &'p [i32],
+    pub outs: &'p [ValueId],
     /// Values that assembling adds to the stack after the outs: lists of several outs.
-    pub lists: &'p [i32],
+    pub lists: &'p [ValueId],
     /// `true` if assembling rejects the arguments in the usual form: a kernel call then has the whole stack under `args`, and a delegate is called
     /// by its number, not by its name.
     pub is_contradictory: bool,
@@ -51,7 +51,7 @@ impl<'p> CallForm<'p> {
             let [ins @ .., out, again] = self.ins else { return None };
             return (is_out_variant && out == again).then_some(CallForm { ins, outs: slice::from_ref(out), ..self });
         };
-        let tensors = |list: i32| match plan.value(list) {
+        let tensors = |list: ValueId| match plan.value(list) {
             Some(EValue::TensorList(Some(items))) => Some(&items[..]),
             _ => None,
         };
@@ -92,12 +92,12 @@ impl<'p> Calls<'p> {
     }
 
     /// Returns the full name of the operator with an index.
-    pub fn operator(&self, index: i32) -> Option<&str> {
-        self.operators.get(usize::try_from(index).ok()?).map(String::as_str)
+    pub fn operator(&self, id: OperatorId) -> Option<&str> {
+        id.item(&self.operators).map(String::as_str)
     }
 
     /// Returns the schema of the operator with an index, if it is known.
-    pub fn signature(&self, index: i32) -> Option<&Signature> {
-        Some(&self.resolved.get(index)?.signature)
+    pub fn signature(&self, id: OperatorId) -> Option<&Signature> {
+        Some(&self.resolved.get(id)?.signature)
     }
 }

@@ -5,7 +5,7 @@ use super::uses::Uses;
 use super::views::View;
 use crate::analysis::inference;
 use crate::analysis::operators::MethodOperators;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
 /// `requires_grad` of a method.
 pub struct Gradients {
@@ -49,7 +49,7 @@ impl Gradients {
             let operands = instruction.operands().map(|(_, value, _)| value);
             for value in instruction.args().iter().copied().chain(operands) {
                 let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
-                for index in items.iter().copied().chain([value]).filter_map(|index| usize::try_from(index).ok()) {
+                for index in items.iter().copied().chain([value]).filter_map(|index| index.get()) {
                     if pass.differs.get(index) == Some(&None) && uses.produced[index] {
                         pass.set(index, false);
                     }
@@ -83,7 +83,7 @@ impl GradientPass<'_> {
             return inference::gradients(self.plan.values(), operator, instruction.args(), requires);
         }
         // A tensor that is moved from one branch or the other requires gradients if one of them does.
-        let index = |value: i32| usize::try_from(value).ok().filter(|index| *index < self.current.len());
+        let index = |value: ValueId| value.within(self.current.len());
         let moved = instruction.moved().and_then(|(from, to)| Some((index(from)?, index(to)?)));
         moved.filter(|(from, _)| self.current[*from]).map(|(_, to)| (to, true)).into_iter().collect()
     }

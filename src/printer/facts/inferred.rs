@@ -7,8 +7,8 @@ use super::calls::{CallForm, Calls};
 use crate::analysis::inference::{self, Inference};
 use crate::delegate::xnnpack::arguments;
 use crate::operators::inference::{InferenceError, TensorMeta};
-use crate::program::ExecutionPlan;
 use crate::program::instruction::Callee;
+use crate::program::{DelegateId, ExecutionPlan, ValueId};
 
 /// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
 /// of calls that assembling would reject.
@@ -52,7 +52,7 @@ pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut 
             None => {
                 let Some((from, to)) = instruction.moved() else { continue };
                 let meta = inference.tensor(values, from).map(Cow::into_owned);
-                let to = usize::try_from(to).ok().and_then(|to| inferred.get_mut(to));
+                let to = to.item_mut(&mut inferred);
                 if let (Some(meta), Some(to)) = (meta, to) {
                     to.get_or_insert(meta);
                 }
@@ -63,9 +63,8 @@ pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut 
 }
 
 /// Returns `true` if assembling rejects the arguments of a delegate that is called by its name.
-fn has_other_tensors(plan: &ExecutionPlan, payloads: &PayloadGraphs, index: i32, args: &[i32]) -> bool {
-    let delegate = usize::try_from(index).ok().and_then(|index| plan.delegates().get(index));
-    let Some(Some(Ok(graph))) = delegate.map(|delegate| payloads.of(delegate.processed)) else { return false };
+fn has_other_tensors(plan: &ExecutionPlan, payloads: &PayloadGraphs, id: DelegateId, args: &[ValueId]) -> bool {
+    let Some(Some(Ok(graph))) = plan.delegate(id).map(|delegate| payloads.of(delegate.processed)) else { return false };
     let tensor = |number: u32| plan.value(*args.get(number as usize)?)?.as_tensor();
     let is_dynamic = arguments::has_dynamic_input(&graph.arguments, tensor);
     graph.arguments.len() <= args.len()

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::calls::Calls;
 use super::uses::Uses;
 use crate::operators;
-use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor};
+use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor, ValueId};
 
 /// Returns `true` for each value without a name. `numbers` are the values whose index is stated: they have one.
 pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTreeSet<usize>) -> Vec<bool> {
@@ -72,18 +72,23 @@ struct Mentions(Vec<Mention>);
 
 impl Mentions {
     /// Counts a mention; as an argument, if a literal may be printed there.
-    fn add(&mut self, index: impl TryInto<usize>, is_argument: bool) {
-        if let Some(mention) = index.try_into().ok().and_then(|index| self.0.get_mut(index)) {
+    fn add(&mut self, value: ValueId, is_argument: bool) {
+        if let Some(mention) = value.item_mut(&mut self.0) {
             mention.count += 1;
             mention.is_argument |= is_argument;
         }
+    }
+
+    /// Sets the number of mentions that assembling adds.
+    fn set_added(&mut self, value: ValueId, count: u32) {
+        value.item_mut(&mut self.0).into_iter().for_each(|mention| mention.added = Some(count));
     }
 
     /// Counts the items of lists, inputs and outputs.
     fn count_lists(&mut self, plan: &ExecutionPlan) {
         for value in plan.values() {
             if let EValue::IntList(Some(items)) = value {
-                items.iter().for_each(|item| self.add(*item, false));
+                items.iter().for_each(|item| self.add(ValueId::of_int(*item), false));
             }
             value.as_tensors().iter().for_each(|item| self.add(*item, false));
         }
@@ -100,14 +105,14 @@ impl Mentions {
         for (instruction, form) in plan.instructions().zip(&calls.forms) {
             form.ins.iter().for_each(|index| self.add(*index, true));
             form.outs.iter().chain(form.lists).for_each(|index| self.add(*index, false));
-            form.lists.iter().for_each(|list| self.0[*list as usize].added = Some(1));
+            form.lists.iter().for_each(|list| self.set_added(*list, 1));
             let operator = form.operator.and_then(|operator| calls.operator(operator));
             if form.lists.len() == 1 && operator.is_some_and(|name| operators::facts(name).out_mask.is_some()) {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
                         // As an out, and in the list of the outs.
-                        self.0[*out as usize].added = Some(2);
+                        self.set_added(*out, 2);
                     }
                 }
             }

@@ -22,7 +22,7 @@ use super::hints::Hints;
 use super::stats::PrintStats;
 use crate::analysis::inference;
 use crate::operators::inference::TensorMeta;
-use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, contiguous};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId, contiguous};
 
 /// Names and memory of the values of a method, as its YAML has them.
 #[derive(Debug, Clone, Default)]
@@ -96,14 +96,13 @@ impl<'p> MethodFacts<'p> {
     }
 
     /// Returns a value that is printed at its use, by its index in the file; `None` for a value with a name, or an index out of range.
-    pub fn literal(&self, index: i32) -> Option<&'p EValue> {
-        let index = usize::try_from(index).ok()?;
-        self.names.get(index)?.is_none().then(|| &self.plan.values()[index])
+    pub fn literal(&self, id: ValueId) -> Option<&'p EValue> {
+        id.item(&self.names)?.is_none().then(|| self.plan.value(id)).flatten()
     }
 
     /// Returns the name of a value by its index in the file; `None` for a literal, and for an index out of range.
-    pub fn name(&self, index: i32) -> Option<&str> {
-        self.names.get(usize::try_from(index).ok()?)?.as_deref()
+    pub fn name(&self, id: ValueId) -> Option<&str> {
+        id.item(&self.names)?.as_deref()
     }
 
     /// Returns `true` if an entry among the instructions can number a value later than assembling does without it. Inputs are numbered before
@@ -141,7 +140,7 @@ impl<'p> MethodFacts<'p> {
     pub fn is_implied(&self, index: usize) -> bool {
         let result = || {
             let form = self.calls.forms.get(self.uses.first[index]?)?;
-            let is_out = form.outs.contains(&(index as i32));
+            let is_out = form.outs.contains(&ValueId::of(index));
             is_out.then(|| self.calls.signature(form.operator?)?.result).flatten()
         };
         let value = &self.plan.values()[index];

@@ -10,7 +10,8 @@ use super::uses::Uses;
 use super::views::View;
 use crate::operators::labels;
 use crate::program::{
-    Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, Program, StackFrame, Tensor, TensorData,
+    Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, OperatorId, Program, StackFrame, Tensor,
+    TensorData, ValueId,
 };
 
 /// Offsets of tensors in pools other than 1 of programs with several methods, which may share state there.
@@ -88,30 +89,27 @@ impl<'p> Namer<'_, 'p> {
     /// Returns the names that the program suggests, which may be equal.
     fn suggested(&self, shared: &SharedPlaces) -> Names<'p> {
         let mut suggested: Names<'p> = vec![None; self.literals.len()];
-        let mut suggest = |index: i32, name: &Cow<'p, str>| {
-            if let Some(slot) = usize::try_from(index).ok().and_then(|index| suggested.get_mut(index)) {
-                slot.get_or_insert_with(|| name.clone());
-            }
+        let mut suggest = |id: ValueId, name: &Cow<'p, str>| {
+            id.item_mut(&mut suggested).into_iter().for_each(|slot| _ = slot.get_or_insert_with(|| name.clone()));
         };
         for (index, tensor) in self.plan.tensors() {
             if let Some(name) = tensor.name() {
-                suggest(index as i32, &Cow::Borrowed(name));
+                suggest(ValueId::of(index), &Cow::Borrowed(name));
             }
         }
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, &Cow::Borrowed("x")));
         for (index, tensor) in self.plan.tensors() {
             // Methods share it by its name.
             if let Some(name) = shared.name(tensor).filter(|_| !self.uses.produced[index]) {
-                suggest(index as i32, &Cow::Owned(name));
+                suggest(ValueId::of(index), &Cow::Owned(name));
             }
         }
         for (index, view) in self.views.iter().enumerate() {
             if view.is_some() {
-                suggest(index as i32, &Cow::Borrowed("view"));
+                suggest(ValueId::of(index), &Cow::Borrowed("view"));
             }
         }
-        let is_produced =
-            |value: &&i32| usize::try_from(**value).is_ok_and(|index| self.uses.produced.get(index) == Some(&true));
+        let is_produced = |value: &&ValueId| value.item(&self.uses.produced) == Some(&true);
         for (instruction, frames) in traced(self.plan) {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
             let name = match frames.and_then(stacktrace::submodule) {
@@ -132,31 +130,32 @@ impl<'p> Namer<'_, 'p> {
     /// Returns the name of a constant after its first use: that of the result and of the argument, such as `convolution_2_bias`. A weight that
     /// is transposed first is named after the product.
     fn name_by_use(&self, names: &Names<'p>, index: usize) -> String {
-        let named = |(result, argument): (i32, &str)| {
-            let result = names.get(usize::try_from(result).ok()?)?.as_deref()?;
+        let named = |(result, argument): (ValueId, &str)| {
+            let result = result.item(names)?.as_deref()?;
             Some(format!("{result}_{argument}"))
         };
         let found = self.uses.first[index].and_then(|first| self.use_at(first, index)).and_then(|(operator, used)| {
-            let result = usize::try_from(used.0).ok().filter(|_| labels::is_transposition(operator));
+            let result = used.0.get().filter(|_| labels::is_transposition(operator));
             named(result.and_then(|result| self.use_after(result)).unwrap_or(used))
         });
         found.unwrap_or_else(|| "constant".to_owned())
     }
 
     /// Returns the first use of a result soon after it is written: the result there, and the name of the argument.
-    fn use_after(&self, value: usize) -> Option<(i32, &str)> {
+    fn use_after(&self, value: usize) -> Option<(ValueId, &str)> {
         let written = (*self.uses.first.get(value)?)?;
         let near = written + 1..self.calls.forms.len().min(written + 1 + NEAR);
         near.into_iter().find_map(|number| self.use_at(number, value)).map(|(_, used)| used)
     }
 
     /// Returns the use of a value by a kernel call: the operator, its first result, and the name of the argument.
-    fn use_at(&self, number: usize, value: usize) -> Option<(&str, (i32, &str))> {
+    fn use_at(&self, number: usize, value: usize) -> Option<(&str, (ValueId, &str))> {
         let form = self.calls.forms.get(number)?;
-        let (value, index) = (value as i32, form.operator?);
+        let (value, index) = (ValueId::of(value), form.operator?);
         let operator = self.short_name(index);
-        let reads =
-            |arg: &i32| *arg == value || self.plan.value(*arg).is_some_and(|list| list.as_tensors().contains(&value));
+        let reads = |arg: &ValueId| {
+            *arg == value || self.plan.value(*arg).is_some_and(|list| list.as_tensors().contains(&value))
+        };
         let position = form.ins.iter().position(reads)?;
         let argument = self.calls.signature(index).and_then(|signature| signature.args.get(position));
         let argument = argument.map_or("constant", |argument| labels::constant_name(operator, &argument.name));
@@ -164,9 +163,10 @@ impl<'p> Namer<'_, 'p> {
     }
 
     /// Returns the name of the values that an operator produces.
-    fn short_name(&self, operator: i32) -> &'p str {
-        let operator = usize::try_from(operator).ok().and_then(|index| self.plan.operators.as_ref()?.get(index));
-        operator.map_or("value", |operator| labels::short_name(operator.name.as_deref().unwrap_or_default()))
+    fn short_name(&self, operator: OperatorId) -> &'p str {
+        self.plan
+            .operator(operator)
+            .map_or("value", |operator| labels::short_name(operator.name.as_deref().unwrap_or_default()))
     }
 }
 

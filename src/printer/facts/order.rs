@@ -70,8 +70,7 @@ fn conditions(plan: &ExecutionPlan, literals: &[bool]) -> Vec<(usize, usize)> {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         for (position, instruction) in instructions.iter().enumerate() {
             if let Instruction::JumpFalseCall { cond_value_index, destination_instruction } = instruction
-                && let (Ok(condition), Ok(to)) =
-                    (usize::try_from(*cond_value_index), usize::try_from(*destination_instruction))
+                && let (Some(condition), Ok(to)) = (cond_value_index.get(), usize::try_from(*destination_instruction))
                 && literals.get(condition) == Some(&true)
                 && (position + 1..=instructions.len()).contains(&to)
             {
@@ -89,9 +88,9 @@ fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     for chain in plan.chains.iter().flatten() {
         let instructions = chain.instructions.as_deref().unwrap_or_default();
         let steps = instructions.iter().map(|instruction| {
-            let index = |index: i32| usize::try_from(index).ok();
-            let jump = instruction.destination().and_then(index).map(BranchStep::Jump);
-            let target = || instruction.moved().and_then(|(_, to)| index(to)).map(BranchStep::Move);
+            let destination = instruction.destination().and_then(|to| usize::try_from(to).ok());
+            let jump = destination.map(BranchStep::Jump);
+            let target = || instruction.moved().and_then(|(_, to)| to.get()).map(BranchStep::Move);
             jump.or_else(target).unwrap_or(BranchStep::Other)
         });
         moved.extend(merged(steps).into_iter().map(|(jump, target)| (begin + jump, target)));

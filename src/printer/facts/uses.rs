@@ -2,7 +2,7 @@
 
 use super::calls::Calls;
 use crate::analysis::operators::{AccessKind, Usage, outs_of_unknown};
-use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData};
+use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData, ValueId};
 
 /// First uses of the values of a method, by index.
 pub struct Uses {
@@ -22,7 +22,7 @@ impl Uses {
         let count = plan.values().len();
         let (first, flags) = (vec![None; count], vec![false; count]);
         let mut uses = Uses { first, produced: flags.clone(), overwritten: flags, is_input: plan.is_input() };
-        let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(-1);
+        let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(ValueId::NONE);
         for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
             let known = calls.resolved.called(instruction);
             let outs_of_unknown = form.operator.map_or(0, |_| outs_of_unknown(plan, instruction.args()));
@@ -47,8 +47,8 @@ impl Uses {
     }
 
     /// Records a use of a value by instruction `number`.
-    fn visit(&mut self, value: i32, number: usize, is_written: bool, is_overwritten: bool) {
-        if let Ok(index) = usize::try_from(value)
+    fn visit(&mut self, value: ValueId, number: usize, is_written: bool, is_overwritten: bool) {
+        if let Some(index) = value.get()
             && let Some(first @ None) = self.first.get_mut(index)
         {
             *first = Some(number);

@@ -7,11 +7,11 @@ use super::MethodText;
 use crate::data::number;
 use crate::format::ScalarType;
 use crate::operators::{Arg, ArgKind, Base};
-use crate::program::EValue;
+use crate::program::{EValue, ValueId};
 
 impl MethodText<'_> {
     /// Appends a reference to a value.
-    pub(super) fn reference(&self, index: i32, out: &mut String) {
+    pub(super) fn reference(&self, index: ValueId, out: &mut String) {
         match self.facts.name(index) {
             Some(name) if !self.facts.hints.everything => out.push_str(&yaml::text(name)),
             _ => _ = write!(out, "{{index: {index}}}"),
@@ -19,7 +19,7 @@ impl MethodText<'_> {
     }
 
     /// Appends a reference or a literal.
-    pub(super) fn argument(&self, index: i32, kind: Option<ArgKind>, out: &mut String) {
+    pub(super) fn argument(&self, index: ValueId, kind: Option<ArgKind>, out: &mut String) {
         match self.facts.literal(index) {
             Some(literal) => self.literal(literal, kind, out),
             None => self.reference(index, out),
@@ -53,7 +53,7 @@ impl MethodText<'_> {
                 self.tensors(items, false, out);
             }
             EValue::OptionalTensorList(Some(items))
-                if kind.is_some_and(|kind| kind.optional_items) || items.contains(&-1) =>
+                if kind.is_some_and(|kind| kind.optional_items) || items.contains(&ValueId::NONE) =>
             {
                 self.tensors(items, true, out);
             }
@@ -69,13 +69,13 @@ impl MethodText<'_> {
 
     /// Appends the items of a list of integers, which are values.
     fn ints(&self, items: &[i64], out: &mut String) {
-        yaml::list(out, items, |item, out| self.argument(i32::try_from(*item).unwrap_or(-1), None, out));
+        yaml::list(out, items, |item, out| self.argument(ValueId::of_int(*item), None, out));
     }
 
     /// Appends a list of tensors; with `optional`, -1 is None (M-10).
-    fn tensors(&self, items: &[i32], optional: bool, out: &mut String) {
+    fn tensors(&self, items: &[ValueId], optional: bool, out: &mut String) {
         yaml::list(out, items, |item, out| match item {
-            -1 if optional => out.push_str("null"),
+            &ValueId::NONE if optional => out.push_str("null"),
             item => self.reference(*item, out),
         });
     }
@@ -104,8 +104,7 @@ impl MethodText<'_> {
     }
 
     /// Returns true for a literal that is the default of its argument.
-    pub(super) fn is_default(&self, index: i32, arg: &Arg) -> bool {
-        let literal = |index: i64| self.facts.literal(i32::try_from(index).ok()?);
+    pub(super) fn is_default(&self, index: ValueId, arg: &Arg) -> bool {
         let is = |value: Option<&EValue>, default: &serde_json::Value| match (value, default) {
             (Some(EValue::Null), serde_json::Value::Null) => true,
             (Some(EValue::Bool(value)), serde_json::Value::Bool(default)) => value == default,
@@ -119,10 +118,13 @@ impl MethodText<'_> {
         };
         let Some(default) = &arg.default else { return false };
         let Ok(default) = serde_json::from_str::<serde_json::Value>(default) else { return false };
-        match (literal(index.into()), &default) {
+        match (self.facts.literal(index), &default) {
             (Some(EValue::IntList(Some(items))), serde_json::Value::Array(defaults)) => {
                 items.len() == defaults.len()
-                    && items.iter().zip(defaults).all(|(item, default)| is(literal(*item), default))
+                    && items
+                        .iter()
+                        .zip(defaults)
+                        .all(|(item, default)| is(self.facts.literal(ValueId::of_int(*item)), default))
             }
             (value, default) => is(value, default),
         }

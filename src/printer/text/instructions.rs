@@ -7,13 +7,15 @@ use super::super::facts::views::View;
 use super::super::yaml::{self, FlowMap};
 use super::MethodText;
 use crate::operators::{Arg, Role};
-use crate::program::{Chain, FieldReference, Instruction, InstructionField, OperandAccess, StackFrame};
+use crate::program::{
+    Chain, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, StackFrame, ValueId,
+};
 
 impl MethodText<'_> {
     /// Appends the instructions of all chains.
     pub(super) fn chains(&self, out: &mut String) {
         let chains = self.facts.plan.chains.as_deref().unwrap_or_default();
-        let empty = |list: &Option<Vec<i32>>| list.as_ref().is_none_or(Vec::is_empty);
+        let empty = |list: &Option<Vec<ValueId>>| list.as_ref().is_none_or(Vec::is_empty);
         if let [chain] = chains
             && empty(&chain.inputs)
             && empty(&chain.outputs)
@@ -28,7 +30,7 @@ impl MethodText<'_> {
             return;
         }
         out.push_str(if chains.is_empty() { "    chains: []\n" } else { "    chains:\n" });
-        let numbers = |items: &Option<Vec<i32>>, out: &mut String| {
+        let numbers = |items: &Option<Vec<ValueId>>, out: &mut String| {
             yaml::list(out, items.iter().flatten(), |item, out| _ = write!(out, "{{index: {item}}}"));
         };
         let mut number = 0;
@@ -62,7 +64,7 @@ impl MethodText<'_> {
             }
             match (self.facts.order.views[index], self.facts.plan.values()[index].as_tensor()) {
                 (Some(View { base, .. }), Some(tensor)) => {
-                    self.reference(base as i32, fields.key("view"));
+                    self.reference(ValueId::of(base), fields.key("view"));
                     if !self.facts.declares_view(index) {
                         yaml::list(fields.key("sizes"), tensor.sizes.as_deref().unwrap_or_default(), yaml::number);
                     }
@@ -127,7 +129,7 @@ impl MethodText<'_> {
         let append = |field: InstructionField<'_>, out: &mut String| match field.reference {
             FieldReference::Operator(index) => self.operator(index, out),
             FieldReference::Delegate(index) => {
-                let is_known = usize::try_from(index).is_ok_and(|index| index < self.facts.plan.delegates().len());
+                let is_known = self.facts.plan.delegate(index).is_some();
                 let _ = write!(out, "{}{index}", if is_known && !form.is_contradictory { "part" } else { "" });
             }
             FieldReference::Operand(value, OperandAccess::Read) => self.argument(value, None, out),
@@ -155,12 +157,12 @@ impl MethodText<'_> {
     }
 
     /// Appends the name of an operator.
-    fn operator(&self, index: i32, out: &mut String) {
-        out.push_str(&yaml::operator(self.facts.calls.operator(index).unwrap_or_default()));
+    fn operator(&self, id: OperatorId, out: &mut String) {
+        out.push_str(&yaml::operator(self.facts.calls.operator(id).unwrap_or_default()));
     }
 
     /// Appends a kernel call, without the arguments at the end that are defaults.
-    fn kernel(&self, operator: i32, form: &CallForm<'_>, fields: &mut FlowMap<'_>) {
+    fn kernel(&self, operator: OperatorId, form: &CallForm<'_>, fields: &mut FlowMap<'_>) {
         self.operator(operator, fields.key("kernel"));
         let known = self.facts.calls.signature(operator).map_or(&[][..], |signature| &signature.args);
         // If `out` is printed, `args` has the other arguments only, and the last ones may be left out.

@@ -13,7 +13,7 @@ use super::graph::PayloadGraphs;
 use super::hints::MemoryHints;
 use super::yaml::{self, FlowMap};
 use crate::diagnostics::escaped;
-use crate::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program};
+use crate::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program, ValueId};
 
 /// Writer of a method.
 pub struct MethodText<'m> {
@@ -110,7 +110,7 @@ impl MethodText<'_> {
 
     fn container_meta(&self, out: &mut String) {
         let plan = self.facts.plan;
-        let count = |list: &Option<Vec<i32>>| list.as_ref().map_or(0, Vec::len);
+        let count = |list: &Option<Vec<ValueId>>| list.as_ref().map_or(0, Vec::len);
         let is_getter = count(&plan.inputs) == 0 && plan.instructions().next().is_none();
         let computed = ContainerMetadata::flat(count(&plan.inputs), count(&plan.outputs), is_getter);
         match &plan.container_meta_type {

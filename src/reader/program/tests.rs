@@ -89,8 +89,10 @@ fn lists_round_trip_absent_or_empty() {
     [None, Some(vec![]), Some(vec![true, false])]
         .into_iter()
         .for_each(|items| value_round_trips(EValue::BoolList(items)));
-    [None, Some(vec![]), Some(vec![3, 0])].into_iter().for_each(|items| value_round_trips(EValue::TensorList(items)));
-    [None, Some(vec![]), Some(vec![-1, 2])]
+    [None, Some(vec![]), Some([3, 0].map(ValueId).to_vec())]
+        .into_iter()
+        .for_each(|items| value_round_trips(EValue::TensorList(items)));
+    [None, Some(vec![]), Some(vec![ValueId::NONE, ValueId(2)])]
         .into_iter()
         .for_each(|items| value_round_trips(EValue::OptionalTensorList(items)));
 }
@@ -170,11 +172,15 @@ fn instruction_round_trips(instruction: Instruction) {
 #[test]
 fn instructions_round_trip() {
     let args = || [None, Some(Args::default()), Some(Args::from(&[0, -1, 5, 6, 7, 8, i32::MAX]))];
-    args().into_iter().for_each(|args| instruction_round_trips(Instruction::KernelCall { op_index: 7, args }));
-    args().into_iter().for_each(|args| instruction_round_trips(Instruction::DelegateCall { delegate_index: -2, args }));
-    instruction_round_trips(Instruction::MoveCall { move_from: 1, move_to: 2 });
-    instruction_round_trips(Instruction::JumpFalseCall { cond_value_index: 3, destination_instruction: 4 });
-    instruction_round_trips(Instruction::FreeCall { value_index: 5 });
+    args()
+        .into_iter()
+        .for_each(|args| instruction_round_trips(Instruction::KernelCall { op_index: OperatorId(7), args }));
+    args()
+        .into_iter()
+        .for_each(|args| instruction_round_trips(Instruction::DelegateCall { delegate_index: DelegateId(-2), args }));
+    instruction_round_trips(Instruction::MoveCall { move_from: ValueId(1), move_to: ValueId(2) });
+    instruction_round_trips(Instruction::JumpFalseCall { cond_value_index: ValueId(3), destination_instruction: 4 });
+    instruction_round_trips(Instruction::FreeCall { value_index: ValueId(5) });
 }
 
 #[test]
@@ -183,7 +189,7 @@ fn chains_round_trip_absent_or_empty() {
     chains_round_trip(Some(vec![]));
     chains_round_trip(Some(vec![
         Chain::default(),
-        Chain { inputs: Some(vec![1]), outputs: Some(vec![]), ..Chain::default() },
+        Chain { inputs: Some(vec![ValueId(1)]), outputs: Some(vec![]), ..Chain::default() },
     ]));
     let frame = StackFrame { filename: Some("f.py".into()), lineno: 4, name: None, context: Some("".into()) };
     let stacktrace = Some(vec![None, Some(vec![]), Some(vec![frame])]);

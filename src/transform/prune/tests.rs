@@ -11,7 +11,9 @@ use super::{PrunedMethod, UnusedParts, prune, unused_parts};
 use crate::data::Blob;
 use crate::diagnostics::Severity;
 use crate::ir::resolve::tests::{forward, resolved};
-use crate::program::{Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, Program, Tensor, TensorData};
+use crate::program::{
+    Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
+};
 use crate::{Assembly, Model, Options, ScalarType};
 
 fn options(prune: bool) -> Options {
@@ -276,10 +278,10 @@ fn gaps_are_closed() {
     let plan = &pruned.program().plans()[0];
     assert_eq!(
         (plan.values().len(), plan.inputs.as_deref(), plan.outputs.as_deref()),
-        (3, Some(&[1][..]), Some(&[2][..]))
+        (3, Some(&[ValueId(1)][..]), Some(&[ValueId(2)][..]))
     );
     let call = &plan.chains.as_ref().unwrap()[0].instructions.as_ref().unwrap()[0];
-    assert_eq!(call.args(), [1, 1, 0, 2, 2]);
+    assert_eq!(call.args(), [1, 1, 0, 2, 2].map(ValueId));
     // An index in a gap is that of no value.
     let error = Model::from_yaml("test", gaps.replace("{index: 5}", "{index: 6}"), ".").assemble(&options(true));
     let error = error.unwrap_err();
@@ -323,37 +325,38 @@ fn write(content: &mut Contents, cells: &[Cell], value: u64) {
 }
 
 /// Writes the results of a kernel. `pointers` are the cells of each value.
-fn run_kernel(name: &str, args: &[i32], values: &[EValue], pointers: &mut [Vec<Cell>], content: &mut Contents) {
-    let list = |value: i32| values[value as usize].as_tensors();
-    let of = |value: i32| read(content, &pointers[value as usize]);
+fn run_kernel(name: &str, args: &[ValueId], values: &[EValue], pointers: &mut [Vec<Cell>], content: &mut Contents) {
+    let index = |id: ValueId| id.get().unwrap();
+    let list = |id: ValueId| values[index(id)].as_tensors();
+    let of = |id: ValueId| read(content, &pointers[index(id)]);
     match name {
         "aten::relu.out" => {
             let result = hash((name, of(args[0])));
-            write(content, &pointers[args[1] as usize], result);
+            write(content, &pointers[index(args[1])], result);
         }
         "aten::cat.out" => {
             let result = hash(list(args[0]).iter().map(|item| of(*item)).collect::<Vec<_>>());
-            write(content, &pointers[args[2] as usize], result);
+            write(content, &pointers[index(args[2])], result);
         }
         "aten::copy_" => {
             let result = hash((of(args[0]), of(args[1])));
-            write(content, &pointers[args[0] as usize], result);
+            write(content, &pointers[index(args[0])], result);
         }
         "aten::unbind_copy.int_out" => {
             let result = of(args[0]);
             for (number, item) in list(args[2]).iter().enumerate() {
-                write(content, &pointers[*item as usize], hash((result, number)));
+                write(content, &pointers[index(*item)], hash((result, number)));
             }
         }
         "executorch_prim::et_view.default" => {
-            let count = pointers[args[2] as usize].len();
-            let of = &pointers[args[0] as usize];
-            pointers[args[2] as usize] = of.iter().cycle().take(count).copied().collect();
+            let count = pointers[index(args[2])].len();
+            let of = &pointers[index(args[0])];
+            pointers[index(args[2])] = of.iter().cycle().take(count).copied().collect();
         }
         _ => {
             let result = hash(args.iter().map(|value| of(*value)).collect::<Vec<_>>());
             for value in args.iter() {
-                write(content, &pointers[*value as usize], hash((result, value == &args[0])));
+                write(content, &pointers[index(*value)], hash((result, value == &args[0])));
             }
         }
     }
@@ -381,9 +384,10 @@ fn execute(plan: &ExecutionPlan) -> Vec<u64> {
     let mut pointers: Vec<Vec<Cell>> = values.iter().map(cells).collect();
     let mut content = Contents::new();
     let mut outputs = Vec::new();
+    let index = |id: ValueId| id.get().unwrap();
     for run in 0..2 {
         for (number, input) in plan.inputs.iter().flatten().enumerate() {
-            write(&mut content, &pointers[*input as usize], hash((run, number)));
+            write(&mut content, &pointers[index(*input)], hash((run, number)));
         }
         let instructions = plan.chains.as_ref().unwrap()[0].instructions.as_ref().unwrap();
         let (mut next, mut jumps) = (0, 0);
@@ -391,25 +395,25 @@ fn execute(plan: &ExecutionPlan) -> Vec<u64> {
             next += 1;
             match instruction {
                 Instruction::KernelCall { op_index, args } => {
-                    let operator = &plan.operators.as_ref().unwrap()[*op_index as usize];
+                    let operator = plan.operator(*op_index).unwrap();
                     let name = operator.full_name().unwrap();
                     let args = args.as_ref().unwrap();
                     run_kernel(&name, args, values, &mut pointers, &mut content);
                 }
                 Instruction::JumpFalseCall { cond_value_index, destination_instruction } => {
-                    let condition = read(&content, &pointers[*cond_value_index as usize]) % 2;
+                    let condition = read(&content, &pointers[index(*cond_value_index)]) % 2;
                     if condition == 0 && jumps < 8 {
                         jumps += 1;
                         next = *destination_instruction as usize;
                     }
                 }
                 Instruction::MoveCall { move_from, move_to } => {
-                    pointers[*move_to as usize] = pointers[*move_from as usize].clone();
+                    pointers[index(*move_to)] = pointers[index(*move_from)].clone();
                 }
                 Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {}
             }
         }
-        outputs.extend(plan.outputs.iter().flatten().map(|value| read(&content, &pointers[*value as usize])));
+        outputs.extend(plan.outputs.iter().flatten().map(|value| read(&content, &pointers[index(*value)])));
     }
     outputs
 }
@@ -460,7 +464,10 @@ fn tensor(tag: i32, placement: Placement) -> BoxedStrategy<EValue> {
 }
 
 fn instruction(count: i32) -> impl Strategy<Value = Instruction> {
-    let call = |op_index: i32, args: &[i32]| Instruction::KernelCall { op_index, args: Some(args.into()) };
+    let call = |operator: i32, args: &[i32]| Instruction::KernelCall {
+        op_index: OperatorId(operator),
+        args: Some(args.iter().copied().map(ValueId).collect()),
+    };
     let (any, list, number) = (0..TENSORS, TENSORS..TENSORS + LISTS, TENSORS + LISTS);
     let (written, lists) = (0..TENSORS - 1, TENSORS + 1..TENSORS + LISTS);
     prop_oneof![
@@ -470,10 +477,12 @@ fn instruction(count: i32) -> impl Strategy<Value = Instruction> {
         2 => (any.clone(), lists).prop_map(move |(of, out)| call(3, &[of, number, out, out])),
         2 => (written.clone(), written.clone()).prop_map(move |(of, out)| call(4, &[of, number, out])),
         1 => (written.clone(), written.clone()).prop_map(move |(of, out)| call(5, &[of, out])),
-        1 => (any, 0..=count).prop_map(|(cond_value_index, destination_instruction)| {
-            Instruction::JumpFalseCall { cond_value_index, destination_instruction }
+        1 => (any, 0..=count).prop_map(|(condition, destination_instruction)| {
+            Instruction::JumpFalseCall { cond_value_index: ValueId(condition), destination_instruction }
         }),
-        1 => (written.clone(), written).prop_map(|(move_from, move_to)| Instruction::MoveCall { move_from, move_to }),
+        1 => (written.clone(), written).prop_map(|(from, to)| {
+            Instruction::MoveCall { move_from: ValueId(from), move_to: ValueId(to) }
+        }),
     ]
 }
 
@@ -484,9 +493,10 @@ fn program(placement: Placement) -> impl Strategy<Value = Program> {
     let instructions = (0..16_i32).prop_flat_map(|count| prop::collection::vec(instruction(count), count as usize));
     let inputs = prop::collection::vec(0..TENSORS - 1, 0..2);
     let parts = (tensors, read, written, instructions, inputs, prop::collection::vec(0..TENSORS, 0..3));
-    parts.prop_map(|(mut values, read, written, instructions, inputs, outputs)| {
+    let ids = |numbers: Vec<i32>| numbers.into_iter().map(ValueId).collect::<Vec<_>>();
+    parts.prop_map(move |(mut values, read, written, instructions, inputs, outputs)| {
         let lists = std::iter::once(read).chain(written);
-        values.extend(lists.map(|list| EValue::TensorList(Some(list))));
+        values.extend(lists.map(|list| EValue::TensorList(Some(ids(list)))));
         values.push(EValue::Int(0));
         let operator = |(name, overload): &(&str, &str)| Operator {
             name: Some((*name).to_owned()),
@@ -494,8 +504,8 @@ fn program(placement: Placement) -> impl Strategy<Value = Program> {
         };
         let plan = ExecutionPlan {
             values: Some(values),
-            inputs: Some(inputs),
-            outputs: Some(outputs),
+            inputs: Some(ids(inputs)),
+            outputs: Some(ids(outputs)),
             chains: Some(vec![Chain { instructions: Some(instructions), ..Chain::default() }]),
             operators: Some(OPERATORS.iter().map(operator).collect()),
             ..ExecutionPlan::default()

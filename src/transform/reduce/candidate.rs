@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::search::{self, Stopped};
 use crate::data::{Blob, BlobSource};
 use crate::program::test_cases::{MethodTests, TestData};
-use crate::program::{ContainerMetadata, EValue, ExecutionPlan, Program, Tensor};
+use crate::program::{ContainerMetadata, EValue, ExecutionPlan, Program, Tensor, ValueId};
 use crate::transform::prune;
 
 /// A program with its tests.
@@ -78,10 +78,10 @@ pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut Exe
 /// outputs are compared only if they are the same values.
 pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &ExecutionPlan) {
     let inputs = |plan: &ExecutionPlan| plan.inputs.clone().unwrap_or_default();
-    let positions: HashMap<i32, usize> = inputs(before).into_iter().zip(0..).collect();
+    let positions: HashMap<ValueId, usize> = inputs(before).into_iter().zip(0..).collect();
     for case in &mut tests.cases {
         let former = std::mem::take(&mut case.inputs);
-        let input = |value: &i32| {
+        let input = |value: &ValueId| {
             let given = positions.get(value).and_then(|position| former.get(*position));
             match (after.value(*value)?, given) {
                 (EValue::Tensor(tensor), given) => Some(test_tensor(tensor, before.value(*value), given)),
@@ -102,7 +102,7 @@ pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &Execut
             }
         };
         case.inputs = inputs(after).iter().filter_map(input).collect();
-        let is_same = |(one, other): (&i32, &i32)| one == other && before.value(*one) == after.value(*other);
+        let is_same = |(one, other): (&ValueId, &ValueId)| one == other && before.value(*one) == after.value(*other);
         let outputs = |plan: &ExecutionPlan| plan.outputs.clone().unwrap_or_default();
         let (old, new) = (outputs(before), outputs(after));
         if old.len() != new.len() || !old.iter().zip(&new).all(is_same) {
@@ -133,7 +133,7 @@ pub fn zeros_of(len: u64, copy: u32) -> Blob {
 
 /// Describes inputs and outputs as positional ones.
 pub fn describe_containers(plan: &mut ExecutionPlan) {
-    let count = |list: &Option<Vec<i32>>| list.as_ref().map_or(0, Vec::len);
+    let count = |list: &Option<Vec<ValueId>>| list.as_ref().map_or(0, Vec::len);
     let is_getter = count(&plan.inputs) == 0 && plan.instructions().next().is_none();
     plan.container_meta_type = Some(ContainerMetadata::flat(count(&plan.inputs), count(&plan.outputs), is_getter));
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds};
 use crate::analysis::operators::MethodOperators;
-use crate::program::{EValue, ExecutionPlan, Memory, TensorData};
+use crate::program::{EValue, ExecutionPlan, Memory, TensorData, ValueId};
 
 /// Which values have content, before and after each instruction of a method.
 pub struct MethodFlow {
@@ -62,21 +62,23 @@ impl MethodFlow {
 fn bases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<u32> {
     let uses = plan.instructions().flat_map(|instruction| operators.uses(instruction));
     let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
-    let written: HashSet<i32> = written.map(|usage| usage.value).collect();
-    let base = |(index, value): (u32, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
-        Some(Memory::View { base }) if !written.contains(&(index as i32)) && (base as usize) < plan.values().len() => {
+    let written: HashSet<ValueId> = written.map(|usage| usage.value).collect();
+    let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
+        Some(Memory::View { base })
+            if !written.contains(&ValueId::of(index)) && (base as usize) < plan.values().len() =>
+        {
             base
         }
-        Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index,
+        Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index as u32,
     };
-    (0..).zip(plan.values()).map(base).collect()
+    plan.values().iter().enumerate().map(base).collect()
 }
 
 /// Returns the values that the instructions and the outputs of a method read, and the bases of views among them.
-pub fn reads(plan: &ExecutionPlan) -> HashSet<i32> {
+pub fn reads(plan: &ExecutionPlan) -> HashSet<ValueId> {
     let flow = MethodFlow::new(plan);
     let read = (0..flow.steps()).flat_map(|step| flow.reads(step));
-    let read = read.flat_map(|value| [value, flow.base(value)]).map(|value| value as i32);
+    let read = read.flat_map(|value| [value, flow.base(value)]).map(ValueId::of);
     read.chain(plan.outputs.iter().flatten().copied()).collect()
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::candidate::{Candidate, Reduction, with_method};
 use super::flow::MethodFlow;
 use super::search::Stopped;
-use crate::program::{EValue, Memory};
+use crate::program::{EValue, Memory, ValueId};
 use crate::transform::prune;
 
 /// Removes the instructions of each method that the defect does not need.
@@ -41,10 +41,10 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
                 tensor.memory = Memory::Auto { pool: None, persistent: false, shared: None };
             }
         }
-        plan.inputs.get_or_insert_default().extend(inputs.iter().map(|value| *value as i32));
+        plan.inputs.get_or_insert_default().extend(inputs.iter().copied().map(ValueId::of));
         let former: HashSet<usize> = flow.defined_outputs().collect();
-        let is_defined = |value: &i32| {
-            let index = usize::try_from(*value).ok().filter(|value| *value < defined.len());
+        let is_defined = |value: &ValueId| {
+            let index = value.within(defined.len());
             index.is_none_or(|value| defined[flow.base(value)] || !former.contains(&value))
         };
         plan.outputs.iter_mut().for_each(|outputs| outputs.retain(is_defined));

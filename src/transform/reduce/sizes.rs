@@ -8,7 +8,7 @@ use super::search::Stopped;
 use crate::analysis::inference::{self, Inference};
 use crate::analysis::operators::MethodOperators;
 use crate::data::{Blob, BlobId, BlobSource};
-use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, ValueId, dim_order};
 
 /// Numbers that a change of sizes replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +93,10 @@ fn source_dimensions(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     let calls = plan.instructions().flat_map(|instruction| operators.args(instruction));
     let results = calls.filter(|usage| usage.kind.is_result()).map(|usage| usage.value);
     let with_items =
-        |result: i32| plan.value(result).map_or(&[][..], EValue::as_tensors).iter().copied().chain([result]);
-    let written: HashSet<i32> = results.flat_map(with_items).collect();
-    let sources = plan.tensors().filter(|(value, tensor)| !written.contains(&(*value as i32)) && is_shrinkable(tensor));
+        |result: ValueId| plan.value(result).map_or(&[][..], EValue::as_tensors).iter().copied().chain([result]);
+    let written: HashSet<ValueId> = results.flat_map(with_items).collect();
+    let sources =
+        plan.tensors().filter(|(value, tensor)| !written.contains(&ValueId::of(*value)) && is_shrinkable(tensor));
     let dimensions = |(value, tensor): (usize, &Tensor)| {
         let sizes = tensor.sizes.as_deref().unwrap_or_default().iter().enumerate();
         let dimensions = sizes.filter(|(_, size)| **size > 1).map(|(dimension, _)| (value, dimension));

@@ -6,7 +6,7 @@ use crate::delegate::xnnpack::Xnnpack;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftConstant};
 use crate::ir::resolve::tests::forward;
 use crate::program::test_cases::TestData;
-use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData};
+use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
 use crate::{Model, ScalarType};
 
 fn candidate(parts: &str) -> Candidate {
@@ -21,7 +21,7 @@ fn calls(program: &Program) -> Vec<String> {
     let plans = program.plans().iter();
     let calls = plans.flat_map(|plan| {
         plan.instructions().map(|instruction| match instruction.operator() {
-            Some(operator) => plan.operators.as_ref().unwrap()[operator as usize].full_name().unwrap(),
+            Some(operator) => plan.operator(operator).unwrap().full_name().unwrap(),
             None => instruction.key().to_owned(),
         })
     });
@@ -43,7 +43,7 @@ fn plan(candidate: &Candidate) -> &ExecutionPlan {
     &candidate.program.plans()[0]
 }
 
-fn tensor(candidate: &Candidate, value: i32) -> &Tensor {
+fn tensor(candidate: &Candidate, value: ValueId) -> &Tensor {
     plan(candidate).value(value).and_then(EValue::as_tensor).unwrap()
 }
 
@@ -84,7 +84,7 @@ fn the_base_of_a_view_becomes_the_input() {
     let best = reduced(candidate(parts), &["aten::relu.out"], |_| true);
     let read = plan(&best).instructions().next().unwrap().args()[0];
     let Memory::View { base } = tensor(&best, read).memory else { panic!("{:?}", tensor(&best, read)) };
-    assert_eq!(plan(&best).inputs, Some(vec![base as i32]));
+    assert_eq!(plan(&best).inputs, Some(vec![ValueId(base as i32)]));
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Indices as a file states them: any number of a malformed file is kept, so a lookup may find nothing.
+
+use std::fmt;
+
+/// Declares types of indices into the lists of a method.
+macro_rules! ids {
+    ($( $(#[$doc:meta])* $name:ident; )*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $name(pub i32);
+
+        impl $name {
+            /// Returns the id of the item at an index of the list.
+            ///
+            /// # Panics
+            /// From an index of 2^31 on; a file has no list of this length.
+            pub fn of(index: usize) -> $name {
+                $name(i32::try_from(index).expect("lists of a method have fewer than 2^31 items"))
+            }
+
+            /// Returns the index; `None` for a negative number. It may be out of range.
+            #[inline]
+            pub fn get(self) -> Option<usize> {
+                usize::try_from(self.0).ok()
+            }
+
+            /// Returns the index, if it is less than a count.
+            #[inline]
+            pub fn within(self, count: usize) -> Option<usize> {
+                self.get().filter(|index| *index < count)
+            }
+
+            /// Returns the item of a list that has an item for each index.
+            #[inline]
+            pub fn item<T>(self, list: &[T]) -> Option<&T> {
+                list.get(self.get()?)
+            }
+
+            /// Returns the item of a list that has an item for each index, to change it.
+            #[inline]
+            pub fn item_mut<T>(self, list: &mut [T]) -> Option<&mut T> {
+                list.get_mut(self.get()?)
+            }
+        }
+
+        impl From<i32> for $name {
+            fn from(number: i32) -> $name {
+                $name(number)
+            }
+        }
+
+        impl From<$name> for i64 {
+            fn from(id: $name) -> i64 {
+                id.0.into()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// Index of a value of a method.
+    ///
+    /// ```
+    /// use pte_emit::program::ValueId;
+    ///
+    /// assert_eq!((ValueId(2).get(), ValueId(2).item(&["x", "y"])), (Some(2), None));
+    /// assert_eq!((ValueId::NONE.get(), ValueId::NONE.to_string()), (None, "-1".to_owned()));
+    /// ```
+    ValueId;
+    /// Index of an operator of a method.
+    ///
+    /// ```
+    /// use pte_emit::program::OperatorId;
+    ///
+    /// assert_eq!(OperatorId::of(1).item(&["aten::add.out", "aten::relu.out"]), Some(&"aten::relu.out"));
+    /// ```
+    OperatorId;
+    /// Index of a delegate of a method.
+    ///
+    /// ```
+    /// use pte_emit::program::DelegateId;
+    ///
+    /// assert_eq!(DelegateId::from(3), DelegateId(3));
+    /// ```
+    DelegateId;
+}
+
+impl ValueId {
+    /// None, in a list of optional tensors.
+    pub const NONE: ValueId = ValueId(-1);
+
+    /// Returns the value that an item of a list of Ints refers to; [`ValueId::NONE`] if it does not fit.
+    pub(crate) fn of_int(item: i64) -> ValueId {
+        i32::try_from(item).map_or(ValueId::NONE, ValueId)
+    }
+}
