@@ -94,7 +94,7 @@ impl Inference {
     ) -> Result<Vec<ResultMeta>, InferenceError> {
         let signature = &operator.signature;
         let arguments = self.arguments(values, operator, args);
-        constraints::check(&operator.constraints, &Call::new(signature, &arguments))
+        constraints::check(operator.constraints, &Call::new(signature, &arguments))
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
@@ -109,7 +109,7 @@ impl Inference {
         position: usize,
     ) -> Option<ScalarType> {
         let arguments = self.arguments(values, operator, args);
-        constraints::only_type(&operator.constraints, &Call::new(&operator.signature, &arguments), position)
+        constraints::only_type(operator.constraints, &Call::new(&operator.signature, &arguments), position)
     }
 
     /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
