@@ -447,7 +447,7 @@ impl<'a> MethodPlanner<'a> {
         let unplanned_output = plan.outputs.iter().flatten().any(|output| {
             let tensor = plan.value(*output).and_then(EValue::as_tensor);
             tensor.is_some_and(|tensor| {
-                output.item(&self.requested) == Some(&Memory::None) && tensor.data == TensorData::None
+                output.item(self.requested) == Some(&Memory::None) && tensor.data == TensorData::None
             })
         });
         if unplanned_output {

@@ -6,7 +6,7 @@ use std::fmt;
 macro_rules! ids {
     ($( $(#[$doc:meta])* $name:ident; )*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(transparent)]
         pub struct $name(pub i32);
 
@@ -61,6 +61,13 @@ macro_rules! ids {
                 self.0.fmt(f)
             }
         }
+
+        // As the number, so that lists of values are legible.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
     )*};
 }
 
@@ -70,7 +77,9 @@ ids! {
     /// ```
     /// use pte_emit::program::ValueId;
     ///
-    /// assert_eq!((ValueId(2).get(), ValueId(2).item(&["x", "y"])), (Some(2), None));
+    /// let mut names = ["x", "y"];
+    /// assert_eq!((ValueId(2).get(), ValueId(2).within(names.len()), ValueId(2).item(&names)), (Some(2), None, None));
+    /// assert_eq!(ValueId(1).item_mut(&mut names), Some(&mut "y"));
     /// assert_eq!((ValueId::NONE.get(), ValueId::NONE.to_string()), (None, "-1".to_owned()));
     /// ```
     ValueId;

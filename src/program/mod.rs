@@ -92,8 +92,8 @@ pub struct Program {
 /// A method (table `ExecutionPlan`).
 ///
 /// ```
-/// use pte_emit::program::{EValue, ExecutionPlan};
 /// use pte_emit::Model;
+/// use pte_emit::program::{DelegateId, EValue, ExecutionPlan, OperatorId, ValueId};
 ///
 /// let source = Model::open("examples/linear.yaml")?;
 /// let program = source.parse()?.resolve()?.program;
@@ -101,6 +101,8 @@ pub struct Program {
 /// let (index, weight) = forward.tensors().next().unwrap();
 /// assert_eq!((index, weight.nbytes()), (0, Some(48)));
 /// assert!(matches!(forward.values()[index], EValue::Tensor(_)));
+/// assert_eq!(forward.value(ValueId::of(index)), Some(&forward.values()[index]));
+/// assert!(forward.operator(OperatorId(0)).is_some() && forward.delegate(DelegateId(0)).is_none());
 /// assert!(forward.delegates().is_empty());
 /// # Ok::<(), pte_emit::Error>(())
 /// ```

@@ -193,22 +193,16 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     check_loop_conditions(method, flow, findings, locate);
 }
 
-fn check_condition(
-    method: &MethodAnalysis<'_>,
-    step: u32,
-    index: ValueId,
-    findings: &mut Findings,
-    locate: &Locator<'_>,
-) {
-    let Some(value) = method.value(index) else { return };
+fn check_condition(method: &MethodAnalysis<'_>, step: u32, id: ValueId, findings: &mut Findings, locate: &Locator<'_>) {
+    let Some(value) = method.value(id) else { return };
     let kinds = method.kinds[value];
     let found = match &method.values()[value] {
         EValue::Tensor(tensor) if !kinds.meets(Kinds::BOOL) => match tensor.scalar_type {
             ScalarType::BOOL => return,
-            other => format!("values[{index}], a tensor of {other}"),
+            other => format!("values[{id}], a tensor of {other}"),
         },
         _ if kinds.meets(Kinds::BOOL.or(Kinds::TENSOR)) => return,
-        other => format!("values[{index}] of kind {}", other.kind()),
+        other => format!("values[{id}] of kind {}", other.kind()),
     };
     findings
         .add(I_23, || (locate(&method.field(step, "cond_value_index")), found, "a Bool, or a tensor of bool".into()));

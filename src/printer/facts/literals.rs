@@ -79,11 +79,6 @@ impl Mentions {
         }
     }
 
-    /// Sets the number of mentions that assembling adds.
-    fn set_added(&mut self, value: ValueId, count: u32) {
-        value.item_mut(&mut self.0).into_iter().for_each(|mention| mention.added = Some(count));
-    }
-
     /// Counts the items of lists, inputs and outputs.
     fn count_lists(&mut self, plan: &ExecutionPlan) {
         for value in plan.values() {
@@ -105,14 +100,14 @@ impl Mentions {
         for (instruction, form) in plan.instructions().zip(&calls.forms) {
             form.ins.iter().for_each(|index| self.add(*index, true));
             form.outs.iter().chain(form.lists).for_each(|index| self.add(*index, false));
-            form.lists.iter().for_each(|list| self.set_added(*list, 1));
+            form.lists.iter().filter_map(|list| list.get()).for_each(|list| self.0[list].added = Some(1));
             let operator = form.operator.and_then(|operator| calls.operator(operator));
             if form.lists.len() == 1 && operator.is_some_and(|name| operators::facts(name).out_mask.is_some()) {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
                         // As an out, and in the list of the outs.
-                        self.set_added(*out, 2);
+                        out.item_mut(&mut self.0).into_iter().for_each(|mention| mention.added = Some(2));
                     }
                 }
             }
