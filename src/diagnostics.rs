@@ -7,6 +7,10 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 
+mod code;
+
+pub use code::{Code, UnknownCode};
+
 /// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -26,6 +30,8 @@ pub type Span = Range<usize>;
 pub struct Diagnostic<P = Span> {
     /// Severity.
     pub severity: Severity,
+    /// Kind of the problem.
+    pub code: Code,
     /// Position in the source; `None` if it concerns the source as a whole.
     pub at: Option<P>,
     /// Problem, with the value found.
@@ -47,9 +53,10 @@ impl<P> Diagnostic<P> {
     }
 
     /// Error about the source as a whole.
-    pub(crate) fn whole(message: impl Into<String>) -> Diagnostic<P> {
+    pub(crate) fn whole(code: Code, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
+            code,
             at: None,
             message: message.into(),
             label: String::new(),
@@ -60,18 +67,18 @@ impl<P> Diagnostic<P> {
     }
 
     /// Error at a position.
-    pub(crate) fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { at: Some(at), ..Diagnostic::whole(message) }
+    pub(crate) fn error(code: Code, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { at: Some(at), ..Diagnostic::whole(code, message) }
     }
 
     /// Warning at a position.
-    pub(crate) fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, message) }
+    pub(crate) fn warning(code: Code, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, at, message) }
     }
 
     /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
-        Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(message) }
+        Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(Code::of_io(error), message) }
     }
 
     /// Adds the expectation.
@@ -112,9 +119,20 @@ impl<P> Diagnostic<P> {
 
     /// Maps the positions of a message; positions without a counterpart are dropped.
     pub(crate) fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
-        let Diagnostic { severity, at, message, label, related, help, io } = self;
+        let Diagnostic { severity, code, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
-        Diagnostic { severity, at: at.and_then(position), message, label, related, help, io }
+        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, io }
+    }
+}
+
+impl Code {
+    /// Returns the code of an error of reading or writing.
+    pub(crate) fn of_io(error: &io::Error) -> Code {
+        match error.kind() {
+            _ if is_io(error) => Code::Io,
+            io::ErrorKind::FileTooLarge => Code::LimitExceeded,
+            _ => Code::InvalidFile,
+        }
     }
 }
 
@@ -241,7 +259,7 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Severity, Source, parse};
+/// use pte_emit::{Code, Severity, Source, parse};
 ///
 /// let source = Source::yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
 /// let error = parse(&source).unwrap_err();
@@ -249,7 +267,7 @@ pub const SHOWN: usize = 20;
 /// assert!(report.has_errors());
 ///
 /// let diagnostic = &report.diagnostics[0];
-/// assert_eq!(diagnostic.severity, Severity::Error);
+/// assert_eq!((diagnostic.severity, diagnostic.code), (Severity::Error, Code::UnknownKey));
 /// assert_eq!(report.line_column(diagnostic.at.as_ref().unwrap().start), (2, 13));
 /// assert_eq!(diagnostic.help.as_deref(), Some("did you mean `inputs`?"));
 /// ```
@@ -363,8 +381,10 @@ mod tests {
     fn a_message_is_one_line_with_line_and_column() {
         let text = "a: 1\nbé: x\n";
         let diagnostics = vec![
-            Diagnostic::error(10..11, "unknown `x`").label("expected a number").help("did you mean `1`?"),
-            Diagnostic::whole("nothing fits"),
+            Diagnostic::error(Code::UnknownWord, 10..11, "unknown `x`")
+                .label("expected a number")
+                .help("did you mean `1`?"),
+            Diagnostic::whole(Code::EmptyDocument, "nothing fits"),
         ];
         let report = Report::new("m.yaml", text, diagnostics);
         let expected =

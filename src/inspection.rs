@@ -9,7 +9,7 @@ use crate::annotate;
 use crate::assembly::{Assembly, OutputFile};
 use crate::check::{Finding, Findings};
 use crate::data::Origin;
-use crate::diagnostics::is_io;
+use crate::diagnostics::{Code, is_io};
 use crate::diff::Difference;
 use crate::error::Error;
 use crate::format::container::Container;
@@ -172,7 +172,8 @@ pub fn size(source: &Source<'_>, options: &SizeOptions) -> Result<Vec<(String, F
         SourceContent::Binary(origin) => {
             let (head, len) = (origin.head(container::HEAD).map_err(failed)?, origin.len().map_err(failed)?);
             let format = annotate::format(&head, len, Some(Path::new(source.name())));
-            let format = format.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
+            let format = format
+                .ok_or_else(|| Error::input(Code::UnexpectedInput, &name, "expected a .pte, .ptd or .bpte file"))?;
             let prefix = if let Format::BundledProgram = format { "program." } else { "" };
             // A malformed file and a .ptd have no names.
             let program = Some(source).filter(|_| is_named).and_then(|source| Inspected::open(source).ok());
@@ -327,7 +328,7 @@ pub fn inspect(source: &Source<'_>, options: &InspectOptions) -> Result<Vec<(Str
     };
     let len = origin.len().map_err(failed)?;
     if len == 0 {
-        return Err(Error::input(&name, reader::program::EMPTY));
+        return Err(Error::input(Code::InvalidFile, &name, reader::program::EMPTY));
     }
     let head = origin.head(container::HEAD).map_err(failed)?;
     let format = annotate::format(&head, len, Some(Path::new(source.name())));
@@ -344,7 +345,8 @@ fn inspect_file(
     compare: Comparison,
 ) -> Result<Inspection, Error> {
     let failed = |error: std::io::Error| Error::io(name, "", &error);
-    let container = container.ok_or_else(|| Error::input(name, "expected a .pte, .ptd or .bpte file"))?;
+    let container =
+        container.ok_or_else(|| Error::input(Code::UnexpectedInput, name, "expected a .pte, .ptd or .bpte file"))?;
     let mut facts = FileFacts::read(container, origin).map_err(failed)?;
     let (mut contents, mut keys, mut tests, mut errors) = (None, Vec::new(), Vec::new(), Vec::new());
     // What is malformed is stated beside the rest.
@@ -451,7 +453,7 @@ pub fn report(source: &Source<'_>, before: Option<&Source<'_>>, options: &Report
         // A graph has no place for a message.
         if let (Some(error), Some(before)) = (&comparison_error, before) {
             let message = format!("cannot mark what changed since {}: {error}", before.label());
-            return Err(Error::input(&name, message));
+            return Err(Error::input(Code::UnmetRequest, &name, message));
         }
         match &program {
             Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),

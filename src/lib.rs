@@ -121,7 +121,7 @@ pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition, UnknownRuleId};
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
-pub use diagnostics::{Diagnostic, Report, Severity};
+pub use diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode};
 pub use diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };

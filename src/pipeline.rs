@@ -11,8 +11,8 @@ use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::{self, Assembly, BundledFile, PrunedNames};
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{Blob, BlobId, Origin, dedup};
-use crate::diagnostics::counted;
 use crate::diagnostics::{self, Severity};
+use crate::diagnostics::{Code, counted};
 use crate::diff::{self, DiffArea, DiffData, Differences, Side};
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::error::Error;
@@ -205,7 +205,7 @@ pub fn json_schema() -> String {
 /// All unknown keys and values of a wrong kind; the first syntax error.
 pub fn parse<'s>(source: &'s Source<'_>) -> Result<Document<'s>, Error> {
     let Some(text) = source.text() else {
-        return Err(Error::input(source.name(), "expected YAML or JSON, found a binary file"));
+        return Err(Error::input(Code::UnexpectedInput, source.name(), "expected YAML or JSON, found a binary file"));
     };
     let syntax = |error: ir::tree::SyntaxError| source.about().error(vec![error.diagnostic()]);
     let mut tree = ir::tree::parse(text).map_err(syntax)?;
@@ -281,7 +281,11 @@ pub fn resolve(document: Document<'_>) -> Result<Resolved<'_>, Error> {
 /// A file that cannot be read or is malformed.
 pub fn read<'s>(source: &'s Source<'_>) -> Result<Resolved<'s>, Error> {
     let SourceContent::Binary(origin) = source.content() else {
-        return Err(Error::input(source.name(), "expected a .pte, .ptd, .bpte or .safetensors file, found YAML"));
+        return Err(Error::input(
+            Code::UnexpectedInput,
+            source.name(),
+            "expected a .pte, .ptd, .bpte or .safetensors file, found YAML",
+        ));
     };
     let mut resolved = read_origin(origin).map_err(|error| Error::io(source.name(), "", &error))?;
     resolved.source = source.about();
@@ -358,7 +362,7 @@ impl Resolved<'_> {
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
     /// begins with its path.
     fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
-        let message = |LayoutError { at, message, related, help }: LayoutError| {
+        let message = |LayoutError { code, at, message, related, help }: LayoutError| {
             let node = self.origins.node(at);
             let mut text = match (node, &*at.path(&self.program)) {
                 (Some(_), _) | (None, "") => message,
@@ -372,7 +376,7 @@ impl Resolved<'_> {
                 }
             }
             let help = help.filter(|_| node.is_some()).map(str::to_owned);
-            NodeDiagnostic { at: node, related: positions, help, ..NodeDiagnostic::whole(text) }
+            NodeDiagnostic { at: node, related: positions, help, ..NodeDiagnostic::whole(code, text) }
         };
         let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
@@ -411,14 +415,21 @@ fn override_payloads(resolved: &mut Resolved<'_>) -> Result<(), Error> {
     let mut report = OverrideReport::default();
     let Resolved { program, overrides, origins, messages, .. } = resolved;
     raw::payload::apply(&mut overrides.main, program, origins, &mut report);
-    let at = |OverrideMessage { number, message }: OverrideMessage, severity| NodeDiagnostic {
+    let (errors, warnings) = override_messages(report, origins);
+    messages.extend(warnings);
+    if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
+}
+
+/// Returns the errors and the warnings about overrides, with their positions.
+fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiagnostic>, Vec<NodeDiagnostic>) {
+    let at = |OverrideMessage { number, message }, severity, code| NodeDiagnostic {
         severity,
         at: origins.field_override(number),
-        ..NodeDiagnostic::whole(message)
+        ..NodeDiagnostic::whole(code, message)
     };
-    messages.extend(report.warnings.into_iter().map(|warning| at(warning, Severity::Warning)));
-    let errors: Vec<NodeDiagnostic> = report.errors.into_iter().map(|error| at(error, Severity::Error)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
+    let errors = report.errors.into_iter().map(|error| at(error, Severity::Error, Code::InvalidOverride));
+    let warnings = report.warnings.into_iter().map(|warning| at(warning, Severity::Warning, Code::IneffectiveOverride));
+    (errors.collect(), warnings.collect())
 }
 
 /// Removes the unused parts of a program if `requested`, else warns about unused values of a source, and about gaps between the indices
@@ -461,7 +472,7 @@ fn unused_warning(resolved: &Resolved<'_>, method: usize, unused: &[usize]) -> O
     let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
     let noun = if named.len() == 1 { "value" } else { "values" };
     let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
-    let warning = NodeDiagnostic::warning(first, format!("unused {noun} in method `{method}`: {names}"));
+    let warning = NodeDiagnostic::warning(Code::Unused, first, format!("unused {noun} in method `{method}`: {names}"));
     Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
 }
 
@@ -481,8 +492,11 @@ fn overwritten_warnings(
     let node = |step: usize| resolved.origins.node(Element::Method(method, *parts.get(step)?));
     let warning = |of: &OverwrittenResult| {
         let name = diagnostics::clipped(resolved.origins.name(method, of.value)?);
-        let warning =
-            NodeDiagnostic::warning(node(of.step)?, format!("the result `{name}` is overwritten before it is read"));
+        let warning = NodeDiagnostic::warning(
+            Code::Unused,
+            node(of.step)?,
+            format!("the result `{name}` is overwritten before it is read"),
+        );
         let warning = warning.label("unused result").related(node(of.by)?, "overwritten here");
         Some(warning.help("`--prune` removes instructions whose results nothing reads"))
     };
@@ -497,7 +511,7 @@ fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<B
         messages.extend(dropped.into_iter().map(|(file, key)| {
             let (file, key) = (file.display(), diagnostics::clipped(&key));
             let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
-            NodeDiagnostic { severity: Severity::Warning, ..NodeDiagnostic::whole(message) }
+            NodeDiagnostic { severity: Severity::Warning, ..NodeDiagnostic::whole(Code::DroppedMetadata, message) }
         }));
     }
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
@@ -520,18 +534,14 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     let values = |method| origins.values(method);
     let emitted = assembly::emit(program, plan, layout, tests, overrides, resolved.has_methods, &values);
     let (mut assembly, outcome) = emitted.map_err(|error| resolved.io(&error))?;
-    let field = |number: usize, message: String, severity| {
-        let mut diagnostic = NodeDiagnostic { severity, ..NodeDiagnostic::whole(message) };
-        diagnostic.at = origins.field_override(number);
-        diagnostic
-    };
-    let mut errors: Vec<NodeDiagnostic> =
-        outcome.errors.into_iter().map(|remark| field(remark.number, remark.message, Severity::Error)).collect();
+    let (mut errors, warnings) = override_messages(outcome, origins);
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
         let patch =
             format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic =
-            NodeDiagnostic::whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
+        let mut diagnostic = NodeDiagnostic::whole(
+            Code::InvalidOverride,
+            format!("{patch} exceeds the file size of {}", counted(size, "byte")),
+        );
         diagnostic.at = origins.patch(number);
         diagnostic
     }));
@@ -539,7 +549,6 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
         errors.sort_by_key(|error| error.at);
         return Err(resolved.error(errors));
     }
-    let warnings = outcome.warnings.into_iter().map(|remark| field(remark.number, remark.message, Severity::Warning));
     let mut messages = std::mem::take(&mut resolved.messages);
     messages.extend(warnings);
     // Messages of all stages in the order of the source.
@@ -636,7 +645,11 @@ impl Assembly {
 /// A file that cannot be read, or is of an unknown format.
 pub fn print(source: &Source<'_>, folder: &Path, options: &PrintOptions) -> Result<Printed, Error> {
     let SourceContent::Binary(origin) = source.content() else {
-        return Err(Error::input(source.name(), "expected a .pte, .ptd or .bpte file, found YAML"));
+        return Err(Error::input(
+            Code::UnexpectedInput,
+            source.name(),
+            "expected a .pte, .ptd or .bpte file, found YAML",
+        ));
     };
     printer::print(origin, folder, options, &assemble_printed).map_err(|error| Error::io(source.name(), "", &error))
 }
@@ -843,7 +856,7 @@ fn side(source: &Source<'_>) -> Result<Side, Error> {
 pub fn annotate(source: &Source<'_>, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
     let name = source.name();
     let io = |error: io::Error| Error::io(name, "", &error);
-    let unknown = || Error::input(name, "expected a .pte, .ptd or .bpte file");
+    let unknown = || Error::input(Code::UnexpectedInput, name, "expected a .pte, .ptd or .bpte file");
     let SourceContent::Binary(origin) = source.content() else { return Err(unknown()) };
     let (head, len) = (origin.head(container::HEAD).map_err(io)?, origin.len().map_err(io)?);
     let format = annotate::format(&head, len, Some(Path::new(name))).ok_or_else(unknown)?;
@@ -856,7 +869,7 @@ fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
     let unknown = program.blob_references().filter(|(_, blob)| blob.0 as usize >= count);
     let error = |(at, blob): (Element, BlobId)| {
         let blobs = diagnostics::counted(count as u64, "blob");
-        LayoutError::new(at, format!("unknown blob {}: the program has {blobs}", blob.0))
+        LayoutError::new(Code::UnknownName, at, format!("unknown blob {}: the program has {blobs}", blob.0))
     };
     let errors: Vec<LayoutError> = unknown.map(error).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -877,7 +890,7 @@ fn check_size(resolved: &Resolved<'_>, limit: u64) -> Result<(), Vec<LayoutError
         "the data have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
-    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(_, element)| element), message)])
+    Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(_, element)| element), message)])
 }
 
 fn method(program: &Program, name: &str) -> Element {
@@ -901,5 +914,5 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
         "the data and their padding have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
-    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
+    Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(element, _)| element), message)])
 }

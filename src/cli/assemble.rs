@@ -20,7 +20,7 @@ use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{Findings, RuleSeverity, ValidatorOptions};
 use crate::data::workers;
-use crate::diagnostics::{self, counted};
+use crate::diagnostics::{self, Code, counted};
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{OPTIONS, OptionOverrides, OptionValue};
@@ -483,7 +483,7 @@ impl Command {
         if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
             let message =
                 format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
-            return Err(Error::input(&source.label(), message).into());
+            return Err(Error::input(Code::LimitExceeded, &source.label(), message).into());
         }
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;
@@ -498,7 +498,7 @@ impl Command {
         if files.is_empty() {
             let message =
                 format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
-            return Err(Error::input(source.name(), message).into());
+            return Err(Error::input(Code::UnmetRequest, source.name(), message).into());
         }
         let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
         if arguments.shows_warnings() {
@@ -533,7 +533,7 @@ impl Command {
         }
         let source = io::open_binary(input)?;
         let SourceContent::Binary(origin) = source.content() else {
-            return Err(Error::input(source.name(), "expected a .bpte").into());
+            return Err(Error::input(Code::UnexpectedInput, source.name(), "expected a .bpte").into());
         };
         let bundled = bundled_program::read(origin).map_err(|error| Failure::reading(source.name(), &error))?;
         let target = arguments.target(stem(input), program);

@@ -12,7 +12,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::stdout;
 use crate::data::Origin;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{Code, ROW, clipped_to, counted, escaped, escaped_json};
 use crate::diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
 };
@@ -156,7 +156,11 @@ fn open(path: &Path, definitions: &Definitions, confine: Option<&Path>) -> Resul
         (Some(document), 0) => Ok(document),
         (_, others) => {
             let count = counted(others as u64 + 1, "document");
-            Err(Failure::Error(crate::Error::input(&name, format!("{count}, expected one to compare"))))
+            Err(Failure::Error(crate::Error::input(
+                Code::UnexpectedInput,
+                &name,
+                format!("{count}, expected one to compare"),
+            )))
         }
     }
 }

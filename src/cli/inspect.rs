@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages};
 use super::stdout;
 use crate::delegate::xnnpack;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, escaped_json};
+use crate::diagnostics::{Code, ROW, clipped, clipped_to, counted, escaped, escaped_json};
 use crate::error::Error;
 use crate::inspect::file::{FileFacts, Writer};
 use crate::inspect::summary::{Contents, Delegate, Method, NamedData};
@@ -81,7 +81,7 @@ fn inspect(
                     1 => String::new(),
                     count => format!(", and {} more", counted(count - 1, "error")),
                 };
-                malformed.push(Error::input(&name, format!("{first}{more}")));
+                malformed.push(Error::input(Code::InvalidFile, &name, format!("{first}{more}")));
             }
         }
     }

@@ -10,7 +10,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions, Messages, STREAM};
 use super::outputs::Outputs;
 use super::stdout;
-use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
+use crate::diagnostics::{Code, clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
 use crate::payload::{self, Payload};
 use crate::printer::yaml;
@@ -97,7 +97,7 @@ impl InputArguments {
         let path = &self.input;
         if let Some(format) = io::payload_format(path) {
             let message = format!("expected a program with payloads, found a payload of the format {format}");
-            return Err(Error::input(&path.display().to_string(), message).into());
+            return Err(Error::input(Code::UnexpectedInput, &path.display().to_string(), message).into());
         }
         let source = io::open_any(path)?;
         let name = source.name().to_owned();
@@ -111,7 +111,7 @@ impl InputArguments {
             [document] => Ok(Input { payloads: payload::payloads(document)?, name }),
             several => {
                 let found = counted(several.len() as u64, "document");
-                Err(Error::input(&name, format!("expected one program, found {found}")).into())
+                Err(Error::input(Code::UnexpectedInput, &name, format!("expected one program, found {found}")).into())
             }
         }
     }
@@ -133,7 +133,7 @@ impl Input {
         let by_name = self.payloads.iter().find(|payload| payload.path() == wanted);
         by_name.or_else(|| self.payloads.iter().find(by_index)).ok_or_else(|| {
             let message = format!("unknown payload `{}`; {}", clipped(wanted), self.known());
-            Error::input(&self.name, message).into()
+            Error::input(Code::UnknownName, &self.name, message).into()
         })
     }
 
@@ -258,7 +258,7 @@ fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
         (None, [payload]) => payload,
         (None, _) => {
             let message = format!("expected METHOD/DELEGATE: {}", input.known());
-            return Err(Error::input(&input.name, message).into());
+            return Err(Error::input(Code::UnmetRequest, &input.name, message).into());
         }
     };
     let (target, data) = (&*arguments.output, &payload.data);

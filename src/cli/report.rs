@@ -8,6 +8,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, Definitions};
 use super::outputs::Outputs;
 use super::stdout;
+use crate::diagnostics::Code;
 use crate::error::Error;
 use crate::inspection::ReportOptions;
 use crate::pipeline::{CheckOptions, Options};
@@ -116,6 +117,9 @@ fn open(path: &Path, definitions: &Definitions) -> Result<Source<'static>, Failu
     let mut documents = definitions.documents(source)?;
     match (documents.pop(), documents.len()) {
         (Some(document), 0) => Ok(document),
-        (_, others) => Err(Error::input(&name, format!("expected one document, found {}", others + 1)).into()),
+        (_, others) => {
+            Err(Error::input(Code::UnexpectedInput, &name, format!("expected one document, found {}", others + 1))
+                .into())
+        }
     }
 }
