@@ -443,7 +443,7 @@ impl DocumentBuilder {
         match method.values.get(value.index).filter(|_| value.builder == method.id) {
             Some(tensor) => tensor.document_name().into(),
             None => {
-                self.errors.push(NodeDiagnostic::error(Code::ForeignValue, id, FOREIGN_VALUE));
+                self.errors.push(Code::ForeignValue.error(id, FOREIGN_VALUE));
                 Cow::default()
             }
         }
@@ -489,9 +489,7 @@ impl DocumentBuilder {
         let description = format!("method `{}`", builder.name);
         let id = self.node(&*description);
         let errors = std::mem::take(&mut builder.errors).into_iter();
-        self.errors.extend(
-            errors.map(|error| NodeDiagnostic::error(Code::ForeignValue, id, format!("{error}: {FOREIGN_VALUE}"))),
-        );
+        self.errors.extend(errors.map(|error| Code::ForeignValue.error(id, format!("{error}: {FOREIGN_VALUE}"))));
         // Before those of the calls, so that messages about values are the first ones.
         let values = builder.values.iter();
         let values: Vec<NodeId> =
@@ -626,9 +624,7 @@ impl Resolved<'_> {
         let methods: Vec<Method<'_>> = methods.into_iter().map(|method| builder.method(method)).collect();
         let mut names = HashSet::new();
         for name in methods.iter().map(|method| &method.name).filter(|name| !names.insert(&*name.value)) {
-            builder
-                .errors
-                .push(NodeDiagnostic::whole(Code::DuplicateName, format!("duplicate method name `{}`", name.value)));
+            builder.errors.push(Code::DuplicateName.whole(format!("duplicate method name `{}`", name.value)));
         }
         let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
         let errors = std::mem::take(&mut builder.errors);

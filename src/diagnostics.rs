@@ -52,33 +52,9 @@ impl<P> Diagnostic<P> {
         self.severity == Severity::Error
     }
 
-    /// Error about the source as a whole.
-    pub(crate) fn whole(code: Code, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic {
-            severity: Severity::Error,
-            code,
-            at: None,
-            message: message.into(),
-            label: String::new(),
-            related: Vec::new(),
-            help: None,
-            io: None,
-        }
-    }
-
-    /// Error at a position.
-    pub(crate) fn error(code: Code, at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { at: Some(at), ..Diagnostic::whole(code, message) }
-    }
-
-    /// Warning at a position.
-    pub(crate) fn warning(code: Code, at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, at, message) }
-    }
-
     /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
-        Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(Code::of_io(error), message) }
+        Diagnostic { io: is_io(error).then_some(error.kind()), ..Code::of_io(error).whole(message) }
     }
 
     /// Adds the expectation.
@@ -126,6 +102,30 @@ impl<P> Diagnostic<P> {
 }
 
 impl Code {
+    /// Error about the source as a whole.
+    pub(crate) fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic {
+            severity: Severity::Error,
+            code: self,
+            at: None,
+            message: message.into(),
+            label: String::new(),
+            related: Vec::new(),
+            help: None,
+            io: None,
+        }
+    }
+
+    /// Error at a position.
+    pub(crate) fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { at: Some(at), ..self.whole(message) }
+    }
+
+    /// Warning at a position.
+    pub(crate) fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { severity: Severity::Warning, ..self.error(at, message) }
+    }
+
     /// Returns the code of an error of reading or writing.
     pub(crate) fn of_io(error: &io::Error) -> Code {
         match error.kind() {
@@ -381,10 +381,8 @@ mod tests {
     fn a_message_is_one_line_with_line_and_column() {
         let text = "a: 1\nbé: x\n";
         let diagnostics = vec![
-            Diagnostic::error(Code::UnknownWord, 10..11, "unknown `x`")
-                .label("expected a number")
-                .help("did you mean `1`?"),
-            Diagnostic::whole(Code::EmptyDocument, "nothing fits"),
+            Code::UnknownWord.error(10..11, "unknown `x`").label("expected a number").help("did you mean `1`?"),
+            Code::EmptyDocument.whole("nothing fits"),
         ];
         let report = Report::new("m.yaml", text, diagnostics);
         let expected =

@@ -28,7 +28,7 @@ impl Error {
 
     /// Error about a source as a whole.
     pub(crate) fn input(code: Code, name: &str, message: impl Into<String>) -> Error {
-        Error::new(Report::new(name, "", vec![Diagnostic::whole(code, message)]))
+        Error::new(Report::new(name, "", vec![code.whole(message)]))
     }
 
     /// Error of an operation on a file, such as `cannot write`; an empty one stands for `cannot read`. An error of the operating system

@@ -376,7 +376,7 @@ impl Resolved<'_> {
                 }
             }
             let help = help.filter(|_| node.is_some()).map(str::to_owned);
-            NodeDiagnostic { at: node, related: positions, help, ..NodeDiagnostic::whole(code, text) }
+            NodeDiagnostic { at: node, related: positions, help, ..code.whole(text) }
         };
         let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
@@ -422,10 +422,10 @@ fn override_payloads(resolved: &mut Resolved<'_>) -> Result<(), Error> {
 
 /// Returns the errors and the warnings about overrides, with their positions.
 fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiagnostic>, Vec<NodeDiagnostic>) {
-    let at = |OverrideMessage { number, message }, severity, code| NodeDiagnostic {
+    let at = |OverrideMessage { number, message }: OverrideMessage, severity, code: Code| NodeDiagnostic {
         severity,
         at: origins.field_override(number),
-        ..NodeDiagnostic::whole(code, message)
+        ..code.whole(message)
     };
     let errors = report.errors.into_iter().map(|error| at(error, Severity::Error, Code::InvalidOverride));
     let warnings = report.warnings.into_iter().map(|warning| at(warning, Severity::Warning, Code::IneffectiveOverride));
@@ -472,7 +472,7 @@ fn unused_warning(resolved: &Resolved<'_>, method: usize, unused: &[usize]) -> O
     let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
     let noun = if named.len() == 1 { "value" } else { "values" };
     let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
-    let warning = NodeDiagnostic::warning(Code::Unused, first, format!("unused {noun} in method `{method}`: {names}"));
+    let warning = Code::Unused.warning(first, format!("unused {noun} in method `{method}`: {names}"));
     Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
 }
 
@@ -492,11 +492,8 @@ fn overwritten_warnings(
     let node = |step: usize| resolved.origins.node(Element::Method(method, *parts.get(step)?));
     let warning = |of: &OverwrittenResult| {
         let name = diagnostics::clipped(resolved.origins.name(method, of.value)?);
-        let warning = NodeDiagnostic::warning(
-            Code::Unused,
-            node(of.step)?,
-            format!("the result `{name}` is overwritten before it is read"),
-        );
+        let warning =
+            Code::Unused.warning(node(of.step)?, format!("the result `{name}` is overwritten before it is read"));
         let warning = warning.label("unused result").related(node(of.by)?, "overwritten here");
         Some(warning.help("`--prune` removes instructions whose results nothing reads"))
     };
@@ -511,7 +508,7 @@ fn move_data(resolved: &mut Resolved<'_>, options: &Options) -> io::Result<Vec<B
         messages.extend(dropped.into_iter().map(|(file, key)| {
             let (file, key) = (file.display(), diagnostics::clipped(&key));
             let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
-            NodeDiagnostic { severity: Severity::Warning, ..NodeDiagnostic::whole(Code::DroppedMetadata, message) }
+            NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
         }));
     }
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
@@ -538,10 +535,8 @@ pub fn emit(planned: Planned<'_>) -> Result<Assembly, Error> {
     errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
         let patch =
             format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
-        let mut diagnostic = NodeDiagnostic::whole(
-            Code::InvalidOverride,
-            format!("{patch} exceeds the file size of {}", counted(size, "byte")),
-        );
+        let mut diagnostic =
+            Code::InvalidOverride.whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
         diagnostic.at = origins.patch(number);
         diagnostic
     }));

@@ -16,7 +16,7 @@ use crate::check::DataFile;
 use crate::data::Origin;
 use crate::data::workers;
 use crate::delegate;
-use crate::diagnostics::{Code, Diagnostic, Report, counted, escaped};
+use crate::diagnostics::{Code, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::template;
@@ -105,11 +105,7 @@ pub fn open_binary(path: &Path) -> Result<Source<'static>, Error> {
         let found = if is_source_name(path) { "YAML" } else { "text" };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
         let help = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
-        return Err(Error::new(Report::new(
-            source.name(),
-            "",
-            vec![Diagnostic::whole(Code::UnexpectedInput, message).help(help)],
-        )));
+        return Err(Error::new(Report::new(source.name(), "", vec![Code::UnexpectedInput.whole(message).help(help)])));
     }
     Ok(source)
 }
@@ -143,8 +139,7 @@ pub fn operators(files: &[PathBuf]) -> Result<OperatorSet, Error> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
         operators.add(&text).map_err(|errors| {
-            let diagnostics =
-                errors.iter().map(|error| Diagnostic::whole(Code::OperatorList, error.to_string())).collect();
+            let diagnostics = errors.iter().map(|error| Code::OperatorList.whole(error.to_string())).collect();
             Error::new(Report::new(&name, "", diagnostics))
         })?;
     }

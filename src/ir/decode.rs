@@ -121,16 +121,12 @@ impl<'a> MapFields<'a> {
 
 impl Decoder {
     fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(NodeDiagnostic::error(code, at, message).label(label));
+        self.diagnostics.push(code.error(at, message).label(label));
     }
 
     /// Reports a value of another kind. Returns the message, which the caller may add a help to.
     fn expected(&mut self, node: &SourceNode<'_>, what: &str) -> &mut NodeDiagnostic {
-        let wrong = NodeDiagnostic::error(
-            Code::WrongKind,
-            node.id,
-            format!("expected {what}, found {}", node.value.describe()),
-        );
+        let wrong = Code::WrongKind.error(node.id, format!("expected {what}, found {}", node.value.describe()));
         self.diagnostics.push_mut(wrong.label(format!("expected {what}")))
     }
 
@@ -149,8 +145,7 @@ impl Decoder {
         let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
         for (key, _) in &entries {
             if let Some(first) = first.insert(&key.text, key.id) {
-                let mut duplicate =
-                    NodeDiagnostic::error(Code::DuplicateKey, key.id, format!("duplicate key `{}`", key.text));
+                let mut duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
                 let help = MERGED.iter().find(|(of, _)| *of == what).map(|(_, help)| (*help).to_owned());
                 duplicate.help = help;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
@@ -189,17 +184,13 @@ impl Decoder {
                 has_unknown_key = true;
                 let known = shape.keys.iter().map(|key| key.name);
                 let list = known.clone().collect::<Vec<_>>().join(", ");
-                let unknown = NodeDiagnostic::error(
-                    Code::UnknownKey,
-                    key.id,
-                    format!("unknown key `{}` in {}", clipped(&key.text), called(shape)),
-                );
+                let unknown = Code::UnknownKey
+                    .error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
                 let mut unknown = unknown.label(format!("expected one of {list}"));
                 unknown.help = synonyms::meant(&key.text, known).map(|known| format!("did you mean `{known}`?"));
                 self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
-                let duplicate =
-                    NodeDiagnostic::error(Code::DuplicateKey, key.id, format!("duplicate key `{}`", key.text));
+                let duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
                 self.diagnostics.push(duplicate.label("duplicate").related(first.id, "first defined here"));
             }
         }
@@ -345,7 +336,7 @@ impl Decoder {
             let what = format!("one of {}", words.join(", "));
             let code = if let NodeValue::Text(_) = &node.value { Code::UnknownWord } else { Code::WrongKind };
             let message = format!("expected {what}, found {}", node.value.describe());
-            let mut wrong = NodeDiagnostic::error(code, node.id, message).label(what);
+            let mut wrong = code.error(node.id, message).label(what);
             if let NodeValue::Text(text) = &node.value {
                 wrong.help =
                     synonyms::meant(text, words.iter().copied()).map(|known| format!("did you mean `{known}`?"));
@@ -422,8 +413,7 @@ impl Decoder {
             NodeValue::Text(text) => {
                 let found = ScalarType::parse(text);
                 if found.is_none() {
-                    let unknown =
-                        NodeDiagnostic::error(Code::UnknownWord, node.id, format!("unknown element type `{text}`"));
+                    let unknown = Code::UnknownWord.error(node.id, format!("unknown element type `{text}`"));
                     self.diagnostics.push(
                         unknown.label("expected a torch dtype, such as float32").suggest(text, ScalarType::names()),
                     );
@@ -578,11 +568,8 @@ impl Decoder {
         };
         value
             .map_err(|expected| {
-                let wrong = NodeDiagnostic::error(
-                    Code::InvalidLayoutOption,
-                    node.id,
-                    format!("invalid `{}`: {}", option.name, node.value.describe()),
-                );
+                let wrong = Code::InvalidLayoutOption
+                    .error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
                 let wrong = wrong.label(format!("expected {expected}"));
                 let words = match option.kind {
                     OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
@@ -686,7 +673,7 @@ impl Decoder {
             && key.text == literal_map::dtype
             && entries.iter().any(|(key, _)| is_only_tensor(key))
         {
-            let unknown = NodeDiagnostic::error(Code::UnknownKey, key.id, "unknown key `dtype` in a tensor");
+            let unknown = Code::UnknownKey.error(key.id, "unknown key `dtype` in a tensor");
             let help = "did you mean `tensor`? A `dtype` is a number of its own: the argument of an operator";
             self.diagnostics.push(unknown.label("expected `tensor`, with the element type").help(help));
             return None;
@@ -700,8 +687,7 @@ impl Decoder {
         if let Some((key, _)) =
             entries.iter().find(|(key, _)| crate::diagnostics::nearest(&key.text, ["tensor"]).is_some())
         {
-            let unknown =
-                NodeDiagnostic::error(Code::UnknownKey, key.id, format!("unknown key `{}` in a value", key.text));
+            let unknown = Code::UnknownKey.error(key.id, format!("unknown key `{}` in a value", key.text));
             self.diagnostics
                 .push(unknown.label("expected `tensor`, or another kind of value").help("did you mean `tensor`?"));
             return None;

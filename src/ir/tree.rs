@@ -88,7 +88,7 @@ pub struct SyntaxError {
 impl SyntaxError {
     /// Returns the error as a message.
     pub(crate) fn diagnostic(self) -> Diagnostic {
-        Diagnostic::error(self.code, self.span, self.message)
+        self.code.error(self.span, self.message)
     }
 }
 

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 
 use super::method::MethodResolver;
 use crate::diagnostics::{Code, counted};
-use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, ArgKind, Base, Signature};
@@ -27,8 +26,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if args.len() != expected {
                 let message =
                     format!("the stack of {} has {}, found {}", name.value, counted(expected, "entry"), args.len());
-                let warning = NodeDiagnostic::warning(Code::NotExecutable, name.id, message)
-                    .label("the runtime rejects this call");
+                let warning = Code::NotExecutable.warning(name.id, message).label("the runtime rejects this call");
                 self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
             }
         }
@@ -151,8 +149,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Reports outs that are `null` although the kernel writes them.
     fn reject_missing(&mut self, name: &Word<'a>, outs: &[Word<'a>]) {
         for out in outs.iter().filter(|out| out.value == MISSING_OUT) {
-            let error =
-                NodeDiagnostic::error(Code::ArgumentCount, out.id, format!("{} writes all of its outs", name.value));
+            let error = Code::ArgumentCount.error(out.id, format!("{} writes all of its outs", name.value));
             let help = "an out that nothing uses needs a name, but no declaration";
             self.diagnostics.push(error.label("expected a name").help(help));
         }
@@ -179,8 +176,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let takes = counted(takes as u64, "argument");
             let message = format!("{} takes {takes}, found {}", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
-            self.diagnostics
-                .push(NodeDiagnostic::error(Code::ArgumentCount, extra.id, message).label("one too many").help(help));
+            self.diagnostics.push(Code::ArgumentCount.error(extra.id, message).label("one too many").help(help));
         }
         let mut stack = Vec::with_capacity(signature.args.len() + 1);
         for (position, arg) in signature.ins().enumerate() {

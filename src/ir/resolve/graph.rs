@@ -38,8 +38,7 @@ pub(super) fn payload<'d, 'a>(
     finder: &mut Finder<'d, 'a>,
 ) -> Option<(Blob, GraphOrigins, Vec<GraphArgument>)> {
     if backend != BACKEND {
-        let wrong =
-            NodeDiagnostic::error(Code::UnknownName, graph.id, format!("the backend `{backend}` has no graphs"));
+        let wrong = Code::UnknownName.error(graph.id, format!("the backend `{backend}` has no graphs"));
         finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
         return None;
     }
@@ -55,11 +54,7 @@ pub(super) fn payload<'d, 'a>(
         return None;
     }
     let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins, arguments::of(&complete)));
-    encoded
-        .map_err(|error| {
-            finder.diagnostics.push(NodeDiagnostic::error(Code::InvalidGraph, graph.id, error.to_string()))
-        })
-        .ok()
+    encoded.map_err(|error| finder.diagnostics.push(Code::InvalidGraph.error(graph.id, error.to_string()))).ok()
 }
 
 /// Highest slot of a table: the size of its vtable has 16 bits.
@@ -101,7 +96,7 @@ struct GraphResolver<'d, 'a, 'f> {
 
 impl<'d, 'a> GraphResolver<'d, 'a, '_> {
     fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.finder.diagnostics.push(NodeDiagnostic::error(code, at, message).label(label));
+        self.finder.diagnostics.push(code.error(at, message).label(label));
     }
 
     fn draft(&mut self) -> Draft {
@@ -401,7 +396,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         if let Some(position) = self.names.get(name) {
             return Some(*position);
         }
-        let unknown = NodeDiagnostic::error(Code::UnknownValue, at, format!("unknown value `{name}` in the graph"));
+        let unknown = Code::UnknownValue.error(at, format!("unknown value `{name}` in the graph"));
         let unknown = unknown.label("expected a name under `values`, or an output of a node");
         let diagnostic = unknown.suggest_among(self.finder.diagnostics.len(), name, self.names.keys().copied());
         self.finder.diagnostics.push(diagnostic);
@@ -530,10 +525,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 let diagnostic = match is_open {
                     true if by_id => {
                         let label = "expected the name of a value, or `sizes` of the outputs";
-                        NodeDiagnostic::error(Code::InvalidGraph, at, message).label(label)
+                        Code::InvalidGraph.error(at, message).label(label)
                     }
-                    true => NodeDiagnostic::error(Code::InvalidGraph, at, message).label("its outputs have no sizes"),
-                    false => NodeDiagnostic::warning(Code::InvalidGraph, at, message).label("the sizes do not agree"),
+                    true => Code::InvalidGraph.error(at, message).label("its outputs have no sizes"),
+                    false => Code::InvalidGraph.warning(at, message).label("the sizes do not agree"),
                 };
                 self.finder.diagnostics.push(diagnostic);
                 outputs.iter().for_each(|output| self.values[*output].reported = true);
@@ -558,7 +553,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                         self.name(output),
                         node.operation.word()
                     );
-                    let warning = NodeDiagnostic::warning(Code::Contradiction, self.values[output].id, message);
+                    let warning = Code::Contradiction.warning(self.values[output].id, message);
                     self.finder.diagnostics.push(warning.label(format!("expected {sizes:?}")));
                 }
             }

@@ -104,8 +104,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let similar = self.similar_operator(operator).map_or_else(String::new, |similar| similar + " ");
         let custom = "A custom operator needs `tensor` and `sizes` of its results under `values`, and its schema in `--ops FILE`";
         let help = similar + custom;
-        self.diagnostics
-            .push(NodeDiagnostic::error(Code::UndeterminedTensor, result.id, message).label("not inferred").help(help));
+        self.diagnostics.push(Code::UndeterminedTensor.error(result.id, message).label("not inferred").help(help));
     }
 
     /// The instructions of the method, which emit one instruction each.
@@ -341,7 +340,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
             let (name, stated_sizes, bound) = (&value.name.value, &stated.value, sizes_of(meta));
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
-            let warning = NodeDiagnostic::warning(Code::Contradiction, stated.id, message);
+            let warning = Code::Contradiction.warning(stated.id, message);
             self.diagnostics.push(warning.label("the call fails with `InvalidArgument` if its result is larger"));
         }
     }
@@ -389,7 +388,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.diagnostics.extend(resized_view(at, sizes, base_sizes));
             }
             let mut warn = |at: NodeId, message: String, label: &str| {
-                self.diagnostics.push(NodeDiagnostic::warning(Code::InvalidView, at, message).label(label));
+                self.diagnostics.push(Code::InvalidView.warning(at, message).label(label));
             };
             if view.scalar_type != of.scalar_type {
                 let at = written.scalar_type.as_ref().map_or(value.name.id, |stated| stated.id);
@@ -459,8 +458,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             None => {
                 let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
                 let at = action.outs().iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
-                let mismatch = NodeDiagnostic::error(Code::Contradiction, at, message)
-                    .related(value.name.id, "first defined here");
+                let mismatch = Code::Contradiction.error(at, message).related(value.name.id, "first defined here");
                 self.diagnostics.push(mismatch.label("expected the same of all instructions that write it"));
             }
         }
@@ -840,8 +838,7 @@ fn resized_view(at: NodeId, sizes: &[i32], base: &[i32]) -> Option<NodeDiagnosti
         return None;
     }
     let message = format!("a view of {} of a tensor of {base}", counted(own, "element"));
-    let error =
-        NodeDiagnostic::error(Code::InvalidView, at, message).label("expected sizes with the same number of elements");
+    let error = Code::InvalidView.error(at, message).label("expected sizes with the same number of elements");
     Some(error.help("state -1 for the size that follows from the others"))
 }
 
@@ -851,7 +848,7 @@ fn view_sizes(stated: &At<Vec<i32>>, count: Option<i64>) -> Result<Vec<i32>, Nod
         let of = count.and_then(|count| u64::try_from(count).ok()).map(|count| counted(count, "element"));
         let of = of.unwrap_or_else(|| "more elements than 64 bits count".to_owned());
         let message = format!("a view of sizes {:?} of a tensor of {of}", stated.value);
-        Err(NodeDiagnostic::error(Code::InvalidView, stated.id, message).label(label))
+        Err(Code::InvalidView.error(stated.id, message).label(label))
     };
     let open: Vec<usize> = stated.value.iter().enumerate().filter(|(_, size)| **size == -1).map(|(at, _)| at).collect();
     let mut sizes = stated.value.clone();

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap};
 use super::literals::describe;
 use super::method::MethodResolver;
 use crate::diagnostics::{Code, SHOWN, clipped, counted};
-use crate::ir::NodeDiagnostic;
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
@@ -149,8 +148,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if let Some(label) = &instruction.label
                 && let Some((_, first)) = labels.insert(&label.value, (position, label.id))
             {
-                let duplicate =
-                    NodeDiagnostic::error(Code::DuplicateName, label.id, format!("duplicate label `{}`", label.value));
+                let duplicate = Code::DuplicateName.error(label.id, format!("duplicate label `{}`", label.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
             position += i32::from(instruction.action.as_ref().is_some_and(Action::emits));
@@ -262,7 +260,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some((position, _)) = labels.get(name) {
             return *position;
         }
-        let unknown = NodeDiagnostic::error(Code::UnknownName, at, format!("unknown label `{name}`"));
+        let unknown = Code::UnknownName.error(at, format!("unknown label `{name}`"));
         let unknown = unknown.label("expected a `label` of an instruction, or a number");
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, labels.keys().copied()));
         0
@@ -272,11 +270,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some(index) = self.delegates.get(name) {
             return *index as i32;
         }
-        let unknown = NodeDiagnostic::error(
-            Code::UnknownName,
-            at,
-            format!("unknown delegate `{name}` in method `{}`", self.method.name.value),
-        );
+        let unknown =
+            Code::UnknownName.error(at, format!("unknown delegate `{name}` in method `{}`", self.method.name.value));
         let unknown = unknown.label("expected a name under `delegates`");
         let names = self.delegates.keys().copied();
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
@@ -304,11 +299,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
             if self.reported_operators.insert(&name.value) {
-                let mut warning = NodeDiagnostic::warning(
-                    Code::UnknownOperator,
-                    name.id,
-                    format!("`{}` is not an operator name", clipped(&name.value)),
-                );
+                let mut warning = Code::UnknownOperator
+                    .warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
                 warning.help = self.similar_operator(&name.value);
                 self.diagnostics
                     .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
@@ -321,7 +313,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
-        let mut warning = NodeDiagnostic::warning(Code::UnknownOperator, name.id, message).label("unknown");
+        let mut warning = Code::UnknownOperator.warning(name.id, message).label("unknown");
         warning.help = self.similar_operator(&name.value);
         self.diagnostics.push(warning);
     }

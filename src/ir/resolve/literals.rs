@@ -5,7 +5,6 @@ use crate::data::number::number_word;
 use crate::diagnostics::Code;
 use crate::format::ScalarType;
 use crate::format::words::MEMORY_FORMATS;
-use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Declared, ListKind, Literal};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
@@ -155,11 +154,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 kind = ListKind::OptionalTensor;
                 continue;
             }
-            let mixed = NodeDiagnostic::error(
-                Code::WrongKind,
-                item.id,
-                format!("a list that mixes {} and {}", plural(first), plural(other)),
-            );
+            let mixed =
+                Code::WrongKind.error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
             let help = "a list has one kind; state it with int_list, double_list, bool_list or tensor_list";
             self.diagnostics.push(
                 mixed.label(format!("expected one of the {}", plural(first))).related(at, "in this list").help(help),

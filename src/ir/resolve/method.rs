@@ -136,7 +136,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     pub(super) fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(NodeDiagnostic::error(code, at, message).label(label));
+        self.diagnostics.push(code.error(at, message).label(label));
     }
 
     /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces, then
@@ -225,11 +225,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn note_names(&mut self) {
         for (declaration, value) in self.values.iter().enumerate() {
             if let Some(first) = self.names.insert(&value.name.value, declaration) {
-                let duplicate = NodeDiagnostic::error(
-                    Code::DuplicateKey,
-                    value.name.id,
-                    format!("duplicate key `{}`", value.name.value),
-                );
+                let duplicate =
+                    Code::DuplicateKey.error(value.name.id, format!("duplicate key `{}`", value.name.value));
                 let first = self.values[first].name.id;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
@@ -241,11 +238,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let Some(index) = &value.index else { continue };
             if let Some(other) = self.requested.insert(index.value, declaration) {
                 let first = self.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
-                let duplicate = NodeDiagnostic::error(
-                    Code::DuplicateName,
-                    index.id,
-                    format!("duplicate value index {}", index.value),
-                );
+                let duplicate = Code::DuplicateName.error(index.id, format!("duplicate value index {}", index.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
@@ -260,8 +253,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 {
                     let known = &mut self.declared[*declaration];
                     if input && known.is_input {
-                        let duplicate =
-                            NodeDiagnostic::error(Code::DuplicateName, item.id, format!("duplicate input `{name}`"));
+                        let duplicate = Code::DuplicateName.error(item.id, format!("duplicate input `{name}`"));
                         let duplicate = duplicate.label("duplicate: for the runtime both are one tensor, set twice");
                         let help = "declare a value for each input, as the exporter does; {index: N} refers to one again on purpose";
                         self.diagnostics.push(duplicate.help(help));
@@ -424,8 +416,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let found = self.names.get(name).copied();
         self.has_unknown |= found.is_none();
         if found.is_none() && !self.undeclared.contains(name) {
-            let unknown = NodeDiagnostic::error(
-                Code::UnknownValue,
+            let unknown = Code::UnknownValue.error(
                 at,
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
@@ -471,8 +462,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
             known.reported = true;
-            let unwritten =
-                NodeDiagnostic::error(Code::UnwrittenValue, at, format!("`{name}` is read before anything writes it"));
+            let unwritten = Code::UnwrittenValue.error(at, format!("`{name}` is read before anything writes it"));
             let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
             self.diagnostics.push(unwritten.label("has no content here").help(help));
         }
@@ -496,11 +486,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             && (tensor.data.is_some() || tensor.external.is_some())
             && !tensor.mutable
         {
-            let constant = NodeDiagnostic::error(
-                Code::WrittenConstant,
-                word.id,
-                format!("`{}` is a constant and cannot be written", word.value),
-            );
+            let constant =
+                Code::WrittenConstant.error(word.id, format!("`{}` is a constant and cannot be written", word.value));
             self.diagnostics
                 .push(constant.label("has data").help("with `mutable: true` its data are its initial state"));
         }
@@ -645,9 +632,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         if self.declared[declaration].number.is_some() {
             let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
             let help = "a name can be that of one view, which is used behind it only";
-            self.diagnostics.push(
-                NodeDiagnostic::error(Code::InvalidView, out.id, message).label("expected a new name").help(help),
-            );
+            self.diagnostics.push(Code::InvalidView.error(out.id, message).label("expected a new name").help(help));
             return;
         }
         if let (Some(stated), Some(sizes)) = (stated, sizes)
@@ -698,8 +683,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
             known.reported = true;
-            let unwritten =
-                NodeDiagnostic::error(Code::UnwrittenValue, literal.id, format!("nothing writes the output `{name}`"));
+            let unwritten = Code::UnwrittenValue.error(literal.id, format!("nothing writes the output `{name}`"));
             self.diagnostics
                 .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
         }

@@ -101,9 +101,7 @@ pub fn resolve<'a>(
     }
     if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
         let at = document.named_data.as_ref().map(|entries| entries.id).unwrap_or_default();
-        diagnostics.push(
-            NodeDiagnostic::error(Code::EmptyDocument, at, "nothing to emit").label("expected blobs, or `methods`"),
-        );
+        diagnostics.push(Code::EmptyDocument.error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(NodeDiagnostic::is_error) {
@@ -217,7 +215,8 @@ fn named_data<'d, 'a>(
             let stated = entry.sizes.as_ref().map(|sizes| sizes.value.clone());
             let Some(sizes) = stated.or(found.sizes) else {
                 finder.diagnostics.push(
-                    NodeDiagnostic::error(Code::UndeterminedTensor, entry.key.id, "the tensor's sizes are not known")
+                    Code::UndeterminedTensor
+                        .error(entry.key.id, "the tensor's sizes are not known")
                         .label("add `sizes`"),
                 );
                 continue;
@@ -296,13 +295,10 @@ fn checkpoints<'d, 'a>(
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
         .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
-    NodeDiagnostic::error(
-        Code::DataSize,
-        at,
-        format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
-    )
-    .label(format!("expected {expected}"))
-    .help("data of another element type are converted if `dtype` in `data` states it")
+    Code::DataSize
+        .error(at, format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")))
+        .label(format!("expected {expected}"))
+        .help("data of another element type are converted if `dtype` in `data` states it")
 }
 
 #[cfg(test)]

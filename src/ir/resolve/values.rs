@@ -7,7 +7,6 @@ use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
 use crate::diagnostics::{Code, clipped, counted};
 use crate::format::ScalarType;
-use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, Word};
 use crate::layout::memory::MAX_POOLS;
@@ -85,7 +84,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let values = counted(count, "value");
                 let message = format!("index {number} of `{}` leaves a gap: the values are renumbered", name.value);
                 let label = format!("method `{}` has {values}", clipped(&self.method.name.value));
-                let gap = NodeDiagnostic::warning(Code::RenumberedValue, index.id, message).label(label);
+                let gap = Code::RenumberedValue.warning(index.id, message).label(label);
                 self.gap = Some(gap.help("remove `index` from the values of the method"));
             }
             self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.clone())));
@@ -146,11 +145,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if tensor.storage_offset != 0 {
             let name = &value.name;
-            let warning = NodeDiagnostic::warning(
-                Code::NotExecutable,
-                name.id,
-                format!("the storage offset of `{}` is not 0", name.value),
-            );
+            let warning =
+                Code::NotExecutable.warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
             self.diagnostics.push(warning.label("the runtime rejects it"));
         }
         let is_view = written.view_of.is_some();
@@ -315,10 +311,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if !offset.is_multiple_of(element) {
             let (at, name) = (value.name.id, &value.name.value);
             let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
-            self.diagnostics.push(
-                NodeDiagnostic::warning(Code::NotExecutable, at, message)
-                    .label("kernels may crash or read incorrect values"),
-            );
+            self.diagnostics
+                .push(Code::NotExecutable.warning(at, message).label("kernels may crash or read incorrect values"));
         }
     }
 
