@@ -64,12 +64,12 @@ macro_rules! codes {
         /// Stable code of a [`Diagnostic`](crate::Diagnostic): its kind of problem, whatever its words and its severity.
         ///
         /// ```
-        /// use pte_emit::Code;
+        /// use pte_emit::{Code, UnknownCode};
         ///
         /// assert_eq!("Y-5".parse(), Ok(Code::UnknownKey));
         /// assert_eq!((Code::UnknownKey.as_str(), Code::UnknownKey.name()), ("Y-5", "unknown-key"));
         /// assert_eq!(Code::UnknownKey.description(), "A map has a key that is not one of its keys.");
-        /// assert!("unknown".parse::<Code>().is_err());
+        /// assert_eq!("unknown".parse::<Code>(), Err(UnknownCode("unknown".to_owned())));
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
