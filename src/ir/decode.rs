@@ -287,12 +287,8 @@ impl Decoder {
         let value = T::try_from(n).ok();
         if value.is_none() {
             let (low, high) = T::RANGE;
-            self.error(
-                Code::OutOfRange,
-                node.id,
-                format!("{n} is out of range for {what}"),
-                format!("expected {low} to {high}"),
-            );
+            let message = format!("{n} is out of range for {what}");
+            self.error(Code::OutOfRange, node.id, message, format!("expected {low} to {high}"));
         }
         value
     }
@@ -379,12 +375,8 @@ impl Decoder {
         }
         let bytes = self.bytes(&node)?;
         if bytes == 0 || bytes > 1 << 30 {
-            self.error(
-                Code::OutOfRange,
-                node.id,
-                format!("invalid alignment {bytes}"),
-                "expected 1 to 1G, such as 128, 4K or page",
-            );
+            let message = format!("invalid alignment {bytes}");
+            self.error(Code::OutOfRange, node.id, message, "expected 1 to 1G, such as 128, 4K or page");
             return None;
         }
         Some(bytes)
@@ -397,12 +389,8 @@ impl Decoder {
         }
         let bytes = self.bytes(node)?;
         if !bytes.is_power_of_two() || bytes > 1 << 30 {
-            self.error(
-                Code::OutOfRange,
-                node.id,
-                format!("invalid alignment {bytes}"),
-                "expected a power of two up to 1G, such as 128, 4K or page",
-            );
+            let message = format!("invalid alignment {bytes}");
+            self.error(Code::OutOfRange, node.id, message, "expected a power of two up to 1G, such as 128, 4K or page");
             return None;
         }
         Some(bytes)
@@ -431,12 +419,8 @@ impl Decoder {
         match (kind_number, index.parse()) {
             (Some(kind), Ok(index)) => Some(Device { device_type: DeviceType(kind), index }),
             _ => {
-                self.error(
-                    Code::UnknownWord,
-                    word.id,
-                    format!("unknown device `{}`", word.value),
-                    "expected cpu, cuda, or cuda with an index: cuda:1",
-                );
+                let message = format!("unknown device `{}`", word.value);
+                self.error(Code::UnknownWord, word.id, message, "expected cpu, cuda, or cuda with an index: cuda:1");
                 None
             }
         }
@@ -459,12 +443,8 @@ impl Decoder {
         }
         let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
         if known.is_empty() && !fields.has_unknown_key {
-            self.error(
-                Code::EmptyDocument,
-                id,
-                "the document has neither methods nor named data",
-                "expected `methods:`, or `named_data:` for a .ptd",
-            );
+            let message = "the document has neither methods nor named data";
+            self.error(Code::EmptyDocument, id, message, "expected `methods:`, or `named_data:` for a .ptd");
         }
         ParsedDocument::keys(self, &mut fields, ())
     }
@@ -525,12 +505,8 @@ impl Decoder {
                     (None, Some(data)) => OverrideSource::Bytes(data),
                     _ if fields.has_unknown_key => return None,
                     _ => {
-                        self.error(
-                            Code::ConflictingKeys,
-                            id,
-                            "an override has exactly one value",
-                            "expected `same_as` or `bytes`",
-                        );
+                        let message = "an override has exactly one value";
+                        self.error(Code::ConflictingKeys, id, message, "expected `same_as` or `bytes`");
                         return None;
                     }
                 }
@@ -597,12 +573,8 @@ impl Decoder {
     fn chains<'a>(&mut self, fields: &mut MapFields<'a>) -> Vec<ParsedChain<'a>> {
         match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
-                self.error(
-                    Code::ConflictingKeys,
-                    chains.id,
-                    "a method has either `instructions` or `chains`",
-                    "remove one of the two",
-                );
+                let message = "a method has either `instructions` or `chains`";
+                self.error(Code::ConflictingKeys, chains.id, message, "remove one of the two");
                 Vec::new()
             }
             (None, Some(chains)) => {
@@ -632,12 +604,8 @@ impl Decoder {
     fn memory_alignment(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
         let alignment = self.alignment(&node)?;
         if alignment < 16 {
-            self.error(
-                Code::OutOfRange,
-                node.id,
-                format!("{alignment} is too small for planned memory"),
-                "expected 16 or more",
-            );
+            let message = format!("{alignment} is too small for planned memory");
+            self.error(Code::OutOfRange, node.id, message, "expected 16 or more");
             return None;
         }
         Some(alignment)
@@ -757,12 +725,8 @@ impl Decoder {
                 Some(At { id: node.id, value: Some(tag) })
             }
             NodeValue::Text(_) => {
-                self.error(
-                    Code::InvalidString,
-                    node.id,
-                    "a tag is the file name of a .ptd, without a folder",
-                    "expected a name such as `lora`",
-                );
+                let message = "a tag is the file name of a .ptd, without a folder";
+                self.error(Code::InvalidString, node.id, message, "expected a name such as `lora`");
                 None
             }
             _ => {
@@ -789,12 +753,8 @@ impl Decoder {
             NodeValue::Bool(b) => Literal::Bool(b),
             NodeValue::Int(n) => Literal::Int(n),
             NodeValue::UInt(n) => {
-                self.error(
-                    Code::OutOfRange,
-                    id,
-                    format!("{n} is out of range for an Int"),
-                    "expected a signed 64-bit integer",
-                );
+                let message = format!("{n} is out of range for an Int");
+                self.error(Code::OutOfRange, id, message, "expected a signed 64-bit integer");
                 return None;
             }
             NodeValue::Float(x) => Literal::Double(x),
@@ -874,23 +834,15 @@ impl Decoder {
             [key @ (instruction::view | instruction::value)] => {
                 for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
                     if let Some(at) = node {
-                        self.error(
-                            Code::ConflictingKeys,
-                            at,
-                            format!("`{what}` belong to an instruction, and `{key}` is none"),
-                            "remove it",
-                        );
+                        let message = format!("`{what}` belong to an instruction, and `{key}` is none");
+                        self.error(Code::ConflictingKeys, at, message, "remove it");
                     }
                 }
                 if key == instruction::value {
                     for (what, at) in [("out", out.map(|node| node.id)), ("sizes", sizes.map(|node| node.id))] {
                         if let Some(at) = at {
-                            self.error(
-                                Code::ConflictingKeys,
-                                at,
-                                format!("`{what}` does not belong to `value`"),
-                                "remove it",
-                            );
+                            let message = format!("`{what}` does not belong to `value`");
+                            self.error(Code::ConflictingKeys, at, message, "remove it");
                         }
                     }
                     let node = fields.take(instruction::value)?;
@@ -911,22 +863,14 @@ impl Decoder {
             }
             [key] => {
                 if let Some(sizes) = &sizes {
-                    self.error(
-                        Code::ConflictingKeys,
-                        sizes.id,
-                        format!("`sizes` belongs to a view, not to `{key}`"),
-                        "remove it",
-                    );
+                    let message = format!("`sizes` belongs to a view, not to `{key}`");
+                    self.error(Code::ConflictingKeys, sizes.id, message, "remove it");
                 }
                 let row = instruction_row(key);
                 let has = |role| row.fields.iter().any(|(_, other)| *other == role);
                 if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
-                    self.error(
-                        Code::ConflictingKeys,
-                        out.id,
-                        format!("`out` belongs to a kernel, not to `{key}`"),
-                        "remove it",
-                    );
+                    let message = format!("`out` belongs to a kernel, not to `{key}`");
+                    self.error(Code::ConflictingKeys, out.id, message, "remove it");
                 }
                 if let Some(args) = args.as_ref().filter(|_| !has(FieldRole::Args)) {
                     let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
@@ -955,12 +899,8 @@ impl Decoder {
             FieldRole::Operator => {
                 let name = self.text(node, "an operator, such as aten::add.out");
                 if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
-                    self.error(
-                        Code::InvalidString,
-                        name.id,
-                        "an operator needs a name",
-                        "expected one such as aten::add.out",
-                    );
+                    let message = "an operator needs a name";
+                    self.error(Code::InvalidString, name.id, message, "expected one such as aten::add.out");
                 }
                 let args = args.map_or(Vec::new(), |node| self.literals(node));
                 let out = out.map(|node| match node.value {
@@ -1050,22 +990,14 @@ impl Decoder {
             (Some(data), None) => ParsedConstantSource::Data(self.data(data)?),
             (None, Some(key)) => ParsedConstantSource::Key(self.text(key, "a key")?),
             (Some(_), Some(key)) => {
-                self.error(
-                    Code::ConflictingKeys,
-                    key.id,
-                    "a constant has either `data` or `key`",
-                    "remove one of the two",
-                );
+                let message = "a constant has either `data` or `key`";
+                self.error(Code::ConflictingKeys, key.id, message, "remove one of the two");
                 return None;
             }
             (None, None) => {
                 if let Some(size) = size {
-                    self.error(
-                        Code::ConflictingKeys,
-                        size.id,
-                        "`size` without a constant",
-                        "expected `data` or `key` beside it",
-                    );
+                    let message = "`size` without a constant";
+                    self.error(Code::ConflictingKeys, size.id, message, "expected `data` or `key` beside it");
                 }
                 return None;
             }
@@ -1087,24 +1019,16 @@ impl Decoder {
         let kinds = fields.which(&KINDS);
         if let [first, second, ..] = kinds[..] {
             let at = fields.take(second).map_or(fields.id, |node| node.id);
-            self.error(
-                Code::ConflictingKeys,
-                at,
-                format!("a value has one quantization, found `{first}` and `{second}`"),
-                "remove one of the two",
-            );
+            let message = format!("a value has one quantization, found `{first}` and `{second}`");
+            self.error(Code::ConflictingKeys, at, message, "remove one of the two");
             return None;
         }
         for (name, owner) in OWNED {
             if fields.which(&[owner]).is_empty()
                 && let Some(node) = fields.take(name)
             {
-                self.error(
-                    Code::MissingKey,
-                    node.id,
-                    format!("`{name}` without `{owner}`"),
-                    format!("expected `{owner}` beside it"),
-                );
+                let message = format!("`{name}` without `{owner}`");
+                self.error(Code::MissingKey, node.id, message, format!("expected `{owner}` beside it"));
             }
         }
         let kind = *kinds.first()?;
@@ -1160,12 +1084,8 @@ impl Decoder {
     fn single(&mut self, node: &SourceNode<'_>) -> Option<f32> {
         let number = self.float(node)?;
         if number.is_finite() && !(number as f32).is_finite() {
-            self.error(
-                Code::OutOfRange,
-                node.id,
-                format!("{number:e} is out of range for float32"),
-                "expected a smaller number",
-            );
+            let message = format!("{number:e} is out of range for float32");
+            self.error(Code::OutOfRange, node.id, message, "expected a smaller number");
             return None;
         }
         Some(number as f32)
@@ -1187,12 +1107,8 @@ impl Decoder {
                 match NodeOperation::of_tag(tag) {
                     Some(operation @ NodeOperation::Unknown(_)) => operation,
                     Some(NodeOperation::Known(known)) => {
-                        self.error(
-                            Code::OutOfRange,
-                            node.id,
-                            format!("operation {tag} is `{}`", known.word()),
-                            "expected 48 or more",
-                        );
+                        let message = format!("operation {tag} is `{}`", known.word());
+                        self.error(Code::OutOfRange, node.id, message, "expected 48 or more");
                         return None;
                     }
                     None => {
@@ -1270,12 +1186,8 @@ impl Decoder {
         ];
         for (owner, name) in owned {
             if let Some(node) = fields.take(name) {
-                self.error(
-                    Code::ConflictingKeys,
-                    node.id,
-                    format!("`{name}` belongs to {owner}, not to {kind}"),
-                    "remove it",
-                );
+                let message = format!("`{name}` belongs to {owner}, not to {kind}");
+                self.error(Code::ConflictingKeys, node.id, message, "remove it");
             }
         }
         Some(Data { source: source?, ..data })
@@ -1336,12 +1248,8 @@ impl Decoder {
         };
         for name in wrong {
             if let Some(node) = fields.take(name) {
-                self.error(
-                    Code::ConflictingKeys,
-                    node.id,
-                    format!("`{name}` belongs to the distribution {owner}"),
-                    "remove it",
-                );
+                let message = format!("`{name}` belongs to the distribution {owner}");
+                self.error(Code::ConflictingKeys, node.id, message, "remove it");
             }
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
@@ -1374,12 +1282,8 @@ impl Decoder {
         }
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
         if bytes.is_err() {
-            self.error(
-                Code::InvalidString,
-                word.id,
-                format!("{} hexadecimal digits are not a whole number of bytes", digits.len()),
-                "expected two digits for each byte",
-            );
+            let message = format!("{} hexadecimal digits are not a whole number of bytes", digits.len());
+            self.error(Code::InvalidString, word.id, message, "expected two digits for each byte");
         }
         bytes.ok()
     }
@@ -1389,12 +1293,8 @@ impl Decoder {
         let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
         let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=') || c.is_whitespace();
         if let Some(wrong) = word.value.chars().find(|c| !is_digit(*c)) {
-            self.error(
-                Code::InvalidString,
-                word.id,
-                format!("`{wrong}` is not a base64 digit"),
-                "expected A to Z, a to z, 0 to 9, + and /",
-            );
+            let message = format!("`{wrong}` is not a base64 digit");
+            self.error(Code::InvalidString, word.id, message, "expected A to Z, a to z, 0 to 9, + and /");
             return None;
         }
         let bytes = data_encoding::BASE64.decode(&digits);

@@ -75,12 +75,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.wrong_outs = true;
             let names = signature.outs().map(|out| &*out.name).collect::<Vec<_>>().join(", ");
             let at = outs.first().map_or(name.id, |out| out.id);
-            self.error(
-                Code::ArgumentCount,
-                at,
-                format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len()),
-                format!("expected {}", counted(takes as u64, "name")),
-            );
+            let message = format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len());
+            self.error(Code::ArgumentCount, at, message, format!("expected {}", counted(takes as u64, "name")));
         }
         if out_count == 0 && outs.len() != usize::from(signature.result.is_some()) {
             let at = outs.get(1).map_or(name.id, |out| out.id);

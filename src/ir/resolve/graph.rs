@@ -214,12 +214,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         if self.graph.header != Some(false) {
             return Some(());
         }
-        self.error(
-            Code::ConflictingKeys,
-            at,
-            "`key` in a graph without a header, which has no named data",
-            "expected `data`, or no `header: false`",
-        );
+        let message = "`key` in a graph without a header, which has no named data";
+        self.error(Code::ConflictingKeys, at, message, "expected `data`, or no `header: false`");
         None
     }
 
@@ -243,12 +239,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let stored = match sizes.map(|sizes| datatype.stored_sizes(&sizes.value).map_err(|size| (sizes.id, size))) {
             Some(Ok(stored)) => Some(stored),
             Some(Err((at, size))) => {
-                self.error(
-                    Code::OutOfRange,
-                    at,
-                    format!("size {size} of a constant"),
-                    "expected less than 2 Gi elements",
-                );
+                let message = format!("size {size} of a constant");
+                self.error(Code::OutOfRange, at, message, "expected less than 2 Gi elements");
                 return None;
             }
             None => None,
@@ -260,12 +252,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             Some(sizes)
         });
         let Some(dims) = sizes.map(|sizes| &sizes.value).or(own.as_ref()) else {
-            self.error(
-                Code::UndeterminedTensor,
-                data.id,
-                "the sizes of the constant are not known",
-                "add `sizes` to the value",
-            );
+            let message = "the sizes of the constant are not known";
+            self.error(Code::UndeterminedTensor, data.id, message, "add `sizes` to the value");
             return None;
         };
         let wide: Vec<u64> = dims.iter().map(|size| u64::from(*size)).collect();
@@ -340,12 +328,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             ParsedScales::Listed(list) if list.len() as u64 == count => return Some(Scales::Listed(list.clone())),
             ParsedScales::Listed(list) => {
                 let found = counted(list.len(), "scale");
-                self.error(
-                    Code::InvalidGraph,
-                    at,
-                    format!("{found}, the sizes need {count}"),
-                    format!("expected {count}"),
-                );
+                let message = format!("{found}, the sizes need {count}");
+                self.error(Code::InvalidGraph, at, message, format!("expected {count}"));
                 return None;
             }
             ParsedScales::Constant(constant) => constant,
@@ -380,12 +364,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         for word in words {
             let Some(position) = self.find(&word.value, word.id) else { continue };
             if !seen.insert(position) {
-                self.error(
-                    Code::DuplicateName,
-                    word.id,
-                    format!("`{}` is listed twice", word.value),
-                    "expected each value once",
-                );
+                let message = format!("`{}` is listed twice", word.value);
+                self.error(Code::DuplicateName, word.id, message, "expected each value once");
             }
             positions.push(position);
         }
@@ -599,12 +579,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         }
         if !has_type && !reported {
             let name = self.name(position);
-            self.error(
-                Code::UndeterminedTensor,
-                at,
-                format!("the element type of `{name}` is not known"),
-                "add `datatype`",
-            );
+            let message = format!("the element type of `{name}` is not known");
+            self.error(Code::UndeterminedTensor, at, message, "add `datatype`");
         }
     }
 }

@@ -80,12 +80,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let last = traces.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             if !(last..=traces.len()).contains(&count) {
                 let expected = format!("expected {last} to {}", traces.len());
-                self.error(
-                    Code::ArgumentCount,
-                    id,
-                    format!("{count} stack traces of {}", counted(traces.len(), "instruction")),
-                    expected,
-                );
+                let message = format!("{count} stack traces of {}", counted(traces.len(), "instruction"));
+                self.error(Code::ArgumentCount, id, message, expected);
             }
             traces.truncate(count);
         }
@@ -247,12 +243,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             (None, other) => Some(describe(other)),
         };
         if let Some(wrong) = wrong {
-            self.error(
-                Code::ArgumentKind,
-                cond.id,
-                format!("a condition cannot be {wrong}"),
-                "expected a Bool, or a tensor of bools",
-            );
+            let message = format!("a condition cannot be {wrong}");
+            self.error(Code::ArgumentKind, cond.id, message, "expected a Bool, or a tensor of bools");
         }
     }
 

@@ -205,12 +205,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let position = |number: u32| numbers.binary_search(&number).ok();
         for (number, at) in std::mem::take(&mut self.references) {
             if u32::try_from(number).is_ok_and(|number| number < *last && position(number).is_none()) {
-                self.error(
-                    Code::UnknownValue,
-                    at,
-                    format!("no value has the index {number}"),
-                    "expected the index of a value",
-                );
+                let message = format!("no value has the index {number}");
+                self.error(Code::UnknownValue, at, message, "expected the index of a value");
             }
         }
         let map =
@@ -505,23 +501,15 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn check_outs(&mut self, outs: &[Word<'a>], expected_base: Option<Base>) {
         for (position, out) in outs.iter().enumerate().filter(|(_, out)| out.value != MISSING_OUT) {
             if outs[..position].iter().any(|other| other.value == out.value) {
-                self.error(
-                    Code::DuplicateName,
-                    out.id,
-                    format!("duplicate out `{}`", out.value),
-                    "each out must be a different value",
-                );
+                let message = format!("duplicate out `{}`", out.value);
+                self.error(Code::DuplicateName, out.id, message, "each out must be a different value");
             }
             let Some(expected_base) = expected_base else { continue };
             let is_tensor = self.is_tensor(&out.value);
             if self.names.contains_key(&*out.value) && is_tensor != (expected_base == Base::Tensor) {
                 let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
-                self.error(
-                    Code::ArgumentKind,
-                    out.id,
-                    format!("`{}` is {found}; the operator writes {expected}", out.value),
-                    format!("expected {expected}"),
-                );
+                let message = format!("`{}` is {found}; the operator writes {expected}", out.value);
+                self.error(Code::ArgumentKind, out.id, message, format!("expected {expected}"));
             }
         }
     }

@@ -114,12 +114,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.list_value(kind, items, Some(&numbers))
                 }
                 Literal::Index(_) => {
-                    self.error(
-                        Code::WrongKind,
-                        literal.id,
-                        "a declared value cannot refer to another value",
-                        "expected a tensor, or a literal",
-                    );
+                    let message = "a declared value cannot refer to another value";
+                    self.error(Code::WrongKind, literal.id, message, "expected a tensor, or a literal");
                     EValue::Null
                 }
             },
@@ -208,12 +204,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.error(Code::MemoryPlacement, name.id, message, "drop `memory: none`, or `mutable`");
             }
             (_, Some(MemoryPlacement::In { pool: 0, .. })) => {
-                self.error(
-                    Code::MemoryPlacement,
-                    name.id,
-                    format!("`{}` is placed in pool 0, which is reserved", name.value),
-                    "pools count from 1",
-                );
+                let message = format!("`{}` is placed in pool 0, which is reserved", name.value);
+                self.error(Code::MemoryPlacement, name.id, message, "pools count from 1");
             }
             (_, Some(MemoryPlacement::In { pool, .. })) if pool as usize > MAX_POOLS => {
                 let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
@@ -229,12 +221,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some(index) = &written.data_buffer_idx
             && (written.data.is_some() || written.external.is_none())
         {
-            self.error(
-                Code::ConflictingKeys,
-                index.id,
-                "`data_buffer_idx` is computed for this tensor",
-                "only external tensors without data may state it",
-            );
+            let message = "`data_buffer_idx` is computed for this tensor";
+            self.error(Code::ConflictingKeys, index.id, message, "only external tensors without data may state it");
         }
     }
 
@@ -253,12 +241,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 true => "add `tensor`",
                 false => "add `tensor`, or delete it: no instruction writes it",
             };
-            self.error(
-                Code::UndeterminedTensor,
-                value.name.id,
-                format!("the element type of `{}` is not known", value.name.value),
-                label,
-            );
+            let message = format!("the element type of `{}` is not known", value.name.value);
+            self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
         if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
@@ -279,12 +263,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
             let is_given = known.is_input || written.mutable || written.data.is_some() || written.external.is_some();
             let label = if is_given { "add `sizes`" } else { "add `sizes`, or delete it: no instruction writes it" };
-            self.error(
-                Code::UndeterminedTensor,
-                value.name.id,
-                format!("the sizes of `{}` are not known", value.name.value),
-                label,
-            );
+            let message = format!("the sizes of `{}` are not known", value.name.value);
+            self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
         if stated.is_none()
