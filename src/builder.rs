@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::assembly::Assembly;
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::{Code, Diagnostic, Report};
 use crate::error::Error;
 use crate::format::ScalarType;
 use crate::format::program::tensor;
@@ -443,7 +443,7 @@ impl DocumentBuilder {
         match method.values.get(value.index).filter(|_| value.builder == method.id) {
             Some(tensor) => tensor.document_name().into(),
             None => {
-                self.errors.push(NodeDiagnostic::error(id, FOREIGN_VALUE));
+                self.errors.push(Code::ForeignValue.error(id, FOREIGN_VALUE));
                 Cow::default()
             }
         }
@@ -489,7 +489,7 @@ impl DocumentBuilder {
         let description = format!("method `{}`", builder.name);
         let id = self.node(&*description);
         let errors = std::mem::take(&mut builder.errors).into_iter();
-        self.errors.extend(errors.map(|error| NodeDiagnostic::error(id, format!("{error}: {FOREIGN_VALUE}"))));
+        self.errors.extend(errors.map(|error| Code::ForeignValue.error(id, format!("{error}: {FOREIGN_VALUE}"))));
         // Before those of the calls, so that messages about values are the first ones.
         let values = builder.values.iter();
         let values: Vec<NodeId> =
@@ -624,7 +624,7 @@ impl Resolved {
         let methods: Vec<Method<'_>> = methods.into_iter().map(|method| builder.method(method)).collect();
         let mut names = HashSet::new();
         for name in methods.iter().map(|method| &method.name).filter(|name| !names.insert(&*name.value)) {
-            builder.errors.push(NodeDiagnostic::whole(format!("duplicate method name `{}`", name.value)));
+            builder.errors.push(Code::DuplicateName.whole(format!("duplicate method name `{}`", name.value)));
         }
         let document = ParsedDocument { methods: Some(methods), ..ParsedDocument::default() };
         let errors = std::mem::take(&mut builder.errors);

@@ -9,6 +9,10 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+mod code;
+
+pub use code::{Code, UnknownCode};
+
 /// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -30,6 +34,8 @@ pub type Span = Range<usize>;
 pub struct Diagnostic<P = Span> {
     /// Severity.
     pub severity: Severity,
+    /// Kind of the problem.
+    pub code: Code,
     /// Position in the source; `None` if it concerns the source as a whole.
     pub at: Option<P>,
     /// Problem, with the value found.
@@ -50,32 +56,9 @@ impl<P> Diagnostic<P> {
         self.severity == Severity::Error
     }
 
-    /// Error about the source as a whole.
-    pub(crate) fn whole(message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic {
-            severity: Severity::Error,
-            at: None,
-            message: message.into(),
-            label: String::new(),
-            related: Vec::new(),
-            help: None,
-            io: None,
-        }
-    }
-
-    /// Error at a position.
-    pub(crate) fn error(at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { at: Some(at), ..Diagnostic::whole(message) }
-    }
-
-    /// Warning at a position.
-    pub(crate) fn warning(at: P, message: impl Into<String>) -> Diagnostic<P> {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, message) }
-    }
-
     /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
-        Diagnostic { io: is_io(error).then_some(error.kind()), ..Diagnostic::whole(message) }
+        Diagnostic { io: is_io(error).then_some(error.kind()), ..Code::of_io(error).whole(message) }
     }
 
     /// Adds the expectation.
@@ -116,9 +99,44 @@ impl<P> Diagnostic<P> {
 
     /// Maps the positions of a message; positions without a counterpart are dropped.
     pub(crate) fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
-        let Diagnostic { severity, at, message, label, related, help, io } = self;
+        let Diagnostic { severity, code, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
-        Diagnostic { severity, at: at.and_then(position), message, label, related, help, io }
+        Diagnostic { severity, code, at: at.and_then(position), message, label, related, help, io }
+    }
+}
+
+impl Code {
+    /// Error about the source as a whole.
+    pub(crate) fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic {
+            severity: Severity::Error,
+            code: self,
+            at: None,
+            message: message.into(),
+            label: String::new(),
+            related: Vec::new(),
+            help: None,
+            io: None,
+        }
+    }
+
+    /// Error at a position.
+    pub(crate) fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { at: Some(at), ..self.whole(message) }
+    }
+
+    /// Warning at a position.
+    pub(crate) fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+        Diagnostic { severity: Severity::Warning, ..self.error(at, message) }
+    }
+
+    /// Returns the code of an error of reading or writing.
+    pub(crate) fn of_io(error: &io::Error) -> Code {
+        match error.kind() {
+            _ if is_io(error) => Code::Io,
+            io::ErrorKind::FileTooLarge => Code::LimitExceeded,
+            _ => Code::InvalidFile,
+        }
     }
 }
 
@@ -245,7 +263,7 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Model, Severity};
+/// use pte_emit::{Code, Model, Severity};
 ///
 /// let source = Model::from_yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
 /// let error = source.parse().unwrap_err();
@@ -254,7 +272,7 @@ pub const SHOWN: usize = 20;
 /// assert_eq!(report.document(), None);
 ///
 /// let diagnostic = &report.diagnostics[0];
-/// assert_eq!(diagnostic.severity, Severity::Error);
+/// assert_eq!((diagnostic.severity, diagnostic.code), (Severity::Error, Code::UnknownKey));
 /// assert_eq!(report.line_column(diagnostic.at.as_ref().unwrap().start), (2, 13));
 /// assert_eq!(diagnostic.help.as_deref(), Some("did you mean `inputs`?"));
 /// ```
@@ -373,8 +391,8 @@ mod tests {
     fn a_message_is_one_line_with_line_and_column() {
         let text = "a: 1\nbé: x\n";
         let diagnostics = vec![
-            Diagnostic::error(10..11, "unknown `x`").label("expected a number").help("did you mean `1`?"),
-            Diagnostic::whole("nothing fits"),
+            Code::UnknownWord.error(10..11, "unknown `x`").label("expected a number").help("did you mean `1`?"),
+            Code::EmptyDocument.whole("nothing fits"),
         ];
         let report = Report::new("m.yaml", text, diagnostics);
         let expected =

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use crate::data::produce::is_named;
-use crate::diagnostics::{Diagnostic, Report, Severity, is_io};
+use crate::diagnostics::{Code, Diagnostic, Report, Severity, is_io};
 
 /// Error of a stage: one or more messages about a source.
 ///
@@ -27,15 +27,15 @@ impl Error {
     }
 
     /// Error about a source as a whole.
-    pub(crate) fn input(name: &str, message: impl Into<String>) -> Error {
-        Error::new(Report::new(name, "", vec![Diagnostic::whole(message)]))
+    pub(crate) fn input(code: Code, name: &str, message: impl Into<String>) -> Error {
+        Error::new(Report::new(name, "", vec![code.whole(message)]))
     }
 
     /// Error of an operation on a file, such as `cannot write`; an empty one stands for `cannot read`. An error of the operating system
     /// is reported as `cannot read NAME: ...`, or as it is if it names its file; one about the content as a message about `name`.
     pub(crate) fn io(name: &str, operation: &str, error: &io::Error) -> Error {
         if !is_io(error) {
-            return Error::input(name, error.to_string());
+            return Error::input(Code::of_io(error), name, error.to_string());
         }
         let message = match operation {
             _ if is_named(error) || name.is_empty() => error.to_string(),

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::assembly::{Assembly, OutputFile};
 use crate::check::Findings;
 use crate::data::Origin;
-use crate::diagnostics::is_io;
+use crate::diagnostics::{Code, is_io};
 use crate::diff::Difference;
 use crate::error::Error;
 use crate::format::container::Container;
@@ -123,7 +123,8 @@ impl Model {
         let program = Some(self).filter(|_| is_named).and_then(|model| Inspected::of(model).ok());
         let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
         let measure = |ModelFile { name, format, origin }: ModelFile| {
-            let format = format.ok_or_else(|| Error::input(&name, "expected a .pte, .ptd or .bpte file"))?;
+            let format = format
+                .ok_or_else(|| Error::input(Code::UnexpectedInput, &name, "expected a .pte, .ptd or .bpte file"))?;
             let size = FileSize::new(&name, &origin, format, &options.dimensions, &names);
             let size = size.map_err(|error| self.source().unreadable(&error))?;
             Ok((name, size))
@@ -180,7 +181,7 @@ impl Model {
             SourceContent::Text(_) => names = Names::of(self.assembly()?),
             SourceContent::Binary(origin) => {
                 if origin.len().map_err(|error| self.source().unreadable(&error))? == 0 {
-                    return Err(Error::input(&self.label(), reader::program::EMPTY));
+                    return Err(Error::input(Code::InvalidFile, &self.label(), reader::program::EMPTY));
                 }
             }
         }
@@ -201,7 +202,8 @@ fn inspect_file(
     compare: Comparison,
 ) -> Result<Inspection, Error> {
     let failed = |error: std::io::Error| Error::io(name, "", &error);
-    let container = container.ok_or_else(|| Error::input(name, "expected a .pte, .ptd or .bpte file"))?;
+    let container =
+        container.ok_or_else(|| Error::input(Code::UnexpectedInput, name, "expected a .pte, .ptd or .bpte file"))?;
     let facts = FileFacts::read(container, origin).map_err(failed)?;
     let mut found = Inspection::new(name, facts);
     // What is malformed is stated beside the rest.
@@ -316,7 +318,7 @@ impl Model {
             // A graph has no place for a message.
             if let (Some(error), Some(before)) = (&comparison_error, before) {
                 let message = format!("cannot mark what changed since {}: {error}", before.label());
-                return Err(Error::input(&name, message));
+                return Err(Error::input(Code::UnmetRequest, &name, message));
             }
             match &program {
                 Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),

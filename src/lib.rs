@@ -124,7 +124,7 @@ pub use check::{
 };
 pub use data::{Blob, BlobId};
 pub use delegate::description::{Description, Fact};
-pub use diagnostics::{Diagnostic, Report, Severity};
+pub use diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode};
 pub use diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
 };

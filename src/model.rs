@@ -13,6 +13,7 @@ use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::Assembly;
 use crate::check::{self, DataFile, Findings, Profile};
 use crate::data::{Blob, Origin};
+use crate::diagnostics::Code;
 use crate::diagnostics::Severity;
 use crate::diff::{self, DiffArea, DiffData, Differences, Side};
 use crate::error::Error;
@@ -458,7 +459,8 @@ impl Model {
     /// # Errors
     /// A file that cannot be read, or is no `.bpte`.
     pub fn bundled_program(&self) -> Result<Blob, Error> {
-        let origin = self.origin().ok_or_else(|| Error::input(self.name(), "expected a .bpte"))?;
+        let origin =
+            self.origin().ok_or_else(|| Error::input(Code::UnexpectedInput, self.name(), "expected a .bpte"))?;
         let bundled = reader::bundled_program::read(origin).map_err(|error| self.source.unreadable(&error))?;
         Ok(bundled.program)
     }
@@ -489,7 +491,7 @@ impl Model {
 
     /// Returns the first file: the binary file, or the program that YAML assembles to.
     fn main_file(&self) -> Result<ModelFile, Error> {
-        let none = || Error::input(self.name(), "expected a source with methods or data");
+        let none = || Error::input(Code::UnexpectedInput, self.name(), "expected a source with methods or data");
         self.files()?.into_iter().next().ok_or_else(none)
     }
 }
@@ -602,7 +604,8 @@ impl Model {
     /// A file that cannot be read or is of an unknown format; errors of `out`; invalid YAML.
     pub fn annotate(&self, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
         let ModelFile { format, origin, .. } = self.main_file()?;
-        let format = format.ok_or_else(|| Error::input(self.name(), "expected a .pte, .ptd or .bpte file"))?;
+        let format = format
+            .ok_or_else(|| Error::input(Code::UnexpectedInput, self.name(), "expected a .pte, .ptd or .bpte file"))?;
         annotate::annotate(&origin, format, options, out).map_err(|error| Error::io(self.name(), "", &error))
     }
 }

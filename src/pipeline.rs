@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::assembly::{self, Assembly, PrunedNames};
 use crate::data::{BlobId, Origin, dedup};
 use crate::diagnostics::counted;
-use crate::diagnostics::{self, Severity};
+use crate::diagnostics::{self, Code, Severity};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::document::ParsedDocument;
@@ -126,7 +126,11 @@ impl Document {
     /// All unknown keys and values of a wrong kind; the first syntax error.
     pub(crate) fn parse(source: &Arc<Source>) -> Result<Document, Error> {
         let SourceContent::Text(_) = source.content else {
-            return Err(Error::input(&source.name, "expected YAML or JSON, found a binary file"));
+            return Err(Error::input(
+                Code::UnexpectedInput,
+                &source.name,
+                "expected YAML or JSON, found a binary file",
+            ));
         };
         let mut messages = Vec::new();
         let decoded = DecodedSource::try_new(source.clone(), |source| {
@@ -221,7 +225,11 @@ impl Resolved {
     /// A file that cannot be read or is malformed.
     pub(crate) fn read(source: &Arc<Source>) -> Result<Resolved, Error> {
         let SourceContent::Binary(origin) = &source.content else {
-            return Err(Error::input(&source.name, "expected a .pte, .ptd, .bpte or .safetensors file, found YAML"));
+            return Err(Error::input(
+                Code::UnexpectedInput,
+                &source.name,
+                "expected a .pte, .ptd, .bpte or .safetensors file, found YAML",
+            ));
         };
         let mut resolved = read_origin(origin).map_err(|error| Error::io(&source.name, "", &error))?;
         resolved.source = source.clone();
@@ -236,7 +244,7 @@ impl Resolved {
     /// plans; offsets that do not fit their fields.
     pub fn plan(self, options: &Options) -> Result<Planned, Error> {
         let mut resolved = self;
-        options.layout.check().map_err(|message| resolved.error(vec![NodeDiagnostic::whole(message)]))?;
+        options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
         options.layout.apply(&mut resolved.layout);
         resolved.layout.shards = options.shards.clone();
         let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
@@ -260,7 +268,7 @@ impl Resolved {
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
     /// begins with its path.
     fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
-        let message = |LayoutError { at, message, related, help }: LayoutError| {
+        let message = |LayoutError { code, at, message, related, help }: LayoutError| {
             let node = self.origins.node(at);
             let mut text = match (node, &*at.path(&self.program)) {
                 (Some(_), _) | (None, "") => message,
@@ -274,7 +282,7 @@ impl Resolved {
                 }
             }
             let help = help.filter(|_| node.is_some()).map(str::to_owned);
-            NodeDiagnostic { at: node, related: positions, help, ..NodeDiagnostic::whole(text) }
+            NodeDiagnostic { at: node, related: positions, help, ..code.whole(text) }
         };
         let mut messages: Vec<NodeDiagnostic> = errors.into_iter().map(message).collect();
         messages.sort_by_key(|message| message.at);
@@ -290,14 +298,21 @@ fn override_payloads(resolved: &mut Resolved) -> Result<(), Error> {
     let mut report = OverrideReport::default();
     let Resolved { program, overrides, origins, messages, .. } = resolved;
     raw::payload::apply(&mut overrides.main, program, origins, &mut report);
-    let at = |OverrideMessage { number, message }: OverrideMessage, severity| NodeDiagnostic {
+    let (errors, warnings) = override_messages(report, origins);
+    messages.extend(warnings);
+    if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
+}
+
+/// Returns the errors and the warnings about overrides, with their positions.
+fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiagnostic>, Vec<NodeDiagnostic>) {
+    let at = |OverrideMessage { number, message }: OverrideMessage, severity, code: Code| NodeDiagnostic {
         severity,
         at: origins.field_override(number),
-        ..NodeDiagnostic::whole(message)
+        ..code.whole(message)
     };
-    messages.extend(report.warnings.into_iter().map(|warning| at(warning, Severity::Warning)));
-    let errors: Vec<NodeDiagnostic> = report.errors.into_iter().map(|error| at(error, Severity::Error)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
+    let errors = report.errors.into_iter().map(|error| at(error, Severity::Error, Code::InvalidOverride));
+    let warnings = report.warnings.into_iter().map(|warning| at(warning, Severity::Warning, Code::IneffectiveOverride));
+    (errors.collect(), warnings.collect())
 }
 
 /// Removes the unused parts of a program if `requested`, else warns about unused values of a source, and about gaps between the indices
@@ -340,7 +355,7 @@ fn unused_warning(resolved: &Resolved, method: usize, unused: &[usize]) -> Optio
     let names = diagnostics::first_names(named.iter().map(|(_, name)| *name));
     let noun = if named.len() == 1 { "value" } else { "values" };
     let method = resolved.program.plans().get(method)?.name.as_deref().map_or("".into(), diagnostics::clipped);
-    let warning = NodeDiagnostic::warning(first, format!("unused {noun} in method `{method}`: {names}"));
+    let warning = Code::Unused.warning(first, format!("unused {noun} in method `{method}`: {names}"));
     Some(warning.label("unused").help("`--prune` removes unused values, and the instructions that only write them"))
 }
 
@@ -357,7 +372,7 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
     let warning = |of: &OverwrittenResult| {
         let name = diagnostics::clipped(resolved.origins.name(method, of.value)?);
         let warning =
-            NodeDiagnostic::warning(node(of.step)?, format!("the result `{name}` is overwritten before it is read"));
+            Code::Unused.warning(node(of.step)?, format!("the result `{name}` is overwritten before it is read"));
         let warning = warning.label("unused result").related(node(of.by)?, "overwritten here");
         Some(warning.help("`--prune` removes instructions whose results nothing reads"))
     };
@@ -372,7 +387,7 @@ fn move_data(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobI
         messages.extend(dropped.into_iter().map(|(file, key)| {
             let (file, key) = (file.display(), diagnostics::clipped(&key));
             let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
-            NodeDiagnostic { severity: Severity::Warning, ..NodeDiagnostic::whole(message) }
+            NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
         }));
     }
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
@@ -396,18 +411,12 @@ impl Planned {
         let values = |method| origins.values(method);
         let emitted = assembly::emit(program, plan, layout, tests, overrides, resolved.has_methods, &values);
         let (mut assembly, outcome) = emitted.map_err(|error| resolved.source.unreadable(&error))?;
-        let field = |number: usize, message: String, severity| {
-            let mut diagnostic = NodeDiagnostic { severity, ..NodeDiagnostic::whole(message) };
-            diagnostic.at = origins.field_override(number);
-            diagnostic
-        };
-        let mut errors: Vec<NodeDiagnostic> =
-            outcome.errors.into_iter().map(|remark| field(remark.number, remark.message, Severity::Error)).collect();
+        let (mut errors, warnings) = override_messages(outcome, origins);
         errors.extend(assembly.patches_beyond_the_end().into_iter().map(|(number, patch, size)| {
             let patch =
                 format!("patch of {} at offset {}", diagnostics::counted(patch.bytes.len() as u64, "byte"), patch.at);
             let mut diagnostic =
-                NodeDiagnostic::whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
+                Code::InvalidOverride.whole(format!("{patch} exceeds the file size of {}", counted(size, "byte")));
             diagnostic.at = origins.patch(number);
             diagnostic
         }));
@@ -415,8 +424,6 @@ impl Planned {
             errors.sort_by_key(|error| error.at);
             return Err(resolved.error(errors));
         }
-        let warnings =
-            outcome.warnings.into_iter().map(|remark| field(remark.number, remark.message, Severity::Warning));
         let mut messages = std::mem::take(&mut resolved.messages);
         messages.extend(warnings);
         // Messages of all stages in the order of the source.
@@ -438,7 +445,7 @@ fn check_blobs(program: &Program) -> Result<(), Vec<LayoutError>> {
     let unknown = program.blob_references().filter(|(_, blob)| blob.0 as usize >= count);
     let error = |(at, blob): (Element, BlobId)| {
         let blobs = diagnostics::counted(count as u64, "blob");
-        LayoutError::new(at, format!("unknown blob {}: the program has {blobs}", blob.0))
+        LayoutError::new(Code::UnknownName, at, format!("unknown blob {}: the program has {blobs}", blob.0))
     };
     let errors: Vec<LayoutError> = unknown.map(error).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -459,7 +466,7 @@ fn check_size(resolved: &Resolved, limit: u64) -> Result<(), Vec<LayoutError>> {
         "the data have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
-    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(_, element)| element), message)])
+    Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(_, element)| element), message)])
 }
 
 fn method(program: &Program, name: &str) -> Element {
@@ -483,5 +490,5 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
         "the data and their padding have {} in total, more than the limit of {limit}, which the option `max-size` raises",
         counted(total, "byte")
     );
-    Err(vec![LayoutError::new(largest.map_or(Element::Program, |(element, _)| element), message)])
+    Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(element, _)| element), message)])
 }

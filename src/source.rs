@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::data::Origin;
-use crate::diagnostics::{self, Diagnostic, Report};
+use crate::diagnostics::{self, Code, Diagnostic, Report};
 use crate::error::Error;
 use crate::format::Format;
 use crate::ir::files::FileAccess;
@@ -83,7 +83,7 @@ impl Source {
             let head = origin.head(TEXT_PROBE).map_err(unreadable)?;
             if let Some(at) = head.iter().position(|byte| *byte == 0) {
                 let message = format!("byte {at} is zero; expected YAML, JSON or a file of a known binary format");
-                return Err(Error::input(&name, message));
+                return Err(Error::input(Code::UnexpectedInput, &name, message));
             }
         }
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -101,7 +101,11 @@ impl Source {
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count();
-            Error::input(&name, format!("line {line}, byte {at}, is not UTF-8; expected YAML, JSON or a binary file"))
+            Error::input(
+                Code::UnexpectedInput,
+                &name,
+                format!("line {line}, byte {at}, is not UTF-8; expected YAML, JSON or a binary file"),
+            )
         })?;
         Ok(Source::text_of(name, text.into(), folder))
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pte_emit::Code;
 use pte_emit::check::rules::RULES;
 
 fn root() -> &'static Path {
@@ -66,12 +67,14 @@ fn ids(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Ids of the rules of `check`, from which docs/rules.md is generated, and of the facts of docs/format.md: `- **W-6** ...`.
+/// Ids of the rules of `check`, from which docs/rules.md is generated, of the facts of docs/format.md, `- **W-6** ...`, and of the codes of
+/// diagnostics.
 fn defined() -> BTreeSet<String> {
     let format = page("format.md");
     let facts = format.lines().filter_map(|line| Some(line.strip_prefix("- **")?.split_once("**")?.0));
     let mut defined = BTreeSet::new();
-    for id in RULES.iter().map(|rule| rule.id.as_str()).chain(facts) {
+    let codes = Code::ALL.iter().map(|code| code.as_str());
+    for id in RULES.iter().map(|rule| rule.id.as_str()).chain(facts).chain(codes) {
         assert_eq!(ids(id).collect::<Vec<_>>(), [id], "an id");
         assert!(defined.insert(id.to_owned()), "{id} is defined twice");
     }

@@ -4,7 +4,7 @@
 //!
 //! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use pte_emit::check::rules::{self, Rule};
 use pte_emit::ir::shape::{self, Form, Shape};
 use pte_emit::operators;
-use pte_emit::{Model, Options as AssembleOptions};
+use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -340,6 +340,91 @@ fn describe_rule(rule: &Rule) -> String {
     format!(
         "### {id}: {title}\n\n{why}\n\n- Severity: {severity}.{profiles}\n- The runtime: {runtime}.\n- Example: {example}.\n\n"
     )
+}
+
+/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/cli.rs and
+/// tests/reduce.rs have the messages.
+const CODES_OF_COMMANDS: [(Code, &str); 2] = [
+    (Code::UnmetRequest, "the YAML does not reproduce the file byte for byte"),
+    (Code::OperatorList, "line 1: unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
+];
+
+/// The messages of a source, whether it assembles or not.
+fn messages(source: Model) -> Vec<Diagnostic> {
+    let assembled = |source: &Model| match source.assemble(&AssembleOptions::default()) {
+        Ok(assembly) => assembly.warnings.diagnostics,
+        Err(error) => error.diagnostics().to_vec(),
+    };
+    match source.documents(&BTreeMap::new()) {
+        Ok(documents) => documents.models.iter().flat_map(assembled).collect(),
+        Err(error) => error.diagnostics().to_vec(),
+    }
+}
+
+/// The codes with their shortest message in the sources of `tests/golden/snapshots/errors`, and in what no source has: options and calls
+/// of the library.
+fn messages_by_code() -> BTreeMap<Code, String> {
+    let folder = root().join("tests/golden/snapshots/errors");
+    let paths = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let sources =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "json"));
+    let mut found: Vec<Diagnostic> = sources
+        .flat_map(|path| match Model::open(&path) {
+            Ok(source) => messages(source),
+            Err(error) => error.diagnostics().to_vec(),
+        })
+        .collect();
+    let confined = Model::from_yaml("x.yaml", "named_data: {x: {file: Cargo.toml}}", root()).confined_to("docs");
+    found.extend(messages(confined));
+    let not_text = Model::from_bytes("x.yaml", vec![0xff], root()).unwrap_err();
+    for error in [not_text, foreign_value()] {
+        found.extend(error.diagnostics().to_vec());
+    }
+    let here = format!("{}/", root().display());
+    let mut shortest: BTreeMap<Code, String> =
+        CODES_OF_COMMANDS.map(|(code, message)| (code, message.to_owned())).into();
+    for diagnostic in found {
+        let message = diagnostic.message.replace(&format!("{}/", folder.display()), "").replace(&here, "");
+        let known = shortest.entry(diagnostic.code).or_insert_with(|| message.clone());
+        if (message.len(), &message) < (known.len(), known) {
+            *known = message;
+        }
+    }
+    shortest
+}
+
+/// The error of a method with a value of another one.
+fn foreign_value() -> Error {
+    let mut other = MethodBuilder::new("other");
+    let x = other.input(pte_emit::ScalarType::FLOAT, &[1]);
+    let mut method = MethodBuilder::new("forward");
+    method.output(x);
+    Resolved::from_methods([method]).unwrap_err()
+}
+
+#[test]
+fn the_codes_are_up_to_date() {
+    let examples = messages_by_code();
+    let without: Vec<&str> =
+        Code::ALL.iter().filter(|code| !examples.contains_key(code)).map(|code| code.name()).collect();
+    assert!(without.is_empty(), "no source in tests/golden/snapshots/errors has a message of {}", without.join(", "));
+    let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(names.len(), Code::ALL.len(), "names are unique");
+    let row = |code: &Code| {
+        let example = examples[code].replace('|', "\\|");
+        format!("| {code} | `{}` | {} | {example} |\n", code.name(), code.description())
+    };
+    let rows: String = Code::ALL.iter().map(row).collect();
+    let path = root().join("docs/diagnostics.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- codes -->\n").expect("docs/diagnostics.md has the marker `codes`");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let head = "| code | name | problem | example |\n|---|---|---|---|\n";
+    let updated = format!("{before}<!-- codes -->\n{head}{rows}<!-- end -->{after}");
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, updated).unwrap();
+    }
+    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the codes");
 }
 
 /// All shapes that are reachable from the document.

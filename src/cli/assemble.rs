@@ -23,7 +23,7 @@ use super::summary;
 use crate::assembly::Assembly;
 use crate::check::{RuleSeverity, ValidatorOptions};
 use crate::data::workers;
-use crate::diagnostics::{self, counted};
+use crate::diagnostics::{self, Code, counted};
 use crate::error::Error;
 use crate::layout::Shards;
 use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
@@ -481,7 +481,7 @@ impl Command<'_> {
         if files.is_empty() {
             let message =
                 format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
-            return Err(Error::input(source.name(), message).into());
+            return Err(Error::input(Code::UnmetRequest, source.name(), message).into());
         }
         let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
         if messages.warns() {
@@ -508,7 +508,7 @@ impl Command<'_> {
         if self.size.fetch_add(size, Ordering::Relaxed).saturating_add(size) > limit {
             let message =
                 format!("the data of all inputs exceed the limit of {limit} bytes, which `--max-size` raises");
-            return Err(Error::input(&source.label(), message).into());
+            return Err(Error::input(Code::LimitExceeded, &source.label(), message).into());
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
 use super::outputs::{NewFolder, Outputs};
 use super::stdout;
+use crate::diagnostics::Code;
 use crate::error::Error;
 use crate::printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 
@@ -102,7 +103,7 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     match printed.difference {
         Some(why) if arguments.exact => {
             let message = format!("the YAML does not reproduce the file byte for byte: {why}");
-            Err(Error::input(source.name(), message).into())
+            Err(Error::input(Code::UnmetRequest, source.name(), message).into())
         }
         Some(_) | None => Ok(Exit::Ok),
     }

@@ -323,7 +323,7 @@ impl<'f> Entry<'f> {
         let separator = if label.is_empty() { "" } else { ": " };
         let message = format!("{message}{separator}{label}");
         let text = Entry::of_text(Level::of_message(*severity), message);
-        Entry { position, span: at.clone(), help: help.as_deref(), ..text }
+        Entry { code: Some(diagnostic.code.as_str()), position, span: at.clone(), help: help.as_deref(), ..text }
     }
 
     fn of_finding(level: Level, finding: &'f Finding) -> Entry<'f> {

@@ -13,7 +13,7 @@ use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::delegate::xnnpack;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped};
+use crate::diagnostics::{Code, ROW, clipped, clipped_to, counted, escaped};
 use crate::error::Error;
 use crate::inspect::file::{FileFacts, SerializerKind};
 use crate::inspect::inspection::Inspection;
@@ -85,7 +85,7 @@ fn inspect(
                     1 => String::new(),
                     count => format!(", and {} more", counted(count - 1, "error")),
                 };
-                malformed.push(Error::input(&name, format!("{first}{more}")));
+                malformed.push(Error::input(Code::InvalidFile, &name, format!("{first}{more}")));
             }
         }
     }

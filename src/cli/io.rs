@@ -14,7 +14,7 @@ use super::render;
 use crate::data::Origin;
 use crate::data::workers;
 use crate::delegate;
-use crate::diagnostics::{Diagnostic, Report, counted, escaped};
+use crate::diagnostics::{Code, Report, counted, escaped};
 use crate::error::Error;
 use crate::format::Format;
 use crate::layout::options::parse_bytes;
@@ -78,7 +78,7 @@ pub fn open_binary(path: &Path) -> Result<Model, Error> {
         let found = if is_source_name(path) { "YAML" } else { "text" };
         let message = format!("expected a .pte, .ptd or .bpte file, found {found}");
         let help = "`dump`, `annotate` and `--strip-tests` read binary files; YAML is assembled by `pte-emit FILE.yaml -o FILE.pte`";
-        return Err(Error::new(Report::new(source.name(), "", vec![Diagnostic::whole(message).help(help)])));
+        return Err(Error::new(Report::new(source.name(), "", vec![Code::UnexpectedInput.whole(message).help(help)])));
     }
     Ok(source)
 }

@@ -14,7 +14,7 @@ use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use crate::delegate::description::Description;
-use crate::diagnostics::{clipped, counted, escaped, escaped_json, first_names};
+use crate::diagnostics::{Code, clipped, counted, escaped, escaped_json, first_names};
 use crate::error::Error;
 use crate::payload::Payload;
 use crate::printer::yaml;
@@ -95,7 +95,7 @@ impl InputArguments {
         let path = &self.input;
         if let Some(format) = io::payload_format(path) {
             let message = format!("expected a program with payloads, found a payload of the format {format}");
-            return Err(Error::input(&path.display().to_string(), message).into());
+            return Err(Error::input(Code::UnexpectedInput, &path.display().to_string(), message).into());
         }
         let sources = Sources::checked(&self.sources)?;
         let found = |count| format!("expected one program, found {}", counted(count, "document"));
@@ -121,7 +121,7 @@ impl Input {
         let by_name = self.payloads.iter().find(|payload| payload.path == wanted);
         by_name.or_else(|| self.payloads.iter().find(by_index)).ok_or_else(|| {
             let message = format!("unknown payload `{}`; {}", clipped(wanted), self.known());
-            Error::input(&self.name, message).into()
+            Error::input(Code::UnknownName, &self.name, message).into()
         })
     }
 
@@ -237,7 +237,7 @@ fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
         (None, [payload]) => payload,
         (None, _) => {
             let message = format!("expected METHOD/DELEGATE: {}", input.known());
-            return Err(Error::input(&input.name, message).into());
+            return Err(Error::input(Code::UnmetRequest, &input.name, message).into());
         }
     };
     let (target, data) = (&*arguments.output, &payload.data);

@@ -28,7 +28,7 @@ use super::sources::{SourceArguments, Sources};
 use crate::assembly::Assembly;
 use crate::check::{self, Findings, ValidatorOptions};
 use crate::data::Origin;
-use crate::diagnostics::counted;
+use crate::diagnostics::{Code, counted};
 use crate::error::Error;
 use crate::format::Format;
 use crate::format::container::{self, CONTAINERS};
@@ -205,7 +205,7 @@ impl Input {
         let Some(binary) = format.container().and_then(|container| OutputFormat::of_extension(container.extension))
         else {
             let message = "expected a .pte, .ptd, .bpte or YAML, found a .safetensors";
-            return Err(Error::input(source.name(), message).into());
+            return Err(Error::input(Code::UnexpectedInput, source.name(), message).into());
         };
         let format = arguments.candidate.unwrap_or(CandidateFormat::Binary(binary));
         let is_converted = matches!(format, CandidateFormat::Binary(format) if format.extension != binary.extension);
@@ -334,7 +334,7 @@ impl<'a> Session<'a> {
         match self.arguments.expect {
             Some(expected) if expected != outcome => {
                 let message = format!("the command of `--test` {outcome}; expected one that {expected}");
-                Err(Error::input(name, message).into())
+                Err(Error::input(Code::UnmetRequest, name, message).into())
             }
             None if outcome == Outcome::Status(0) => {
                 let message = format!(
@@ -375,7 +375,7 @@ impl<'a> Session<'a> {
         if let CandidateFormat::Yaml = self.format {
             let message = "the exit status depends on more than the program, and YAML is not reduced as text; \
                            omit `--candidate yaml`";
-            return Err(Error::input(input.source.name(), message).into());
+            return Err(Error::input(Code::UnmetRequest, input.source.name(), message).into());
         }
         let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(input, bytes));
         Ok((Smallest::Bytes(best), is_complete))
@@ -390,7 +390,7 @@ impl<'a> Session<'a> {
                  by byte (at most {MAX_BYTES})",
                 counted(size, "byte")
             );
-            Err(Error::input(input.source.name(), message).into())
+            Err(Error::input(Code::UnmetRequest, input.source.name(), message).into())
         };
         let mut bytes = Vec::new();
         match (&input.assembly, input.source.origin()) {

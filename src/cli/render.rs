@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn a_long_line_is_truncated() {
         let text = format!("a: [{}]\n", "1, ".repeat(5000));
-        let shown = report(&Report::new("long.yaml", &text, vec![Diagnostic::error(6004..6005, "here")]), false);
+        let shown =
+            report(&Report::new("long.yaml", &text, vec![crate::Code::Syntax.error(6004..6005, "here")]), false);
         assert!(shown.len() < 2000 && shown.contains("long.yaml:1:6005"), "{shown}");
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use super::io::{self, Messages};
 use crate::check::{DataFile, ValidatorOptions};
 use crate::data::{Origin, workers};
-use crate::diagnostics::{Diagnostic, Report};
+use crate::diagnostics::{Code, Report};
 use crate::error::Error;
 use crate::is_variable_name;
 use crate::model::Model;
@@ -64,7 +64,7 @@ impl SourceArguments {
             let name = path.display().to_string();
             let text = std::fs::read_to_string(path).map_err(|error| Error::io(&name, "", &error))?;
             operators.add(&text).map_err(|errors| {
-                let diagnostics = errors.iter().map(|error| Diagnostic::whole(error.to_string())).collect();
+                let diagnostics = errors.iter().map(|error| Code::OperatorList.whole(error.to_string())).collect();
                 Error::new(Report::new(&name, "", diagnostics))
             })?;
         }
@@ -111,7 +111,7 @@ impl<'a> Sources<'a> {
             (Some(document), 0) => Ok(document),
             (last, others) => {
                 let name = last.map_or_else(String::new, |source| source.name().to_owned());
-                Err(Error::input(&name, expected(others + 1)))
+                Err(Error::input(Code::UnexpectedInput, &name, expected(others + 1)))
             }
         }
     }

@@ -9,9 +9,8 @@ use super::data::Finder;
 use super::document::{Checkpoint, Word};
 use super::files::stays_below;
 use crate::data::{Blob, BlobSource};
-use crate::diagnostics::clipped;
+use crate::diagnostics::{Code, clipped};
 use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
-use crate::ir::NodeDiagnostic;
 use crate::ir::tree::NodeId;
 use crate::program::{TensorLayout, contiguous};
 use crate::reader::flat_tensor::FlatTensorEntry;
@@ -61,14 +60,14 @@ impl<'d, 'a> Finder<'d, 'a> {
             let listed = tensors.iter().flatten();
             for missing in listed.filter(|name| is_selected(name) && header.info(name).is_none()) {
                 let message = format!("{} has no tensor `{}`, which the index lists", path.display(), clipped(missing));
-                self.diagnostics.push(NodeDiagnostic::error(named.id, message));
+                self.diagnostics.push(Code::MissingInFile.error(named.id, message));
             }
             for (name, info) in header.tensors().filter(|(name, _)| is_selected(name) && is_listed(name)) {
                 let tensor = match header.find(name, info) {
                     Ok(tensor) => tensor,
                     Err(error) => {
                         let message = format!("cannot use {}: {error}", path.display());
-                        self.diagnostics.push(NodeDiagnostic::error(named.id, message).label("this file"));
+                        self.diagnostics.push(Code::InvalidFile.error(named.id, message).label("this file"));
                         continue;
                     }
                 };
@@ -85,7 +84,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         if entries.is_empty() && self.diagnostics.is_empty() {
             let message = format!("no tensor of {} is selected", clipped(&named.value));
             self.diagnostics
-                .push(NodeDiagnostic::error(named.id, message).label("`include` and `exclude` match no tensor"));
+                .push(Code::MissingInFile.error(named.id, message).label("`include` and `exclude` match no tensor"));
         }
         CheckpointContent { entries, metadata }
     }
@@ -107,7 +106,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             let (file, name, value) = (clipped(file), clipped(name), clipped(value));
             let message =
                 format!("{METADATA} of {file} conflicts with another file: dropped `{name}` = `{value}`{more}");
-            self.diagnostics.push(NodeDiagnostic::warning(at, message).label("the first value is kept"));
+            self.diagnostics.push(Code::DroppedMetadata.warning(at, message).label("the first value is kept"));
         }
     }
 

@@ -18,7 +18,7 @@ use crate::data::number::{self, NumericValue};
 use crate::data::produce;
 use crate::data::random::Distribution;
 use crate::data::{Blob, BlobSource};
-use crate::diagnostics::{clipped, counted, is_io};
+use crate::diagnostics::{Code, clipped, counted, is_io};
 use crate::format::ScalarType;
 use crate::format::safetensors::MAX_HEADER;
 use crate::format::scalar_type::Encoding;
@@ -90,7 +90,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let mut unused: Vec<_> = self.named.iter().filter(|(name, _)| !self.used.contains(*name)).collect();
         unused.sort_by_key(|(_, data)| data.id);
         for (name, data) in unused {
-            let warning = NodeDiagnostic::warning(data.id, format!("unused data `{name}`"));
+            let warning = Code::Unused.warning(data.id, format!("unused data `{name}`"));
             self.diagnostics.push(warning.label("unused"));
         }
     }
@@ -114,13 +114,13 @@ impl<'d, 'a> Finder<'d, 'a> {
                 if let DataRequest::BytesOrText = want {
                     return Some(ResolvedData { blob: Blob::bytes(name.as_bytes()), sizes: None });
                 }
-                let unknown = NodeDiagnostic::error(data.id, format!("unknown data `{name}`"));
+                let unknown = Code::UnknownName.error(data.id, format!("unknown data `{name}`"));
                 let unknown = unknown.label("expected a name under `data`, or data such as [1, 2] or {hex: ...}");
                 let diagnostic = unknown.suggest_among(self.diagnostics.len(), name, self.named.keys().copied());
                 return self.fail(diagnostic);
             };
             if let DataSource::Name(_) = payload.source {
-                let named = NodeDiagnostic::error(payload.id, "data by name must not be another name");
+                let named = Code::WrongKind.error(payload.id, "data by name must not be another name");
                 return self.fail(named.label("expected data such as [1, 2] or {hex: ...}"));
             }
             return self.find(payload, want);
@@ -140,7 +140,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         if total > MAX_IN_MEMORY {
             let message = format!("the patches and compile specs have {} so far", counted(total, "byte"));
             let label = format!("expected {MAX_IN_MEMORY} in total at most");
-            return self.fail(NodeDiagnostic::error(data.id, message).label(label));
+            return self.fail(Code::LimitExceeded.error(data.id, message).label(label));
         }
         self.in_memory = total;
         let unusable = |error: io::Error| {
@@ -169,14 +169,14 @@ impl<'d, 'a> Finder<'d, 'a> {
             _ => None,
         };
         if let Some(what) = what {
-            return self.fail(NodeDiagnostic::error(data.id, what).label("remove it"));
+            return self.fail(Code::ConflictingKeys.error(data.id, what).label("remove it"));
         }
         // Data of another element type are converted if `dtype` is given.
         let stored = data.dtype.unwrap_or(scalar_type);
         let nbytes = sizes.and_then(|sizes| crate::program::nbytes(stored, sizes));
         let raw = |blob: Blob| match blob.converted(stored, scalar_type) {
             Some(blob) => Ok(ResolvedData { blob, sizes: None }),
-            None => Err(NodeDiagnostic::error(data.id, format!("{stored} cannot be converted to {scalar_type}"))),
+            None => Err(Code::DataType.error(data.id, format!("{stored} cannot be converted to {scalar_type}"))),
         };
         let logical = match &data.source {
             DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(&bytes[..]))),
@@ -201,10 +201,10 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Fill(..) | DataSource::Iota(..) | DataSource::Random(..) => {
                 if nbytes.is_none() && sizes.is_some() {
                     let message = format!("the number of bytes of sizes {:?} overflows", sizes.unwrap_or_default());
-                    return self.fail(NodeDiagnostic::error(data.id, message));
+                    return self.fail(Code::LimitExceeded.error(data.id, message));
                 }
                 let Some(len) = nbytes else {
-                    let unsized_data = NodeDiagnostic::error(data.id, "data of unknown length");
+                    let unsized_data = Code::UndeterminedTensor.error(data.id, "data of unknown length");
                     return self.fail(unsized_data.label("the tensor needs `sizes`"));
                 };
                 let blob = self.generated(data, scalar_type, len)?;
@@ -231,7 +231,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             DataSource::Ptd(path, key) | DataSource::Pte(path, key) => self.keyed(data, path, key)?.data,
             DataSource::Numbers(items) => {
                 let Some(scalar_type) = data.dtype else {
-                    let untyped = NodeDiagnostic::error(data.id, "numbers without an element type");
+                    let untyped = Code::UndeterminedTensor.error(data.id, "numbers without an element type");
                     return self.fail(untyped.label("add `dtype` as in {numbers: [...], dtype: int32}, or use hex"));
                 };
                 self.numbers(data, items, scalar_type, None)?.blob
@@ -240,12 +240,12 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let scalar_type = data.dtype.unwrap_or(ScalarType::BYTE);
                 let element = scalar_type.info().map_or(1, |info| info.size);
                 let Some(len) = count.checked_mul(element) else {
-                    return self.fail(NodeDiagnostic::error(data.id, "the number of bytes overflows"));
+                    return self.fail(Code::LimitExceeded.error(data.id, "the number of bytes overflows"));
                 };
                 self.generated(data, scalar_type, len)?
             }
             DataSource::Fill(_, None) | DataSource::Iota(..) | DataSource::Random(..) | DataSource::Name(_) => {
-                let unsized_data = NodeDiagnostic::error(data.id, "data of unknown length");
+                let unsized_data = Code::UndeterminedTensor.error(data.id, "data of unknown length");
                 return self
                     .fail(unsized_data.label("expected a tensor with sizes, or `size` as in {fill: 0, size: 16}"));
             }
@@ -260,7 +260,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             match number::encode(scalar_type, number, &mut bytes) {
                 Ok(()) => Some(bytes),
                 Err(message) => {
-                    self.diagnostics.push(NodeDiagnostic::error(data.id, message));
+                    self.diagnostics.push(Code::DataNumber.error(data.id, message));
                     None
                 }
             }
@@ -322,7 +322,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 }
             }
         };
-        self.fail(NodeDiagnostic::error(at, format!("no random numbers of {scalar_type}: {wrong}")))
+        self.fail(Code::DataNumber.error(at, format!("no random numbers of {scalar_type}: {wrong}")))
     }
 
     /// Numbers as a list, nested as the tensor is or flat.
@@ -352,7 +352,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             if !flat && !nested_right && Some(count) == expected {
                 let message = format!("the numbers are nested as {shape:?}, the sizes are {sizes:?}");
                 diagnostics.push(
-                    NodeDiagnostic::error(data.id, message).label("expected a flat list, or one nested as the sizes"),
+                    Code::DataSize.error(data.id, message).label("expected a flat list, or one nested as the sizes"),
                 );
             } else if Some(count) != expected {
                 let found = counted(count, "number");
@@ -362,7 +362,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 };
                 let label =
                     expected.map_or(String::new(), |expected| format!("expected {}", counted(expected, "number")));
-                diagnostics.push(NodeDiagnostic::error(data.id, message).label(label));
+                diagnostics.push(Code::DataSize.error(data.id, message).label(label));
             }
         }
         if !diagnostics.is_empty() {
@@ -379,12 +379,16 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     pub(super) fn unreadable<T>(&mut self, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
+        self.unusable(Code::of_io(error), at, path, error)
+    }
+
+    fn unusable<T>(&mut self, code: Code, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
         // Errors of libraries may have several lines, of which the first is the message.
         let text = error.to_string();
         let text = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
         let verb = if is_io(error) { "read" } else { "use" };
         let message = format!("cannot {verb} {}: {text}", path.display());
-        self.fail(NodeDiagnostic { at: Some(at), ..NodeDiagnostic::of_io(message, error) }.label("this file"))
+        self.fail(NodeDiagnostic { code, at: Some(at), ..NodeDiagnostic::of_io(message, error) }.label("this file"))
     }
 
     /// An error about the content of a file.
@@ -395,7 +399,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         if let Err(error) = self.files.check(path) {
-            return self.unreadable(at, path, &error);
+            return self.unusable(Code::ConfinedFile, at, path, &error);
         }
         match path.metadata() {
             Ok(metadata) if !metadata.is_file() => {
@@ -431,7 +435,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                 path.display(),
                 counted(length, "byte")
             );
-            return self.fail(NodeDiagnostic::error(at, message));
+            return self.fail(Code::DataSize.error(at, message));
         };
         Some(Blob::new(len, BlobSource::File { path: path.into(), offset }))
     }
@@ -448,11 +452,11 @@ impl<'d, 'a> Finder<'d, 'a> {
         if found.0 != scalar_type {
             let message = format!("{what} has element type {}, the tensor is {scalar_type}", found.0);
             let label = format!("declare the tensor as {0}, or add `dtype: {0}` to convert the data", found.0);
-            return self.fail(NodeDiagnostic::error(at, message).label(label));
+            return self.fail(Code::DataType.error(at, message).label(label));
         }
         if let Some(sizes) = sizes.filter(|sizes| *sizes != found.1) {
             let message = format!("{what} has sizes {:?}, the tensor {sizes:?}", found.1);
-            return self.fail(NodeDiagnostic::error(at, message).label("sizes must agree"));
+            return self.fail(Code::DataSize.error(at, message).label("sizes must agree"));
         }
         Some(())
     }
@@ -518,7 +522,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         let (at, path) = (path.id, self.path(&path.value));
         let header = self.safetensors_header(at, &path)?;
         let Some(info) = header.info(&name.value) else {
-            let unknown = NodeDiagnostic::error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
+            let unknown =
+                Code::MissingInFile.error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
             let mut names: Vec<&str> = header.tensors().map(|(name, _)| name).collect();
             names.sort_unstable();
             let some = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
@@ -560,7 +565,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         let some: Vec<&str> = entries.iter().take(5).map(|entry| entry.key.as_str()).collect();
         let more = if entries.len() > 5 { ", ..." } else { "" };
-        let unknown = NodeDiagnostic::error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
+        let unknown =
+            Code::MissingInFile.error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
         let unknown = unknown.label(format!("it has {}{more}", some.join(", ")));
         let keys = entries.iter().map(|entry| entry.key.as_str());
         let diagnostic = unknown.suggest_among(self.diagnostics.len(), &key.value, keys);
@@ -648,8 +654,9 @@ impl NumberListEncoder {
             Some(expected) if *expected == length => {}
             Some(expected) => {
                 let message = format!("a list of {length} beside lists of {expected}");
-                self.diagnostics
-                    .push(NodeDiagnostic::error(at, message).label(format!("expected {}", counted(*expected, "item"))));
+                self.diagnostics.push(
+                    Code::DataNumber.error(at, message).label(format!("expected {}", counted(*expected, "item"))),
+                );
                 return;
             }
         }
@@ -661,14 +668,14 @@ impl NumberListEncoder {
                 NodeValue::List(below) => {
                     if self.count > 0 && self.shape.len() == depth + 1 {
                         self.diagnostics
-                            .push(NodeDiagnostic::error(item.id, "a list beside numbers").label("expected a number"));
+                            .push(Code::DataNumber.error(item.id, "a list beside numbers").label("expected a number"));
                         return;
                     }
                     self.items(item.id, below, depth + 1);
                 }
                 _ if self.shape.len() > depth + 1 => {
                     self.diagnostics
-                        .push(NodeDiagnostic::error(item.id, "a number beside lists").label("expected a list"));
+                        .push(Code::DataNumber.error(item.id, "a number beside lists").label("expected a list"));
                     return;
                 }
                 _ => self.number(item),
@@ -691,10 +698,10 @@ impl NumberListEncoder {
                 NodeValue::Text(text) if number::is_beyond_float64(text) => beyond_float64(text),
                 value => format!("expected a number, found {}", value.describe()),
             };
-            return self.diagnostics.push(NodeDiagnostic::error(node.id, message).label("expected a number"));
+            return self.diagnostics.push(Code::DataNumber.error(node.id, message).label("expected a number"));
         };
         if let Err(message) = number::encode(self.scalar_type, number, &mut self.bytes) {
-            self.diagnostics.push(NodeDiagnostic::error(node.id, message));
+            self.diagnostics.push(Code::DataNumber.error(node.id, message));
         }
     }
 }
@@ -702,11 +709,13 @@ impl NumberListEncoder {
 /// Checks the sizes of a tensor (rules T-6, T-8).
 pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), NodeDiagnostic> {
     if let Some(size) = sizes.value.iter().find(|size| **size < 0) {
-        return Err(NodeDiagnostic::error(sizes.id, format!("a size cannot be {size}")).label("expected sizes from 0"));
+        return Err(Code::InvalidSizes
+            .error(sizes.id, format!("a size cannot be {size}"))
+            .label("expected sizes from 0"));
     }
     if sizes.value.len() > MAX_DIMENSIONS {
         let message = format!("{} dimensions exceed the maximum of the runtime", sizes.value.len());
-        return Err(NodeDiagnostic::error(sizes.id, message).label(format!("expected {MAX_DIMENSIONS} at most")));
+        return Err(Code::InvalidSizes.error(sizes.id, message).label(format!("expected {MAX_DIMENSIONS} at most")));
     }
     Ok(())
 }
@@ -718,5 +727,5 @@ pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), NodeDiagn
     }
     let message = format!("{:?} is not an order of {}", order.value, counted(rank, "dimension"));
     let all: Vec<Cow<'_, str>> = (0..rank).map(|d| Cow::Owned(d.to_string())).collect();
-    Err(NodeDiagnostic::error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
+    Err(Code::InvalidSizes.error(order.id, message).label(format!("expected each of {} once", all.join(", "))))
 }

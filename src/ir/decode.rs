@@ -20,7 +20,7 @@ use crate::data::random::Distribution;
 use crate::delegate::xnnpack::draft::is_operand;
 use crate::delegate::xnnpack::model::NodeOperation;
 use crate::delegate::xnnpack::schema::{Operation, field_key};
-use crate::diagnostics::clipped;
+use crate::diagnostics::{Code, clipped};
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::words::MEMORY_FORMATS;
@@ -120,13 +120,13 @@ impl<'a> MapFields<'a> {
 }
 
 impl Decoder {
-    fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
+    fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics.push(code.error(at, message).label(label));
     }
 
     /// Reports a value of another kind. Returns the message, which the caller may add a help to.
     fn expected(&mut self, node: &SourceNode<'_>, what: &str) -> &mut NodeDiagnostic {
-        let wrong = NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe()));
+        let wrong = Code::WrongKind.error(node.id, format!("expected {what}, found {}", node.value.describe()));
         self.diagnostics.push_mut(wrong.label(format!("expected {what}")))
     }
 
@@ -145,7 +145,7 @@ impl Decoder {
         let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
         for (key, _) in &entries {
             if let Some(first) = first.insert(&key.text, key.id) {
-                let mut duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                let mut duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
                 let help = MERGED.iter().find(|(of, _)| *of == what).map(|(_, help)| (*help).to_owned());
                 duplicate.help = help;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
@@ -184,20 +184,20 @@ impl Decoder {
                 has_unknown_key = true;
                 let known = shape.keys.iter().map(|key| key.name);
                 let list = known.clone().collect::<Vec<_>>().join(", ");
-                let unknown =
-                    NodeDiagnostic::error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
+                let unknown = Code::UnknownKey
+                    .error(key.id, format!("unknown key `{}` in {}", clipped(&key.text), called(shape)));
                 let mut unknown = unknown.label(format!("expected one of {list}"));
                 unknown.help = synonyms::meant(&key.text, known).map(|known| format!("did you mean `{known}`?"));
                 self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
-                let duplicate = NodeDiagnostic::error(key.id, format!("duplicate key `{}`", key.text));
+                let duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
                 self.diagnostics.push(duplicate.label("duplicate").related(first.id, "first defined here"));
             }
         }
         for required in shape.required.iter().filter(|_| !has_unknown_key) {
             if !entries.iter().any(|(key, _)| key.text == *required) {
                 let missing = format!("{} needs the key `{required}`", called(shape));
-                self.error(id, missing, format!("`{required}` is missing"));
+                self.error(Code::MissingKey, id, missing, format!("`{required}` is missing"));
             }
         }
         Some(MapFields { id, shape, entries, has_unknown_key })
@@ -215,8 +215,11 @@ impl Decoder {
             return Some(only);
         }
         if !fields.has_unknown_key {
-            let found = if found.is_empty() { "none".to_owned() } else { found.join(" and ") };
-            self.error(fields.id, format!("{rule}, found {found}"), format!("expected {}", expected()));
+            let (code, found) = match found.is_empty() {
+                true => (Code::MissingKey, "none".to_owned()),
+                false => (Code::ConflictingKeys, found.join(" and ")),
+            };
+            self.error(code, fields.id, format!("{rule}, found {found}"), format!("expected {}", expected()));
         }
         None
     }
@@ -284,7 +287,8 @@ impl Decoder {
         let value = T::try_from(n).ok();
         if value.is_none() {
             let (low, high) = T::RANGE;
-            self.error(node.id, format!("{n} is out of range for {what}"), format!("expected {low} to {high}"));
+            let message = format!("{n} is out of range for {what}");
+            self.error(Code::OutOfRange, node.id, message, format!("expected {low} to {high}"));
         }
         value
     }
@@ -326,8 +330,9 @@ impl Decoder {
         };
         if found.is_none() {
             let what = format!("one of {}", words.join(", "));
-            let mut wrong =
-                NodeDiagnostic::error(node.id, format!("expected {what}, found {}", node.value.describe())).label(what);
+            let code = if let NodeValue::Text(_) = &node.value { Code::UnknownWord } else { Code::WrongKind };
+            let message = format!("expected {what}, found {}", node.value.describe());
+            let mut wrong = code.error(node.id, message).label(what);
             if let NodeValue::Text(text) = &node.value {
                 wrong.help =
                     synonyms::meant(text, words.iter().copied()).map(|known| format!("did you mean `{known}`?"));
@@ -370,7 +375,8 @@ impl Decoder {
         }
         let bytes = self.bytes(&node)?;
         if bytes == 0 || bytes > 1 << 30 {
-            self.error(node.id, format!("invalid alignment {bytes}"), "expected 1 to 1G, such as 128, 4K or page");
+            let message = format!("invalid alignment {bytes}");
+            self.error(Code::OutOfRange, node.id, message, "expected 1 to 1G, such as 128, 4K or page");
             return None;
         }
         Some(bytes)
@@ -383,11 +389,8 @@ impl Decoder {
         }
         let bytes = self.bytes(node)?;
         if !bytes.is_power_of_two() || bytes > 1 << 30 {
-            self.error(
-                node.id,
-                format!("invalid alignment {bytes}"),
-                "expected a power of two up to 1G, such as 128, 4K or page",
-            );
+            let message = format!("invalid alignment {bytes}");
+            self.error(Code::OutOfRange, node.id, message, "expected a power of two up to 1G, such as 128, 4K or page");
             return None;
         }
         Some(bytes)
@@ -398,7 +401,7 @@ impl Decoder {
             NodeValue::Text(text) => {
                 let found = ScalarType::parse(text);
                 if found.is_none() {
-                    let unknown = NodeDiagnostic::error(node.id, format!("unknown element type `{text}`"));
+                    let unknown = Code::UnknownWord.error(node.id, format!("unknown element type `{text}`"));
                     self.diagnostics.push(
                         unknown.label("expected a torch dtype, such as float32").suggest(text, ScalarType::names()),
                     );
@@ -416,11 +419,8 @@ impl Decoder {
         match (kind_number, index.parse()) {
             (Some(kind), Ok(index)) => Some(Device { device_type: DeviceType(kind), index }),
             _ => {
-                self.error(
-                    word.id,
-                    format!("unknown device `{}`", word.value),
-                    "expected cpu, cuda, or cuda with an index: cuda:1",
-                );
+                let message = format!("unknown device `{}`", word.value);
+                self.error(Code::UnknownWord, word.id, message, "expected cpu, cuda, or cuda with an index: cuda:1");
                 None
             }
         }
@@ -428,7 +428,7 @@ impl Decoder {
 
     fn document<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedDocument<'a>> {
         if node.value == NodeValue::Null {
-            self.error(node.id, "the YAML is empty", "expected `methods:`, or `named_data:`");
+            self.error(Code::EmptyDocument, node.id, "the YAML is empty", "expected `methods:`, or `named_data:`");
             return None;
         }
         let id = node.id;
@@ -443,11 +443,8 @@ impl Decoder {
         }
         let known = fields.which(&[document::methods, document::named_data, document::checkpoints]);
         if known.is_empty() && !fields.has_unknown_key {
-            self.error(
-                id,
-                "the document has neither methods nor named data",
-                "expected `methods:`, or `named_data:` for a .ptd",
-            );
+            let message = "the document has neither methods nor named data";
+            self.error(Code::EmptyDocument, id, message, "expected `methods:`, or `named_data:` for a .ptd");
         }
         ParsedDocument::keys(self, &mut fields, ())
     }
@@ -494,9 +491,9 @@ impl Decoder {
             value @ NodeValue::Map(_) => {
                 let mut fields = self.fields(SourceNode { id, value }, &shape::FIELD_OVERRIDE)?;
                 let same = fields.take(field_override::same_as).and_then(|node| match &node.value {
-                    NodeValue::Text(text) => {
-                        FieldPath::parse(text).map_err(|error| self.error(node.id, error, "expected a path")).ok()
-                    }
+                    NodeValue::Text(text) => FieldPath::parse(text)
+                        .map_err(|error| self.error(Code::InvalidString, node.id, error, "expected a path"))
+                        .ok(),
                     _ => {
                         self.expected(&node, "a path");
                         None
@@ -508,7 +505,8 @@ impl Decoder {
                     (None, Some(data)) => OverrideSource::Bytes(data),
                     _ if fields.has_unknown_key => return None,
                     _ => {
-                        self.error(id, "an override has exactly one value", "expected `same_as` or `bytes`");
+                        let message = "an override has exactly one value";
+                        self.error(Code::ConflictingKeys, id, message, "expected `same_as` or `bytes`");
                         return None;
                     }
                 }
@@ -546,8 +544,8 @@ impl Decoder {
         };
         value
             .map_err(|expected| {
-                let wrong =
-                    NodeDiagnostic::error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
+                let wrong = Code::InvalidLayoutOption
+                    .error(node.id, format!("invalid `{}`: {}", option.name, node.value.describe()));
                 let wrong = wrong.label(format!("expected {expected}"));
                 let words = match option.kind {
                     OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
@@ -575,7 +573,8 @@ impl Decoder {
     fn chains<'a>(&mut self, fields: &mut MapFields<'a>) -> Vec<ParsedChain<'a>> {
         match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
-                self.error(chains.id, "a method has either `instructions` or `chains`", "remove one of the two");
+                let message = "a method has either `instructions` or `chains`";
+                self.error(Code::ConflictingKeys, chains.id, message, "remove one of the two");
                 Vec::new()
             }
             (None, Some(chains)) => {
@@ -605,7 +604,8 @@ impl Decoder {
     fn memory_alignment(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
         let alignment = self.alignment(&node)?;
         if alignment < 16 {
-            self.error(node.id, format!("{alignment} is too small for planned memory"), "expected 16 or more");
+            let message = format!("{alignment} is too small for planned memory");
+            self.error(Code::OutOfRange, node.id, message, "expected 16 or more");
             return None;
         }
         Some(alignment)
@@ -641,7 +641,7 @@ impl Decoder {
             && key.text == literal_map::dtype
             && entries.iter().any(|(key, _)| is_only_tensor(key))
         {
-            let unknown = NodeDiagnostic::error(key.id, "unknown key `dtype` in a tensor");
+            let unknown = Code::UnknownKey.error(key.id, "unknown key `dtype` in a tensor");
             let help = "did you mean `tensor`? A `dtype` is a number of its own: the argument of an operator";
             self.diagnostics.push(unknown.label("expected `tensor`, with the element type").help(help));
             return None;
@@ -655,7 +655,7 @@ impl Decoder {
         if let Some((key, _)) =
             entries.iter().find(|(key, _)| crate::diagnostics::nearest(&key.text, ["tensor"]).is_some())
         {
-            let unknown = NodeDiagnostic::error(key.id, format!("unknown key `{}` in a value", key.text));
+            let unknown = Code::UnknownKey.error(key.id, format!("unknown key `{}` in a value", key.text));
             self.diagnostics
                 .push(unknown.label("expected `tensor`, or another kind of value").help("did you mean `tensor`?"));
             return None;
@@ -688,7 +688,7 @@ impl Decoder {
         for other in others.into_iter().filter(|_| tensor.view_of.is_some()) {
             let at = tensor.view_of.as_ref().map_or(fields.id, |view_of| view_of.id);
             let message = format!("a view has the memory and data of its base and cannot have `{other}`");
-            self.error(at, message, format!("remove `{other}`, or `view_of`"));
+            self.error(Code::ConflictingKeys, at, message, format!("remove `{other}`, or `view_of`"));
         }
         Some(Declaration { name, index, value: Declared::Tensor(Box::new(tensor)) })
     }
@@ -725,11 +725,8 @@ impl Decoder {
                 Some(At { id: node.id, value: Some(tag) })
             }
             NodeValue::Text(_) => {
-                self.error(
-                    node.id,
-                    "a tag is the file name of a .ptd, without a folder",
-                    "expected a name such as `lora`",
-                );
+                let message = "a tag is the file name of a .ptd, without a folder";
+                self.error(Code::InvalidString, node.id, message, "expected a name such as `lora`");
                 None
             }
             _ => {
@@ -756,7 +753,8 @@ impl Decoder {
             NodeValue::Bool(b) => Literal::Bool(b),
             NodeValue::Int(n) => Literal::Int(n),
             NodeValue::UInt(n) => {
-                self.error(id, format!("{n} is out of range for an Int"), "expected a signed 64-bit integer");
+                let message = format!("{n} is out of range for an Int");
+                self.error(Code::OutOfRange, id, message, "expected a signed 64-bit integer");
                 return None;
             }
             NodeValue::Float(x) => Literal::Double(x),
@@ -774,6 +772,7 @@ impl Decoder {
                 }
                 if let Some(index) = fields.take(literal_map::index) {
                     self.error(
+                        Code::ConflictingKeys,
                         index.id,
                         "a literal cannot have an `index` here",
                         "only values under `values` may have an `index`",
@@ -835,13 +834,15 @@ impl Decoder {
             [key @ (instruction::view | instruction::value)] => {
                 for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
                     if let Some(at) = node {
-                        self.error(at, format!("`{what}` belong to an instruction, and `{key}` is none"), "remove it");
+                        let message = format!("`{what}` belong to an instruction, and `{key}` is none");
+                        self.error(Code::ConflictingKeys, at, message, "remove it");
                     }
                 }
                 if key == instruction::value {
                     for (what, at) in [("out", out.map(|node| node.id)), ("sizes", sizes.map(|node| node.id))] {
                         if let Some(at) = at {
-                            self.error(at, format!("`{what}` does not belong to `value`"), "remove it");
+                            let message = format!("`{what}` does not belong to `value`");
+                            self.error(Code::ConflictingKeys, at, message, "remove it");
                         }
                     }
                     let node = fields.take(instruction::value)?;
@@ -853,7 +854,7 @@ impl Decoder {
                 }
                 let base = fields.take(instruction::view).and_then(|node| self.text(node, "the name of a tensor"));
                 let Some(out) = out else {
-                    self.error(id, "a view needs a name", "expected `out`");
+                    self.error(Code::MissingKey, id, "a view needs a name", "expected `out`");
                     return None;
                 };
                 let out = self.text(out, "a name")?;
@@ -862,16 +863,18 @@ impl Decoder {
             }
             [key] => {
                 if let Some(sizes) = &sizes {
-                    self.error(sizes.id, format!("`sizes` belongs to a view, not to `{key}`"), "remove it");
+                    let message = format!("`sizes` belongs to a view, not to `{key}`");
+                    self.error(Code::ConflictingKeys, sizes.id, message, "remove it");
                 }
                 let row = instruction_row(key);
                 let has = |role| row.fields.iter().any(|(_, other)| *other == role);
                 if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
-                    self.error(out.id, format!("`out` belongs to a kernel, not to `{key}`"), "remove it");
+                    let message = format!("`out` belongs to a kernel, not to `{key}`");
+                    self.error(Code::ConflictingKeys, out.id, message, "remove it");
                 }
                 if let Some(args) = args.as_ref().filter(|_| !has(FieldRole::Args)) {
                     let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
-                    self.error(args.id, message, "remove them");
+                    self.error(Code::ConflictingKeys, args.id, message, "remove them");
                 }
                 let node = fields.take(key)?;
                 Some(self.action(row, node, args, out)?)
@@ -896,7 +899,8 @@ impl Decoder {
             FieldRole::Operator => {
                 let name = self.text(node, "an operator, such as aten::add.out");
                 if let Some(name) = name.as_ref().filter(|name| name.value.is_empty()) {
-                    self.error(name.id, "an operator needs a name", "expected one such as aten::add.out");
+                    let message = "an operator needs a name";
+                    self.error(Code::InvalidString, name.id, message, "expected one such as aten::add.out");
                 }
                 let args = args.map_or(Vec::new(), |node| self.literals(node));
                 let out = out.map(|node| match node.value {
@@ -986,12 +990,14 @@ impl Decoder {
             (Some(data), None) => ParsedConstantSource::Data(self.data(data)?),
             (None, Some(key)) => ParsedConstantSource::Key(self.text(key, "a key")?),
             (Some(_), Some(key)) => {
-                self.error(key.id, "a constant has either `data` or `key`", "remove one of the two");
+                let message = "a constant has either `data` or `key`";
+                self.error(Code::ConflictingKeys, key.id, message, "remove one of the two");
                 return None;
             }
             (None, None) => {
                 if let Some(size) = size {
-                    self.error(size.id, "`size` without a constant", "expected `data` or `key` beside it");
+                    let message = "`size` without a constant";
+                    self.error(Code::ConflictingKeys, size.id, message, "expected `data` or `key` beside it");
                 }
                 return None;
             }
@@ -1013,18 +1019,16 @@ impl Decoder {
         let kinds = fields.which(&KINDS);
         if let [first, second, ..] = kinds[..] {
             let at = fields.take(second).map_or(fields.id, |node| node.id);
-            self.error(
-                at,
-                format!("a value has one quantization, found `{first}` and `{second}`"),
-                "remove one of the two",
-            );
+            let message = format!("a value has one quantization, found `{first}` and `{second}`");
+            self.error(Code::ConflictingKeys, at, message, "remove one of the two");
             return None;
         }
         for (name, owner) in OWNED {
             if fields.which(&[owner]).is_empty()
                 && let Some(node) = fields.take(name)
             {
-                self.error(node.id, format!("`{name}` without `{owner}`"), format!("expected `{owner}` beside it"));
+                let message = format!("`{name}` without `{owner}`");
+                self.error(Code::MissingKey, node.id, message, format!("expected `{owner}` beside it"));
             }
         }
         let kind = *kinds.first()?;
@@ -1065,7 +1069,7 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::GRAPH_SCALES)?;
         let names = [graph_scales::data, graph_scales::key, graph_scales::size];
         if fields.which(fields.shape.one_of).is_empty() && !fields.has_unknown_key {
-            self.error(id, "scales without content", "expected a list, `data` or `key`");
+            self.error(Code::MissingKey, id, "scales without content", "expected a list, `data` or `key`");
         }
         self.graph_constant(&mut fields, names).map(ParsedScales::Constant)
     }
@@ -1080,7 +1084,8 @@ impl Decoder {
     fn single(&mut self, node: &SourceNode<'_>) -> Option<f32> {
         let number = self.float(node)?;
         if number.is_finite() && !(number as f32).is_finite() {
-            self.error(node.id, format!("{number:e} is out of range for float32"), "expected a smaller number");
+            let message = format!("{number:e} is out of range for float32");
+            self.error(Code::OutOfRange, node.id, message, "expected a smaller number");
             return None;
         }
         Some(number as f32)
@@ -1102,11 +1107,12 @@ impl Decoder {
                 match NodeOperation::of_tag(tag) {
                     Some(operation @ NodeOperation::Unknown(_)) => operation,
                     Some(NodeOperation::Known(known)) => {
-                        self.error(node.id, format!("operation {tag} is `{}`", known.word()), "expected 48 or more");
+                        let message = format!("operation {tag} is `{}`", known.word());
+                        self.error(Code::OutOfRange, node.id, message, "expected 48 or more");
                         return None;
                     }
                     None => {
-                        self.error(node.id, "operation 0 means none", "expected 48 or more");
+                        self.error(Code::OutOfRange, node.id, "operation 0 means none", "expected 48 or more");
                         return None;
                     }
                 }
@@ -1180,7 +1186,8 @@ impl Decoder {
         ];
         for (owner, name) in owned {
             if let Some(node) = fields.take(name) {
-                self.error(node.id, format!("`{name}` belongs to {owner}, not to {kind}"), "remove it");
+                let message = format!("`{name}` belongs to {owner}, not to {kind}");
+                self.error(Code::ConflictingKeys, node.id, message, "remove it");
             }
         }
         Some(Data { source: source?, ..data })
@@ -1218,7 +1225,7 @@ impl Decoder {
                 let inner = fields.take(name).and_then(|node| self.text(node, what));
                 if inner.is_none() {
                     let message = format!("missing `{name}` of the data in the file");
-                    self.error(value.id, message, format!("add `{name}:` with {what}"));
+                    self.error(Code::MissingKey, value.id, message, format!("add `{name}:` with {what}"));
                 }
                 let path = self.path(value, "the path of a file");
                 match kind {
@@ -1241,7 +1248,8 @@ impl Decoder {
         };
         for name in wrong {
             if let Some(node) = fields.take(name) {
-                self.error(node.id, format!("`{name}` belongs to the distribution {owner}"), "remove it");
+                let message = format!("`{name}` belongs to the distribution {owner}");
+                self.error(Code::ConflictingKeys, node.id, message, "remove it");
             }
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
@@ -1260,7 +1268,7 @@ impl Decoder {
     fn hex(&mut self, node: SourceNode<'_>) -> Option<Vec<u8>> {
         // The YAML parser reads digits alone as a number, whose spelling is lost.
         if matches!(node.value, NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_)) {
-            self.error(node.id, "hexadecimal digits parsed as a number", "put them in quotes");
+            self.error(Code::WrongKind, node.id, "hexadecimal digits parsed as a number", "put them in quotes");
             return None;
         }
         let word = self.text(node, "hexadecimal digits")?;
@@ -1269,16 +1277,13 @@ impl Decoder {
         if let Some(wrong) = wrong {
             let label =
                 if word.value.contains("0x") { "write the digits without 0x" } else { "expected 0 to 9 and a to f" };
-            self.error(word.id, format!("`{wrong}` is not a hexadecimal digit"), label);
+            self.error(Code::InvalidString, word.id, format!("`{wrong}` is not a hexadecimal digit"), label);
             return None;
         }
         let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
         if bytes.is_err() {
-            self.error(
-                word.id,
-                format!("{} hexadecimal digits are not a whole number of bytes", digits.len()),
-                "expected two digits for each byte",
-            );
+            let message = format!("{} hexadecimal digits are not a whole number of bytes", digits.len());
+            self.error(Code::InvalidString, word.id, message, "expected two digits for each byte");
         }
         bytes.ok()
     }
@@ -1288,13 +1293,14 @@ impl Decoder {
         let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
         let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=') || c.is_whitespace();
         if let Some(wrong) = word.value.chars().find(|c| !is_digit(*c)) {
-            self.error(word.id, format!("`{wrong}` is not a base64 digit"), "expected A to Z, a to z, 0 to 9, + and /");
+            let message = format!("`{wrong}` is not a base64 digit");
+            self.error(Code::InvalidString, word.id, message, "expected A to Z, a to z, 0 to 9, + and /");
             return None;
         }
         let bytes = data_encoding::BASE64.decode(&digits);
         if bytes.is_err() {
             let message = format!("{} base64 digits are not a whole number of bytes", digits.len());
-            self.error(word.id, message, "expected groups of four, the last one padded with =");
+            self.error(Code::InvalidString, word.id, message, "expected groups of four, the last one padded with =");
         }
         bytes.ok()
     }
@@ -1302,7 +1308,7 @@ impl Decoder {
     fn tolerance(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<f64> {
         let number = self.float(&node)?;
         if number < 0.0 || number.is_nan() {
-            self.error(node.id, format!("invalid tolerance {number}"), "expected 0 or more");
+            self.error(Code::OutOfRange, node.id, format!("invalid tolerance {number}"), "expected 0 or more");
         }
         Some(number)
     }
@@ -1372,7 +1378,7 @@ decoded! {
         let raw = ParsedOverrides::keys(decoder, &mut fields, ())?;
         for inner in [&raw.ptd, &raw.bpte].into_iter().flatten() {
             if inner.ptd.is_some() || inner.bpte.is_some() {
-                decoder.error(fields.id, "`ptd` and `bpte` must not be nested", "move them to the outer `raw`");
+                decoder.error(Code::ConflictingKeys, fields.id, "`ptd` and `bpte` must not be nested", "move them to the outer `raw`");
             }
         }
         Some(raw)
@@ -1450,7 +1456,12 @@ impl<'a> Named<'a> for (Word<'a>, Data<'a>) {
 impl<'a> Named<'a> for (At<FieldPath>, OverrideSource<'a>) {
     fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
         let path = FieldPath::parse(&name.value).map_err(|message| {
-            decoder.error(name.id, message, "expected a path such as methods.forward.values[0].sizes");
+            decoder.error(
+                Code::InvalidString,
+                name.id,
+                message,
+                "expected a path such as methods.forward.values[0].sizes",
+            );
         });
         path.ok().and_then(|path| Some((At { id: name.id, value: path }, decoder.field_override(node)?)))
     }
@@ -1497,10 +1508,15 @@ impl<'a> Named<'a> for ParsedNamedData<'a> {
         if entry.scalar_type.is_none()
             && let Some(id) = sizes.or(entry.dim_order.as_ref().map(|order| order.id))
         {
-            decoder.error(id, "`sizes` or `dim_order` without an element type", "give the element type with `tensor`");
+            decoder.error(
+                Code::MissingKey,
+                id,
+                "`sizes` or `dim_order` without an element type",
+                "give the element type with `tensor`",
+            );
         }
         if entry.align.is_some() && entry.data.align.is_some() {
-            decoder.error(entry.data.id, "duplicate `align`", "remove one of the two");
+            decoder.error(Code::DuplicateKey, entry.data.id, "duplicate `align`", "remove one of the two");
         }
         entry.align = entry.align.or(entry.data.align);
         Some(entry)

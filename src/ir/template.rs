@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::tree::{self, NodeId, NodeValue, SourceNode, SyntaxError};
+use crate::diagnostics::Code;
 
 /// A source with its variables expanded.
 #[derive(Debug)]
@@ -152,7 +153,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 fn error(span: Range<usize>, message: &str) -> SyntaxError {
-    SyntaxError { span, message: message.to_owned() }
+    SyntaxError { code: Code::Variable, span, message: message.to_owned() }
 }
 
 /// Splits a source at lines that begin with `---`. Returns each document with the number of lines before it.

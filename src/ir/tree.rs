@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Range;
 
-use crate::diagnostics::{Diagnostic, clipped};
+use crate::diagnostics::{Code, Diagnostic, clipped};
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -77,6 +77,8 @@ impl NodeValue<'_> {
 /// A syntax error of the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
+    /// Kind of the error.
+    pub code: Code,
     /// Byte range in the source.
     pub span: Range<usize>,
     /// Message.
@@ -86,7 +88,7 @@ pub struct SyntaxError {
 impl SyntaxError {
     /// Returns the error as a message.
     pub(crate) fn diagnostic(self) -> Diagnostic {
-        Diagnostic::error(self.span, self.message)
+        self.code.error(self.span, self.message)
     }
 }
 
@@ -129,7 +131,7 @@ fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
     // The recursion limit is reported by the YAML parser.
     let syntax = (error.is_syntax() && !message.contains("recursion")) || error.is_eof();
     let span = char_span(text, error.line(), error.column());
-    syntax.then(|| SyntaxError { span, message: format!("not JSON: {message}") })
+    syntax.then(|| SyntaxError { code: Code::Syntax, span, message: format!("not JSON: {message}") })
 }
 
 fn parse_yaml(text: &str) -> Result<Parsed<'_>, SyntaxError> {
@@ -223,7 +225,8 @@ fn syntax_error(text: &str, error: &serde_saphyr::Error) -> SyntaxError {
         message.split_once(": ").filter(|(head, _)| head.starts_with("line ")).map_or(message, |(_, rest)| rest);
     let message = message.split(" at line ").next().unwrap_or(message).trim_start_matches("error: ");
     let ours = WORDING.iter().find(|(theirs, _)| message.contains(theirs)).map_or(message, |(_, ours)| ours);
-    SyntaxError { span, message: ours.to_owned() }
+    let code = if message.contains("duplicate mapping key") { Code::DuplicateKey } else { Code::Syntax };
+    SyntaxError { code, span, message: ours.to_owned() }
 }
 
 fn span_of(text: &str, location: &serde_saphyr::Location) -> Range<usize> {
@@ -268,11 +271,15 @@ fn check_lost_digits(text: &str, node: &SourceNode<'_>, has_infinity: bool) -> R
             } else {
                 format!("the integer {written} exceeds 64 bits")
             };
-            return Err(SyntaxError { span: span.clone(), message });
+            return Err(SyntaxError { code: Code::NumberLiteral, span: span.clone(), message });
         }
         // The words for an infinity have no digits.
         if number.is_infinite() && digits.contains(|c: char| c.is_ascii_digit()) {
-            return Err(SyntaxError { span: span.clone(), message: beyond_float64(written) });
+            return Err(SyntaxError {
+                code: Code::NumberLiteral,
+                span: span.clone(),
+                message: beyond_float64(written),
+            });
         }
     }
     Ok(())

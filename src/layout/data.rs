@@ -9,7 +9,7 @@ use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
 use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
 use crate::data::BlobId;
-use crate::diagnostics::counted;
+use crate::diagnostics::{Code, counted};
 use crate::format::serializer::SegmentGroup;
 use crate::program::element::{Element, Part};
 use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
@@ -76,8 +76,8 @@ impl<'a> Collector<'a> {
         self.program.blob(blob).len
     }
 
-    fn error(&mut self, at: Element, message: impl Into<String>) {
-        self.errors.push(LayoutError::new(at, message));
+    fn error(&mut self, code: Code, at: Element, message: impl Into<String>) {
+        self.errors.push(LayoutError::new(code, at, message));
     }
 
     /// Collects the data of tensors, method by method. Constants and initial states are numbered in the order of their first use (E-17).
@@ -103,6 +103,7 @@ impl<'a> Collector<'a> {
                         let expected =
                             tensor.nbytes().map_or("an unknown number of bytes".into(), |n| counted(n, "byte"));
                         self.error(
+                            Code::DataSize,
                             at,
                             format!("the tensor has {expected}, its data have {}", counted(self.size(blob), "byte")),
                         );
@@ -219,7 +220,11 @@ impl<'a> Collector<'a> {
         let mut keys: HashMap<&str, usize> = HashMap::new();
         for (number, data) in self.program.named_data.iter().flatten().enumerate() {
             if let Some(first) = keys.insert(&data.key, number) {
-                let error = LayoutError::new(Element::NamedData(number), format!("duplicate key `{}`", data.key));
+                let error = LayoutError::new(
+                    Code::ConflictingData,
+                    Element::NamedData(number),
+                    format!("duplicate key `{}`", data.key),
+                );
                 self.errors.push(error.with_related(Element::NamedData(first), "first defined here"));
             }
             let blob = self.same[data.data.0 as usize];
@@ -227,7 +232,7 @@ impl<'a> Collector<'a> {
                 && other != blob
             {
                 let message = format!("duplicate key `{}`: a .ptd has it with different data", data.key);
-                let error = LayoutError::new(Element::NamedData(number), message);
+                let error = LayoutError::new(Code::ConflictingData, Element::NamedData(number), message);
                 self.errors.push(error.with_related(first, "first defined here"));
             }
             let size = self.size(blob);
@@ -261,10 +266,11 @@ impl<'a> Collector<'a> {
             shared_bytes: self.shared_bytes,
         };
         if self.assign_offsets(&mut plan).is_none() {
-            self.error(Element::Program, "the total size of the data exceeds 64 bits");
+            self.error(Code::LimitExceeded, Element::Program, "the total size of the data exceeds 64 bits");
         }
         if self.options.header == HeaderMode::None && segments::total(&plan.segments) > 0 {
             self.error(
+                Code::InvalidLayoutOption,
                 Element::Header,
                 "segments require the extended header: store constants and delegates inline, or remove `header: none`",
             );

@@ -1,10 +1,13 @@
 //! Error of the planner: a message about an element of the program.
 
+use crate::diagnostics::Code;
 use crate::program::element::Element;
 
 /// Error about an element of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayoutError {
+    /// Kind of the problem.
+    pub code: Code,
     /// Element.
     pub at: Element,
     /// Problem, with the value found and the expectation.
@@ -17,8 +20,8 @@ pub struct LayoutError {
 
 impl LayoutError {
     /// Creates an error about an element.
-    pub fn new(at: Element, message: impl Into<String>) -> LayoutError {
-        LayoutError { at, message: message.into(), related: None, help: None }
+    pub fn new(code: Code, at: Element, message: impl Into<String>) -> LayoutError {
+        LayoutError { code, at, message: message.into(), related: None, help: None }
     }
 
     /// Adds advice for a program from YAML.

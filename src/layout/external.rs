@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use super::segments::{self, Segment};
 use super::{LayoutConfig, LayoutError, Shards};
 use crate::data::BlobId;
+use crate::diagnostics::Code;
 use crate::program::element::Element;
 use crate::program::{Tensor, TensorLayout};
 
@@ -95,7 +96,9 @@ impl ExternalFiles {
                 return Ok((number, true));
             };
             let message = format!("duplicate external key `{}` with {problem}", item.key);
-            return Err(LayoutError::new(item.at, message).with_related(first.at, "first defined here"));
+            return Err(
+                LayoutError::new(Code::ConflictingData, item.at, message).with_related(first.at, "first defined here")
+            );
         }
         let entries = &mut self.files[file];
         self.keys.insert(item.key.clone(), (file, entries.len()));

@@ -12,7 +12,7 @@ use super::shared::SharedState;
 use super::{LayoutError, align_up};
 use crate::analysis::aliases::{Alias, AliasKind, aliases};
 use crate::analysis::operators::MethodOperators;
-use crate::diagnostics::counted;
+use crate::diagnostics::{Code, counted};
 use crate::program::element::{Element, Part};
 use crate::program::{
     Device, EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor,
@@ -151,8 +151,8 @@ impl<'a> MethodPlanner<'a> {
         }
     }
 
-    fn error(&mut self, value: usize, message: String) {
-        self.errors.push(LayoutError::new(Element::Method(self.method, Part::Value(value)), message));
+    fn error(&mut self, code: Code, value: usize, message: String) {
+        self.errors.push(LayoutError::new(code, Element::Method(self.method, Part::Value(value)), message));
     }
 
     /// Reports tensors whose total size overflows at the largest one.
@@ -161,9 +161,13 @@ impl<'a> MethodPlanner<'a> {
         match values.iter().rev().max_by_key(nbytes) {
             Some(largest) => {
                 let size = counted(nbytes(&largest).unwrap_or(0), "byte");
-                self.error(*largest, format!("{message}; this tensor has {size}"));
+                self.error(Code::LimitExceeded, *largest, format!("{message}; this tensor has {size}"));
             }
-            None => self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message)),
+            None => self.errors.push(LayoutError::new(
+                Code::LimitExceeded,
+                Element::Method(self.method, Part::Whole),
+                message,
+            )),
         }
     }
 
@@ -176,7 +180,7 @@ impl<'a> MethodPlanner<'a> {
                     format!("the size in bytes of {} {sizes:?} is negative or exceeds 63 bits", tensor.scalar_type)
                 }
             };
-            self.error(value, format!("cannot plan memory for the tensor: {why}"));
+            self.error(Code::LimitExceeded, value, format!("cannot plan memory for the tensor: {why}"));
             0
         })
     }
@@ -187,7 +191,11 @@ impl<'a> MethodPlanner<'a> {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
             let size = self.nbytes(value, tensor);
             let Some(end) = offset.checked_add(size) else {
-                self.error(value, format!("offset {offset} plus {} exceeds 64 bits", counted(size, "byte")));
+                self.error(
+                    Code::LimitExceeded,
+                    value,
+                    format!("offset {offset} plus {} exceeds 64 bits", counted(size, "byte")),
+                );
                 continue;
             };
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
@@ -233,7 +241,11 @@ impl<'a> MethodPlanner<'a> {
     fn set_device(&mut self, value: usize, pool: u32, device: Device) {
         // Stated devices need no computed ones.
         if self.request.non_const_buffer_device.is_none() && *self.devices.entry(pool).or_insert(device) != device {
-            self.error(value, format!("pool {pool} has tensors of another device; each pool must be on one device"));
+            self.error(
+                Code::MemoryPlacement,
+                value,
+                format!("pool {pool} has tensors of another device; each pool must be on one device"),
+            );
         }
     }
 
@@ -262,11 +274,15 @@ impl<'a> MethodPlanner<'a> {
             let EValue::Tensor(tensor) = &self.plan.values()[value] else { continue };
             let Memory::Auto { pool, .. } = self.requested[value] else { continue };
             if other_device && pool.is_some() {
-                self.error(value, "`pool` without `offset` is supported for tensors on the CPU only".into());
+                self.error(
+                    Code::MemoryPlacement,
+                    value,
+                    "`pool` without `offset` is supported for tensors on the CPU only".into(),
+                );
             }
             let pool = pool.unwrap_or(1);
             if pool == 0 || pool as usize > MAX_POOLS {
-                self.error(value, format!("invalid pool {pool}, expected 1 to {MAX_POOLS}"));
+                self.error(Code::MemoryPlacement, value, format!("invalid pool {pool}, expected 1 to {MAX_POOLS}"));
                 continue;
             }
             let (start, end) = self.lifetimes.of(value);
@@ -415,6 +431,7 @@ impl<'a> MethodPlanner<'a> {
             let needed = self.nbytes(value, tensor);
             if room.is_none_or(|room| room < needed) {
                 self.error(
+                    Code::InvalidView,
                     value,
                     format!(
                         "a view of {} exceeds its base of {}",
@@ -495,7 +512,7 @@ impl<'a> MethodPlanner<'a> {
         let beyond = |place: &Option<(u32, u64)>| place.is_some_and(|(pool, _)| pool as usize > MAX_POOLS);
         if let Some(value) = self.places.iter().position(beyond) {
             let message = format!("more than {MAX_POOLS} pools require explicit `non_const_buffer_sizes`");
-            self.error(value, message);
+            self.error(Code::MemoryPlacement, value, message);
         }
         let (mut sizes, mut exceeding) = (Vec::with_capacity(self.sizes.len()), Vec::new());
         for (pool, size) in self.sizes.iter().enumerate() {
@@ -516,7 +533,11 @@ impl<'a> MethodPlanner<'a> {
     fn check_sizes(&mut self, given: &[i64]) {
         if let Some(size) = given.iter().find(|size| **size < 0) {
             let message = format!("negative size {size} in `non_const_buffer_sizes`");
-            self.errors.push(LayoutError::new(Element::Method(self.method, Part::Whole), message));
+            self.errors.push(LayoutError::new(
+                Code::MemoryPlacement,
+                Element::Method(self.method, Part::Whole),
+                message,
+            ));
         }
         let help =
             "without `non_const_buffer_sizes`, and `memory` of the values that changed, the planner computes them";
@@ -524,8 +545,9 @@ impl<'a> MethodPlanner<'a> {
             let Some((pool, offset)) = self.places[value] else { continue };
             let end = offset.saturating_add(tensor.nbytes().unwrap_or(0));
             match given.get(pool as usize) {
-                _ if pool == 0 => self.error(value, "pool 0 is reserved".into()),
+                _ if pool == 0 => self.error(Code::MemoryPlacement, value, "pool 0 is reserved".into()),
                 None => self.error(
+                    Code::MemoryPlacement,
                     value,
                     format!(
                         "pool {pool} is out of range: `non_const_buffer_sizes` has {}",
@@ -536,7 +558,7 @@ impl<'a> MethodPlanner<'a> {
                     let message =
                         format!("the tensor ends at byte {end} of pool {pool}, which has {}", counted(*size, "byte"));
                     let at = Element::Method(self.method, Part::Value(value));
-                    self.errors.push(LayoutError::new(at, message).with_help(help));
+                    self.errors.push(LayoutError::new(Code::MemoryPlacement, at, message).with_help(help));
                 }
                 Some(_) => {}
             }

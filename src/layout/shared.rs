@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
 use super::{LayoutError, align_up};
 use crate::analysis::operators::MethodOperators;
+use crate::diagnostics::Code;
 use crate::program::element::{Element, Part};
 use crate::program::{Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
@@ -78,7 +79,11 @@ impl SharedState {
                 let next = end.checked_add(sizes[&tensor.state]);
                 let Some(next) = next.and_then(|next| align_up(next, alignment.unwrap_or(DEFAULT_ALIGNMENT))) else {
                     let at = Element::Method(tensor.method, Part::Value(tensor.value));
-                    return Err(LayoutError::new(at, "the state that methods share exceeds 64 bits"));
+                    return Err(LayoutError::new(
+                        Code::LimitExceeded,
+                        at,
+                        "the state that methods share exceeds 64 bits",
+                    ));
                 };
                 end = next;
             }

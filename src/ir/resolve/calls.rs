@@ -5,8 +5,7 @@
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
-use crate::diagnostics::counted;
-use crate::ir::NodeDiagnostic;
+use crate::diagnostics::{Code, counted};
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
 use crate::operators::{self, ArgKind, Base, Signature};
@@ -27,7 +26,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if args.len() != expected {
                 let message =
                     format!("the stack of {} has {}, found {}", name.value, counted(expected, "entry"), args.len());
-                let warning = NodeDiagnostic::warning(name.id, message).label("the runtime rejects this call");
+                let warning = Code::NotExecutable.warning(name.id, message).label("the runtime rejects this call");
                 self.diagnostics.push(warning.help("list the written values in `out:` to have the stack completed"));
             }
         }
@@ -76,16 +75,14 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.wrong_outs = true;
             let names = signature.outs().map(|out| &*out.name).collect::<Vec<_>>().join(", ");
             let at = outs.first().map_or(name.id, |out| out.id);
-            self.error(
-                at,
-                format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len()),
-                format!("expected {}", counted(takes as u64, "name")),
-            );
+            let message = format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len());
+            self.error(Code::ArgumentCount, at, message, format!("expected {}", counted(takes as u64, "name")));
         }
         if out_count == 0 && outs.len() != usize::from(signature.result.is_some()) {
             let at = outs.get(1).map_or(name.id, |out| out.id);
             let count = usize::from(signature.result.is_some());
             self.error(
+                Code::ArgumentCount,
                 at,
                 format!("{} returns {}, `out` names {}", name.value, counted(count as u64, "value"), outs.len()),
                 format!("expected {count}"),
@@ -148,7 +145,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Reports outs that are `null` although the kernel writes them.
     fn reject_missing(&mut self, name: &Word<'a>, outs: &[Word<'a>]) {
         for out in outs.iter().filter(|out| out.value == MISSING_OUT) {
-            let error = NodeDiagnostic::error(out.id, format!("{} writes all of its outs", name.value));
+            let error = Code::ArgumentCount.error(out.id, format!("{} writes all of its outs", name.value));
             let help = "an out that nothing uses needs a name, but no declaration";
             self.diagnostics.push(error.label("expected a name").help(help));
         }
@@ -175,7 +172,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let takes = counted(takes as u64, "argument");
             let message = format!("{} takes {takes}, found {}", name.value, args.len());
             let help = "with `out`, the outs are not listed among the arguments";
-            self.diagnostics.push(NodeDiagnostic::error(extra.id, message).label("one too many").help(help));
+            self.diagnostics.push(Code::ArgumentCount.error(extra.id, message).label("one too many").help(help));
         }
         let mut stack = Vec::with_capacity(signature.args.len() + 1);
         for (position, arg) in signature.ins().enumerate() {
@@ -192,6 +189,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 (None, None) => {
                     let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
                     self.error(
+                        Code::ArgumentCount,
                         name.id,
                         message,
                         format!("{} of {} given", args.len(), counted(takes as u64, "argument")),

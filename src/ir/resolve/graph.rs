@@ -21,7 +21,7 @@ use crate::delegate::xnnpack::schema::{
 };
 use crate::delegate::xnnpack::sizes;
 use crate::delegate::xnnpack::{BACKEND, Xnnpack};
-use crate::diagnostics::counted;
+use crate::diagnostics::{Code, counted};
 use crate::format::Field;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
@@ -38,7 +38,7 @@ pub(super) fn payload<'d, 'a>(
     finder: &mut Finder<'d, 'a>,
 ) -> Option<(Blob, GraphOrigins, Vec<GraphArgument>)> {
     if backend != BACKEND {
-        let wrong = NodeDiagnostic::error(graph.id, format!("the backend `{backend}` has no graphs"));
+        let wrong = Code::UnknownName.error(graph.id, format!("the backend `{backend}` has no graphs"));
         finder.diagnostics.push(wrong.label(format!("expected `data`, or the backend {BACKEND}")));
         return None;
     }
@@ -54,7 +54,7 @@ pub(super) fn payload<'d, 'a>(
         return None;
     }
     let encoded = encoded.map(|blob| (Blob { copy: graph.copy, ..blob }, origins, arguments::of(&complete)));
-    encoded.map_err(|error| finder.diagnostics.push(NodeDiagnostic::error(graph.id, error.to_string()))).ok()
+    encoded.map_err(|error| finder.diagnostics.push(Code::InvalidGraph.error(graph.id, error.to_string()))).ok()
 }
 
 /// Highest slot of a table: the size of its vtable has 16 bits.
@@ -95,8 +95,8 @@ struct GraphResolver<'d, 'a, 'f> {
 }
 
 impl<'d, 'a> GraphResolver<'d, 'a, '_> {
-    fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.finder.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
+    fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.finder.diagnostics.push(code.error(at, message).label(label));
     }
 
     fn draft(&mut self) -> Draft {
@@ -172,7 +172,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             draft.dims = sizes.value.iter().copied().collect();
             if sizes.value.len() > MAX_RANK {
                 let message = format!("{} exceed the maximum of XNNPACK", counted(sizes.value.len(), "dimension"));
-                self.error(sizes.id, message, format!("expected {MAX_RANK} at most"));
+                self.error(Code::InvalidSizes, sizes.id, message, format!("expected {MAX_RANK} at most"));
                 reported = true;
             }
         }
@@ -206,7 +206,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let Some(expected) = found.quantization.filter(|expected| *expected != kind) else { return };
         let (keys, what) = (keys_of(expected), keys_of(kind));
         let message = format!("`{name}` is {} with {what}", found.name);
-        self.error(at, message, format!("expected {keys}"));
+        self.error(Code::InvalidGraph, at, message, format!("expected {keys}"));
     }
 
     /// Reports a key in a graph that contains its constants: it has no field for one.
@@ -214,11 +214,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         if self.graph.header != Some(false) {
             return Some(());
         }
-        self.error(
-            at,
-            "`key` in a graph without a header, which has no named data",
-            "expected `data`, or no `header: false`",
-        );
+        let message = "`key` in a graph without a header, which has no named data";
+        self.error(Code::ConflictingKeys, at, message, "expected `data`, or no `header: false`");
         None
     }
 
@@ -242,7 +239,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let stored = match sizes.map(|sizes| datatype.stored_sizes(&sizes.value).map_err(|size| (sizes.id, size))) {
             Some(Ok(stored)) => Some(stored),
             Some(Err((at, size))) => {
-                self.error(at, format!("size {size} of a constant"), "expected less than 2 Gi elements");
+                let message = format!("size {size} of a constant");
+                self.error(Code::OutOfRange, at, message, "expected less than 2 Gi elements");
                 return None;
             }
             None => None,
@@ -254,7 +252,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             Some(sizes)
         });
         let Some(dims) = sizes.map(|sizes| &sizes.value).or(own.as_ref()) else {
-            self.error(data.id, "the sizes of the constant are not known", "add `sizes` to the value");
+            let message = "the sizes of the constant are not known";
+            self.error(Code::UndeterminedTensor, data.id, message, "add `sizes` to the value");
             return None;
         };
         let wide: Vec<u64> = dims.iter().map(|size| u64::from(*size)).collect();
@@ -263,7 +262,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             let expected = expected.map_or("more bytes than can be counted".to_owned(), |n| counted(n, "byte"));
             let len = counted(found.blob.len(), "byte");
             let message = format!("the data have {len}, {} {dims:?} has {expected}", datatype.name);
-            self.error(data.id, message, format!("expected {expected}"));
+            self.error(Code::DataSize, data.id, message, format!("expected {expected}"));
             return None;
         }
         Some((DraftConstant { source: ConstantSource::Data(found.blob), size: constant.size }, own))
@@ -309,7 +308,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                         }
                     };
                     if !matches!(scales, ParsedScales::Listed(list) if list.is_empty()) {
-                        self.error(wrong.0, wrong.1, wrong.2);
+                        self.error(Code::InvalidGraph, wrong.0, wrong.1, wrong.2);
                         return None;
                     }
                 }
@@ -329,7 +328,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             ParsedScales::Listed(list) if list.len() as u64 == count => return Some(Scales::Listed(list.clone())),
             ParsedScales::Listed(list) => {
                 let found = counted(list.len(), "scale");
-                self.error(at, format!("{found}, the sizes need {count}"), format!("expected {count}"));
+                let message = format!("{found}, the sizes need {count}");
+                self.error(Code::InvalidGraph, at, message, format!("expected {count}"));
                 return None;
             }
             ParsedScales::Constant(constant) => constant,
@@ -348,7 +348,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     let len = counted(found.blob.len(), "byte");
                     let message =
                         format!("the scales have {len}, {} of {scalar_type} have {expected}", counted(count, "scale"));
-                    self.error(data.id, message, format!("expected {}", counted(expected, "byte")));
+                    self.error(Code::DataSize, data.id, message, format!("expected {}", counted(expected, "byte")));
                     return None;
                 }
                 ConstantSource::Data(found.blob)
@@ -364,7 +364,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         for word in words {
             let Some(position) = self.find(&word.value, word.id) else { continue };
             if !seen.insert(position) {
-                self.error(word.id, format!("`{}` is listed twice", word.value), "expected each value once");
+                let message = format!("`{}` is listed twice", word.value);
+                self.error(Code::DuplicateName, word.id, message, "expected each value once");
             }
             positions.push(position);
         }
@@ -375,7 +376,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         if let Some(position) = self.names.get(name) {
             return Some(*position);
         }
-        let unknown = NodeDiagnostic::error(at, format!("unknown value `{name}` in the graph"));
+        let unknown = Code::UnknownValue.error(at, format!("unknown value `{name}` in the graph"));
         let unknown = unknown.label("expected a name under `values`, or an output of a node");
         let diagnostic = unknown.suggest_among(self.finder.diagnostics.len(), name, self.names.keys().copied());
         self.finder.diagnostics.push(diagnostic);
@@ -407,7 +408,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             if operand.name != OPTIONAL_OPERAND && !node.fields.iter().any(|(given, _)| *given == slot) {
                 let key = field_key(table, slot);
                 let message = format!("{} needs `{key}`", node.operation.word());
-                self.error(node.id, message, format!("`{key}` is missing"));
+                self.error(Code::MissingKey, node.id, message, format!("`{key}` is missing"));
                 complete = false;
             }
         }
@@ -436,10 +437,11 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             let least = found.last().map_or(known, |last| usize::from(last.slot) + 1);
             if usize::from(field.slot) < least || field.slot > MAX_SLOT {
                 let label = format!("expected {least} to {MAX_SLOT}: the slots ascend, after those of the schema");
-                self.error(field.id, format!("slot {} of a field in `extra`", field.slot), label);
+                self.error(Code::InvalidGraph, field.id, format!("slot {} of a field in `extra`", field.slot), label);
             } else if !content.is_valid() {
                 let len = counted(content.bytes.len(), "byte");
                 self.error(
+                    Code::InvalidGraph,
                     field.id,
                     format!("a field of {len}"),
                     "expected a number of 1, 2, 4 or 8 bytes, or such items",
@@ -503,10 +505,10 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 let diagnostic = match is_open {
                     true if by_id => {
                         let label = "expected the name of a value, or `sizes` of the outputs";
-                        NodeDiagnostic::error(at, message).label(label)
+                        Code::InvalidGraph.error(at, message).label(label)
                     }
-                    true => NodeDiagnostic::error(at, message).label("its outputs have no sizes"),
-                    false => NodeDiagnostic::warning(at, message).label("the sizes do not agree"),
+                    true => Code::InvalidGraph.error(at, message).label("its outputs have no sizes"),
+                    false => Code::InvalidGraph.warning(at, message).label("the sizes do not agree"),
                 };
                 self.finder.diagnostics.push(diagnostic);
                 outputs.iter().for_each(|output| self.values[*output].reported = true);
@@ -520,7 +522,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     // What later nodes compute of it is not reported.
                     let message =
                         format!("{} writes `{}` of sizes {sizes:?}", node.operation.word(), self.name(output));
-                    self.error(self.values[output].id, message, "expected sizes of 32 bits");
+                    self.error(Code::InvalidSizes, self.values[output].id, message, "expected sizes of 32 bits");
                     self.values[output].reported = true;
                 }
                 None => self.values[output].sizes = Some(sizes),
@@ -531,7 +533,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                         self.name(output),
                         node.operation.word()
                     );
-                    let warning = NodeDiagnostic::warning(self.values[output].id, message);
+                    let warning = Code::Contradiction.warning(self.values[output].id, message);
                     self.finder.diagnostics.push(warning.label(format!("expected {sizes:?}")));
                 }
             }
@@ -559,15 +561,26 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     // Each follows from the other, or from itself.
                     Some(input) => {
                         let message = format!("`{name}` follows from `{input}`, which no earlier node writes");
-                        return self.error(at, message, "expected the nodes in the order in which they run");
+                        return self.error(
+                            Code::InvalidGraph,
+                            at,
+                            message,
+                            "expected the nodes in the order in which they run",
+                        );
                     }
-                    None => self.error(at, format!("the sizes of `{name}` are not known"), "add `sizes`"),
+                    None => self.error(
+                        Code::UndeterminedTensor,
+                        at,
+                        format!("the sizes of `{name}` are not known"),
+                        "add `sizes`",
+                    ),
                 }
             }
         }
         if !has_type && !reported {
             let name = self.name(position);
-            self.error(at, format!("the element type of `{name}` is not known"), "add `datatype`");
+            let message = format!("the element type of `{name}` is not known");
+            self.error(Code::UndeterminedTensor, at, message, "add `datatype`");
         }
     }
 }

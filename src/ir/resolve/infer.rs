@@ -9,7 +9,7 @@ use super::method::MethodResolver;
 use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
 use crate::analysis::operators::{MethodOperators, ResolvedOperator};
 use crate::delegate::xnnpack::arguments;
-use crate::diagnostics::{clipped, counted};
+use crate::diagnostics::{Code, clipped, counted};
 use crate::format::ScalarType;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
@@ -77,7 +77,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 Some(operator) => self.result_of_unknown(name, operator),
                 None => {
                     let message = format!("the sizes of `{}` are not known", name.value);
-                    self.error(name.id, message, "add `tensor` and `sizes` under `values`");
+                    self.error(Code::UndeterminedTensor, name.id, message, "add `tensor` and `sizes` under `values`");
                 }
             }
         }
@@ -105,7 +105,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let similar = self.similar_operator(operator).map_or_else(String::new, |similar| similar + " ");
         let custom = "A custom operator needs `tensor` and `sizes` of its results under `values`, and its schema in `--ops FILE`";
         let help = similar + custom;
-        self.diagnostics.push(NodeDiagnostic::error(result.id, message).label("not inferred").help(help));
+        self.diagnostics.push(Code::UndeterminedTensor.error(result.id, message).label("not inferred").help(help));
     }
 
     /// The instructions of the method, which emit one instruction each.
@@ -212,7 +212,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
             let message = format!("{call} gives {}, and `out` has {}", counted(parts.len(), "tensor"), items.len());
             let at = outs.first().map_or(name.id, |out| out.id);
-            self.error(at, message, format!("expected a list of {}", counted(parts.len(), "name")));
+            self.error(
+                Code::ArgumentCount,
+                at,
+                message,
+                format!("expected a list of {}", counted(parts.len(), "name")),
+            );
         }
     }
 
@@ -255,7 +260,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let described = |tensor: &Tensor, sizes: &[i32]| format!("{} {sizes:?}", tensor.scalar_type);
             let (from, to) = (described(from, from_sizes), described(to, to_sizes));
             let message = format!("`{target}` is {to}, and this moves `{source}`, which is {from}, to it");
-            self.error(*id, message, "expected the same element type and sizes of all tensors that are moved to it");
+            self.error(
+                Code::Contradiction,
+                *id,
+                message,
+                "expected the same element type and sizes of all tensors that are moved to it",
+            );
         }
     }
 
@@ -301,7 +311,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
         }
         self.graph_arguments = graphs;
-        wrong.into_iter().for_each(|(at, message, label)| self.error(at, message, label));
+        wrong.into_iter().for_each(|(at, message, label)| self.error(Code::Contradiction, at, message, label));
     }
 
     /// Warns of a declared bound below the inferred one: the call fails if the result is larger. Without the values of all Ints, the inferred one
@@ -329,7 +339,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
             let (name, stated_sizes, bound) = (&value.name.value, &stated.value, meta.size_list());
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
-            let warning = NodeDiagnostic::warning(stated.id, message);
+            let warning = Code::Contradiction.warning(stated.id, message);
             self.diagnostics.push(warning.label("the call fails with `InvalidArgument` if its result is larger"));
         }
     }
@@ -377,7 +387,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 self.diagnostics.extend(resized_view(at, sizes, base_sizes));
             }
             let mut warn = |at: NodeId, message: String, label: &str| {
-                self.diagnostics.push(NodeDiagnostic::warning(at, message).label(label));
+                self.diagnostics.push(Code::InvalidView.warning(at, message).label(label));
             };
             if view.scalar_type != of.scalar_type {
                 let at = written.scalar_type.as_ref().map_or(value.name.id, |stated| stated.id);
@@ -442,12 +452,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         match at {
             Some(at) => {
                 let message = format!("`{name}` is declared with {found}, but {call} gives {expected}");
-                self.error(at, message, format!("expected {expected}, or leave it out"));
+                self.error(Code::Contradiction, at, message, format!("expected {expected}, or leave it out"));
             }
             None => {
                 let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
                 let at = action.outs().iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
-                let mismatch = NodeDiagnostic::error(at, message).related(value.name.id, "first defined here");
+                let mismatch = Code::Contradiction.error(at, message).related(value.name.id, "first defined here");
                 self.diagnostics.push(mismatch.label("expected the same of all instructions that write it"));
             }
         }
@@ -514,7 +524,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
                 let of = operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
                 let message = format!("{} does not take {found} for `{of}`", name.value);
-                self.error(at, message, format!("expected {expected}"));
+                self.error(Code::RejectedCall, at, message, format!("expected {expected}"));
             }
             InferenceError::Undetermined(_) | InferenceError::UnknownOperator if depends_on_failed => {}
             InferenceError::Undetermined(reason) => {
@@ -553,7 +563,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn undetermined(&mut self, declaration: usize, reason: &str) {
         let name: &'d Word<'a> = &self.values[declaration].name;
         let message = format!("the sizes of `{}` are not known ({reason})", name.value);
-        self.error(name.id, message, "declare it under `values` with `tensor` and `sizes`");
+        self.error(Code::UndeterminedTensor, name.id, message, "declare it under `values` with `tensor` and `sizes`");
     }
 
     /// Sets `requires_grad` of the results of a call.
@@ -592,7 +602,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 pass.failed.insert(value);
                 let name = &self.values[declaration].name;
                 let message = format!("the sizes {} of `{}` exceed 32 bits", meta.size_list(), name.value);
-                return self.error(name.id, message, "expected sizes below 2^31");
+                return self.error(Code::InvalidSizes, name.id, message, "expected sizes below 2^31");
             };
             if let Err(diagnostic) =
                 data::check_sizes(&At { id: self.values[declaration].name.id, value: sizes.clone() })
@@ -817,7 +827,7 @@ fn resized_view(at: NodeId, sizes: &[i32], base: &[i32]) -> Option<NodeDiagnosti
         return None;
     }
     let message = format!("a view of {} of a tensor of {base}", counted(own, "element"));
-    let error = NodeDiagnostic::error(at, message).label("expected sizes with the same number of elements");
+    let error = Code::InvalidView.error(at, message).label("expected sizes with the same number of elements");
     Some(error.help("state -1 for the size that follows from the others"))
 }
 
@@ -827,7 +837,7 @@ fn view_sizes(stated: &At<Vec<i32>>, count: Option<i64>) -> Result<Vec<i32>, Nod
         let of = count.and_then(|count| u64::try_from(count).ok()).map(|count| counted(count, "element"));
         let of = of.unwrap_or_else(|| "more elements than 64 bits count".to_owned());
         let message = format!("a view of sizes {:?} of a tensor of {of}", stated.value);
-        Err(NodeDiagnostic::error(stated.id, message).label(label))
+        Err(Code::InvalidView.error(stated.id, message).label(label))
     };
     let open: Vec<usize> = stated.value.iter().enumerate().filter(|(_, size)| **size == -1).map(|(at, _)| at).collect();
     let mut sizes = stated.value.clone();

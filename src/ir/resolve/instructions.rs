@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
-use crate::diagnostics::{SHOWN, clipped, counted};
-use crate::ir::NodeDiagnostic;
+use crate::diagnostics::{Code, SHOWN, clipped, counted};
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
 use crate::ir::tree::NodeId;
 use crate::operators;
@@ -82,7 +81,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let last = traces.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             if !(last..=traces.len()).contains(&count) {
                 let expected = format!("expected {last} to {}", traces.len());
-                self.error(id, format!("{count} stack traces of {}", counted(traces.len(), "instruction")), expected);
+                let message = format!("{count} stack traces of {}", counted(traces.len(), "instruction"));
+                self.error(Code::ArgumentCount, id, message, expected);
             }
             traces.truncate(count);
         }
@@ -145,7 +145,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             if let Some(label) = &instruction.label
                 && let Some((_, first)) = labels.insert(&label.value, (position, label.id))
             {
-                let duplicate = NodeDiagnostic::error(label.id, format!("duplicate label `{}`", label.value));
+                let duplicate = Code::DuplicateName.error(label.id, format!("duplicate label `{}`", label.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
             position += i32::from(instruction.action.as_ref().is_some_and(Action::emits));
@@ -245,7 +245,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             (None, other) => Some(describe(other)),
         };
         if let Some(wrong) = wrong {
-            self.error(cond.id, format!("a condition cannot be {wrong}"), "expected a Bool, or a tensor of bools");
+            let message = format!("a condition cannot be {wrong}");
+            self.error(Code::ArgumentKind, cond.id, message, "expected a Bool, or a tensor of bools");
         }
     }
 
@@ -253,7 +254,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some((position, _)) = labels.get(name) {
             return *position;
         }
-        let unknown = NodeDiagnostic::error(at, format!("unknown label `{name}`"));
+        let unknown = Code::UnknownName.error(at, format!("unknown label `{name}`"));
         let unknown = unknown.label("expected a `label` of an instruction, or a number");
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, labels.keys().copied()));
         0
@@ -264,7 +265,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return DelegateId::of(*index);
         }
         let unknown =
-            NodeDiagnostic::error(at, format!("unknown delegate `{name}` in method `{}`", self.method.name.value));
+            Code::UnknownName.error(at, format!("unknown delegate `{name}` in method `{}`", self.method.name.value));
         let unknown = unknown.label("expected a name under `delegates`");
         let names = self.delegates.keys().copied();
         self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
@@ -292,8 +293,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn warn_unknown_operator(&mut self, name: &'d Word<'a>) {
         let Some((namespace, _)) = name.value.split_once("::") else {
             if self.reported_operators.insert(&name.value) {
-                let mut warning =
-                    NodeDiagnostic::warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
+                let mut warning = Code::UnknownOperator
+                    .warning(name.id, format!("`{}` is not an operator name", clipped(&name.value)));
                 warning.help = self.similar_operator(&name.value);
                 self.diagnostics
                     .push(warning.label("expected a namespace, a name and an overload, such as aten::add.out"));
@@ -306,7 +307,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return;
         }
         let message = format!("the runtime registers no operator `{}`", clipped(&name.value));
-        let mut warning = NodeDiagnostic::warning(name.id, message).label("unknown");
+        let mut warning = Code::UnknownOperator.warning(name.id, message).label("unknown");
         warning.help = self.similar_operator(&name.value);
         self.diagnostics.push(warning);
     }

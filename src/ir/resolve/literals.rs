@@ -2,9 +2,9 @@
 
 use super::method::MethodResolver;
 use crate::data::number::number_word;
+use crate::diagnostics::Code;
 use crate::format::ScalarType;
 use crate::format::words::MEMORY_FORMATS;
-use crate::ir::NodeDiagnostic;
 use crate::ir::document::{At, Declared, ListKind, Literal};
 use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
@@ -22,7 +22,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             && let Some(found) = self.mismatch(&literal.value, kind)
         {
             let for_arg = if arg.is_empty() { String::new() } else { format!(" for `{arg}`") };
-            self.error(at, format!("expected {kind}{for_arg}, found {found}"), format!("expected {kind}"));
+            let message = format!("expected {kind}{for_arg}, found {found}");
+            self.error(Code::ArgumentKind, at, message, format!("expected {kind}"));
             return ValueId(0);
         }
         match &literal.value {
@@ -150,7 +151,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             }
             let mixed =
-                NodeDiagnostic::error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
+                Code::WrongKind.error(item.id, format!("a list that mixes {} and {}", plural(first), plural(other)));
             let help = "a list has one kind; state it with int_list, double_list, bool_list or tensor_list";
             self.diagnostics.push(
                 mixed.label(format!("expected one of the {}", plural(first))).related(at, "in this list").help(help),
@@ -208,7 +209,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         for (item, what) in wrong {
             let message = format!("expected {what}, found {}", describe(&item.value));
-            self.error(item.id, message, format!("expected {what}"));
+            self.error(Code::ArgumentKind, item.id, message, format!("expected {what}"));
         }
         value
     }

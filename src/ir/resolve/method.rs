@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use super::origins::MethodOrigins;
 use crate::analysis::operators::ResolvedOperator;
 use crate::delegate::xnnpack::arguments::GraphArgument;
-use crate::diagnostics::{clipped, first_names};
+use crate::diagnostics::{Code, clipped, first_names};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
@@ -135,8 +135,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    pub(super) fn error(&mut self, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
-        self.diagnostics.push(NodeDiagnostic::error(at, message).label(label));
+    pub(super) fn error(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) {
+        self.diagnostics.push(code.error(at, message).label(label));
     }
 
     /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces, then
@@ -205,7 +205,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let position = |number: u32| numbers.binary_search(&number).ok();
         for (number, at) in std::mem::take(&mut self.references) {
             if u32::try_from(number.0).is_ok_and(|number| number < *last && position(number).is_none()) {
-                self.error(at, format!("no value has the index {number}"), "expected the index of a value");
+                let message = format!("no value has the index {number}");
+                self.error(Code::UnknownValue, at, message, "expected the index of a value");
             }
         }
         let map =
@@ -220,7 +221,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn note_names(&mut self) {
         for (declaration, value) in self.values.iter().enumerate() {
             if let Some(first) = self.names.insert(&value.name.value, declaration) {
-                let duplicate = NodeDiagnostic::error(value.name.id, format!("duplicate key `{}`", value.name.value));
+                let duplicate =
+                    Code::DuplicateKey.error(value.name.id, format!("duplicate key `{}`", value.name.value));
                 let first = self.values[first].name.id;
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
@@ -232,7 +234,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             let Some(index) = &value.index else { continue };
             if let Some(other) = self.requested.insert(index.value, declaration) {
                 let first = self.values[other].index.as_ref().map_or(value.name.id, |index| index.id);
-                let duplicate = NodeDiagnostic::error(index.id, format!("duplicate value index {}", index.value));
+                let duplicate = Code::DuplicateName.error(index.id, format!("duplicate value index {}", index.value));
                 self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
             }
         }
@@ -247,7 +249,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 {
                     let known = &mut self.declared[*declaration];
                     if input && known.is_input {
-                        let duplicate = NodeDiagnostic::error(item.id, format!("duplicate input `{name}`"));
+                        let duplicate = Code::DuplicateName.error(item.id, format!("duplicate input `{name}`"));
                         let duplicate = duplicate.label("duplicate: for the runtime both are one tensor, set twice");
                         let help = "declare a value for each input, as the exporter does; {index: N} refers to one again on purpose";
                         self.diagnostics.push(duplicate.help(help));
@@ -410,7 +412,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let found = self.names.get(name).copied();
         self.has_unknown |= found.is_none();
         if found.is_none() && !self.undeclared.contains(name) {
-            let unknown = NodeDiagnostic::error(
+            let unknown = Code::UnknownValue.error(
                 at,
                 format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
             );
@@ -456,7 +458,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
             known.reported = true;
-            let unwritten = NodeDiagnostic::error(at, format!("`{name}` is read before anything writes it"));
+            let unwritten = Code::UnwrittenValue.error(at, format!("`{name}` is read before anything writes it"));
             let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
             self.diagnostics.push(unwritten.label("has no content here").help(help));
         }
@@ -481,7 +483,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             && !tensor.mutable
         {
             let constant =
-                NodeDiagnostic::error(word.id, format!("`{}` is a constant and cannot be written", word.value));
+                Code::WrittenConstant.error(word.id, format!("`{}` is a constant and cannot be written", word.value));
             self.diagnostics
                 .push(constant.label("has data").help("with `mutable: true` its data are its initial state"));
         }
@@ -499,17 +501,15 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     pub(super) fn check_outs(&mut self, outs: &[Word<'a>], expected_base: Option<Base>) {
         for (position, out) in outs.iter().enumerate().filter(|(_, out)| out.value != MISSING_OUT) {
             if outs[..position].iter().any(|other| other.value == out.value) {
-                self.error(out.id, format!("duplicate out `{}`", out.value), "each out must be a different value");
+                let message = format!("duplicate out `{}`", out.value);
+                self.error(Code::DuplicateName, out.id, message, "each out must be a different value");
             }
             let Some(expected_base) = expected_base else { continue };
             let is_tensor = self.is_tensor(&out.value);
             if self.names.contains_key(&*out.value) && is_tensor != (expected_base == Base::Tensor) {
                 let (found, expected) = if is_tensor { ("a tensor", "a number") } else { ("no tensor", "a tensor") };
-                self.error(
-                    out.id,
-                    format!("`{}` is {found}; the operator writes {expected}", out.value),
-                    format!("expected {expected}"),
-                );
+                let message = format!("`{}` is {found}; the operator writes {expected}", out.value);
+                self.error(Code::ArgumentKind, out.id, message, format!("expected {expected}"));
             }
         }
     }
@@ -560,7 +560,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             };
             if let Declared::Other(_) = self.values[of].value {
                 let message = format!("`{}` is not a tensor", clipped(&view_of.value));
-                self.error(view_of.id, message, "expected a tensor with memory or data of its own");
+                self.error(Code::InvalidView, view_of.id, message, "expected a tensor with memory or data of its own");
             }
             if self.bases[declaration] == declaration && !self.declared[declaration].reported {
                 self.report_cycle(declaration);
@@ -592,7 +592,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             others => format!(" through {}", first_names(others.iter().map(|(_, of)| &*of.value))),
         };
         let message = format!("cyclic views: `{first}` is a view of itself{through}");
-        self.error(cycle[0].1.id, message, "expected a tensor with memory or data of its own");
+        self.error(Code::InvalidView, cycle[0].1.id, message, "expected a tensor with memory or data of its own");
     }
 
     /// Assigns the indices of the views among the arguments, before those of the values that the instruction produces.
@@ -620,7 +620,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         if self.declared[declaration].number.is_some() {
             let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
             let help = "a name can be that of one view, which is used behind it only";
-            self.diagnostics.push(NodeDiagnostic::error(out.id, message).label("expected a new name").help(help));
+            self.diagnostics.push(Code::InvalidView.error(out.id, message).label("expected a new name").help(help));
             return;
         }
         if let (Some(stated), Some(sizes)) = (stated, sizes)
@@ -628,11 +628,16 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         {
             let message =
                 format!("`{}` is declared with {:?}, and is a view of {:?} here", out.value, stated.value, sizes.value);
-            self.error(sizes.id, message, "expected the same sizes, or none under `values`");
+            self.error(Code::InvalidView, sizes.id, message, "expected the same sizes, or none under `values`");
         }
         if view_of.is_none_or(|of| of.value != base.value) {
             let message = format!("`{}` is declared, but not as a view of `{}`", out.value, base.value);
-            self.error(out.id, message, format!("declare it with `view_of: {}`, or not at all", base.value));
+            self.error(
+                Code::InvalidView,
+                out.id,
+                message,
+                format!("declare it with `view_of: {}`, or not at all", base.value),
+            );
         }
         self.number(declaration);
     }
@@ -648,7 +653,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     && (tensor.data.is_some() || tensor.external.is_some())
                 {
                     let message = format!("the input `{name}` has data of its own");
-                    self.error(literal.id, message, "an input's content comes from the caller");
+                    self.error(Code::WrittenConstant, literal.id, message, "an input's content comes from the caller");
                 }
                 self.number(declaration)
             }
@@ -666,7 +671,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
             known.reported = true;
-            let unwritten = NodeDiagnostic::error(literal.id, format!("nothing writes the output `{name}`"));
+            let unwritten = Code::UnwrittenValue.error(literal.id, format!("nothing writes the output `{name}`"));
             self.diagnostics
                 .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
         }

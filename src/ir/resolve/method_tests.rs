@@ -2,7 +2,7 @@
 
 use crate::data::Blob;
 use crate::data::number::{NumericValue, number_word};
-use crate::ir::NodeDiagnostic;
+use crate::diagnostics::Code;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use crate::ir::tree::NodeId;
@@ -53,7 +53,9 @@ fn values<'d, 'a>(
     let indices = indices.unwrap_or_default();
     if given.value.len() != indices.len() {
         let message = format!("the test has {} {what}, the method {}", given.value.len(), indices.len());
-        finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label(format!("expected {}", indices.len())));
+        finder
+            .diagnostics
+            .push(Code::InvalidTest.error(given.id, message).label(format!("expected {}", indices.len())));
         return None;
     }
     given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
@@ -125,7 +127,7 @@ fn one<'d, 'a>(
         let kind = value.kind();
         let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
         let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
-        finder.diagnostics.push(NodeDiagnostic::error(given.id, message).label(format!("expected {kind}")));
+        finder.diagnostics.push(Code::InvalidTest.error(given.id, message).label(format!("expected {kind}")));
     }
     found
 }
@@ -135,7 +137,7 @@ fn scalar(at: NodeId, tensor: &Tensor, number: NumericValue, finder: &mut Finder
     let scalar_type = tensor.scalar_type;
     let mut bytes = Vec::new();
     if let Err(message) = crate::data::number::encode(scalar_type, number, &mut bytes) {
-        finder.diagnostics.push(NodeDiagnostic::error(at, message));
+        finder.diagnostics.push(Code::DataNumber.error(at, message));
         return None;
     }
     Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
@@ -156,12 +158,12 @@ fn tensor<'d, 'a>(
     let request = DataRequest::Tensor(tensor.scalar_type, expected_sizes.as_deref(), Some(&order));
     let found = finder.find(&content.data, request)?;
     let Some(sizes) = expected_sizes.or(found.sizes).filter(|sizes| sizes.len() == order.len()) else {
-        let unknown = NodeDiagnostic::error(at, "the sizes of this tensor are not known");
+        let unknown = Code::UndeterminedTensor.error(at, "the sizes of this tensor are not known");
         finder.diagnostics.push(unknown.label("nest the numbers, or write {sizes: [...], data: ...}"));
         return None;
     };
     if let Some(message) = misfit(tensor, &sizes) {
-        finder.diagnostics.push(NodeDiagnostic::error(at, message).label("these sizes do not fit"));
+        finder.diagnostics.push(Code::InvalidTest.error(at, message).label("these sizes do not fit"));
         return None;
     }
     let order = if order.is_empty() { contiguous(sizes.len()) } else { order };

@@ -26,8 +26,8 @@ use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
 use super::tree::NodeId;
 use crate::data::Blob;
-use crate::diagnostics::Severity;
 use crate::diagnostics::counted;
+use crate::diagnostics::{Code, Severity};
 use crate::format::ScalarType;
 use crate::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
 use crate::format::serializer::PROGRAM_VERSION;
@@ -98,7 +98,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     }
     if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
         let at = document.named_data.as_ref().map(|entries| entries.id).unwrap_or_default();
-        diagnostics.push(NodeDiagnostic::error(at, "nothing to emit").label("expected blobs, or `methods`"));
+        diagnostics.push(Code::EmptyDocument.error(at, "nothing to emit").label("expected blobs, or `methods`"));
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(NodeDiagnostic::is_error) {
@@ -211,9 +211,11 @@ fn named_data<'d, 'a>(
         if let Some(scalar_type) = entry.scalar_type {
             let stated = entry.sizes.as_ref().map(|sizes| sizes.value.clone());
             let Some(sizes) = stated.or(found.sizes) else {
-                finder
-                    .diagnostics
-                    .push(NodeDiagnostic::error(entry.key.id, "the tensor's sizes are not known").label("add `sizes`"));
+                finder.diagnostics.push(
+                    Code::UndeterminedTensor
+                        .error(entry.key.id, "the tensor's sizes are not known")
+                        .label("add `sizes`"),
+                );
                 continue;
             };
             let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);
@@ -290,12 +292,10 @@ fn checkpoints<'d, 'a>(
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
     let expected = crate::program::nbytes(scalar_type, sizes)
         .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
-    NodeDiagnostic::error(
-        at,
-        format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")),
-    )
-    .label(format!("expected {expected}"))
-    .help("data of another element type are converted if `dtype` in `data` states it")
+    Code::DataSize
+        .error(at, format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")))
+        .label(format!("expected {expected}"))
+        .help("data of another element type are converted if `dtype` in `data` states it")
 }
 
 #[cfg(test)]

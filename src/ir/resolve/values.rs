@@ -5,9 +5,8 @@
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
-use crate::diagnostics::{clipped, counted};
+use crate::diagnostics::{Code, clipped, counted};
 use crate::format::ScalarType;
-use crate::ir::NodeDiagnostic;
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, Word};
 use crate::layout::memory::MAX_POOLS;
@@ -88,7 +87,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let values = counted(count, "value");
                 let message = format!("index {number} of `{}` leaves a gap: the values are renumbered", name.value);
                 let label = format!("method `{}` has {values}", clipped(&self.method.name.value));
-                let gap = NodeDiagnostic::warning(index.id, message).label(label);
+                let gap = Code::RenumberedValue.warning(index.id, message).label(label);
                 self.gap = Some(gap.help("remove `index` from the values of the method"));
             }
             self.origins.values.push((at, declaration.map(|d| self.values[d].name.value.to_string())));
@@ -118,11 +117,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.list_value(kind, items, Some(&numbers))
                 }
                 Literal::Index(_) => {
-                    self.error(
-                        literal.id,
-                        "a declared value cannot refer to another value",
-                        "expected a tensor, or a literal",
-                    );
+                    let message = "a declared value cannot refer to another value";
+                    self.error(Code::WrongKind, literal.id, message, "expected a tensor, or a literal");
                     EValue::Null
                 }
             },
@@ -148,7 +144,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if tensor.storage_offset != 0 {
             let name = &value.name;
-            let warning = NodeDiagnostic::warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
+            let warning =
+                Code::NotExecutable.warning(name.id, format!("the storage offset of `{}` is not 0", name.value));
             self.diagnostics.push(warning.label("the runtime rejects it"));
         }
         let is_view = written.view_of.is_some();
@@ -198,22 +195,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         match (written.mutable, written.memory) {
             (false, Some(MemoryPlacement::Auto | MemoryPlacement::In { .. })) if written.data.is_some() => {
                 let message = format!("`{}` is a constant and cannot be placed in planned memory", name.value);
-                self.error(name.id, message, "add `mutable: true` if the data are its initial state, or drop `memory`");
+                self.error(
+                    Code::MemoryPlacement,
+                    name.id,
+                    message,
+                    "add `mutable: true` if the data are its initial state, or drop `memory`",
+                );
             }
             (true, Some(MemoryPlacement::None)) if written.data.is_some() => {
                 let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
-                self.error(name.id, message, "drop `memory: none`, or `mutable`");
+                self.error(Code::MemoryPlacement, name.id, message, "drop `memory: none`, or `mutable`");
             }
             (_, Some(MemoryPlacement::In { pool: 0, .. })) => {
-                self.error(
-                    name.id,
-                    format!("`{}` is placed in pool 0, which is reserved", name.value),
-                    "pools count from 1",
-                );
+                let message = format!("`{}` is placed in pool 0, which is reserved", name.value);
+                self.error(Code::MemoryPlacement, name.id, message, "pools count from 1");
             }
             (_, Some(MemoryPlacement::In { pool, .. })) if pool as usize > MAX_POOLS => {
                 let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
-                self.error(name.id, message, "expected a smaller number");
+                self.error(Code::MemoryPlacement, name.id, message, "expected a smaller number");
             }
             _ => {}
         }
@@ -225,11 +224,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let Some(index) = &written.data_buffer_idx
             && (written.data.is_some() || written.external.is_none())
         {
-            self.error(
-                index.id,
-                "`data_buffer_idx` is computed for this tensor",
-                "only external tensors without data may state it",
-            );
+            let message = "`data_buffer_idx` is computed for this tensor";
+            self.error(Code::ConflictingKeys, index.id, message, "only external tensors without data may state it");
         }
     }
 
@@ -248,7 +244,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 true => "add `tensor`",
                 false => "add `tensor`, or delete it: no instruction writes it",
             };
-            self.error(value.name.id, format!("the element type of `{}` is not known", value.name.value), label);
+            let message = format!("the element type of `{}` is not known", value.name.value);
+            self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
         if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
@@ -269,7 +266,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
             let is_given = known.is_input || written.mutable || written.data.is_some() || written.external.is_some();
             let label = if is_given { "add `sizes`" } else { "add `sizes`, or delete it: no instruction writes it" };
-            self.error(value.name.id, format!("the sizes of `{}` are not known", value.name.value), label);
+            let message = format!("the sizes of `{}` are not known", value.name.value);
+            self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
         if stated.is_none()
@@ -297,7 +295,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (at, name) = (value.name.id, &value.name.value);
             let message = format!("offset {offset} of `{name}` is not a multiple of its element size, {element}");
             self.diagnostics
-                .push(NodeDiagnostic::warning(at, message).label("kernels may crash or read incorrect values"));
+                .push(Code::NotExecutable.warning(at, message).label("kernels may crash or read incorrect values"));
         }
     }
 
@@ -321,6 +319,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         if of.external.is_some() {
             return self.error(
+                Code::InvalidView,
                 view_of.id,
                 format!("`{}` is in a .ptd, where each tensor has a key", value.name.value),
                 expected,
@@ -336,7 +335,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     counted(tensor.nbytes().unwrap_or(0), "byte"),
                     found.blob.len
                 );
-                return self.error(view_of.id, message, "expected at most that many");
+                return self.error(Code::InvalidView, view_of.id, message, "expected at most that many");
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
             tensor.memory = Memory::None;
