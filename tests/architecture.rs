@@ -667,6 +667,8 @@ const INTERNALS_OF_THE_COMMAND_LINE: &[&str] = &[
     "layout::file::Placement",
     "layout::memory::XNNPACK_PADDING",
     "operators::all",
+    "operators::find",
+    "operators::library",
     "operators::names",
     "operators::release::Operator",
     "operators::similar::similar_names",
