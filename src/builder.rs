@@ -374,8 +374,8 @@ impl MethodBuilder {
     ///
     /// let program = Resolved::from_methods([forward])?.program;
     /// let plan = &program.plans()[0];
-    /// let output = plan.outputs.as_deref().unwrap()[1] as usize;
-    /// let EValue::Tensor(positive) = &plan.values.as_deref().unwrap()[output] else { panic!("a tensor") };
+    /// let output = plan.outputs.as_deref().unwrap()[1];
+    /// let Some(EValue::Tensor(positive)) = plan.value(output) else { panic!("a tensor") };
     /// assert_eq!((positive.scalar_type, positive.sizes.as_deref()), (ScalarType::BOOL, Some(&[8][..])));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

@@ -525,11 +525,11 @@ impl Model {
     /// metadata, unless [`CheckOptions::data`] is set.
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model};
+    /// use pte_emit::{CheckOptions, Model, RuleId};
     ///
     /// let findings = Model::from_binary("empty.pte", b"no program").check(&CheckOptions::default())?;
     /// assert!(findings[0].has_errors());
-    /// assert_eq!(findings[0].list[0].rule.id, "H-1");
+    /// assert_eq!(findings[0].list[0].rule.id, RuleId::H_1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

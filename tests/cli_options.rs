@@ -132,11 +132,11 @@ fn messages_of_the_assembler_have_the_form_of_findings() {
     let document = json(&assemble("invalid.yaml", "json").exits(1).stderr);
     let finding = &document["files"][0]["findings"][0];
     assert_eq!((&document["errors"], &document["files"][0]["file"]), (&1.into(), &"invalid.yaml".into()));
-    assert_eq!((&finding["level"], &finding["rule"]), (&"error".into(), &Value::Null));
+    assert_eq!((&finding["level"], &finding["rule"]), (&"error".into(), &Value::from("Y-10")));
     assert_eq!(finding["source"], serde_json::json!({"start": 42, "end": 49, "line": 2, "column": 34}));
     assert_eq!(finding["help"], "did you mean `float32`?");
     let line = assemble("invalid.yaml", "github").exits(1).stderr;
-    assert!(line.starts_with("::error file=invalid.yaml,line=2,col=34,endLine=2,endColumn=41::"), "{line}");
+    assert!(line.starts_with("::error file=invalid.yaml,line=2,col=34,endLine=2,endColumn=41,title=Y-10::"), "{line}");
     assert!(line.ends_with(" (help: did you mean `float32`?)\n"), "{line}");
     // Errors without a file, and a warning that is denied.
     let usage = folder.run(&["invalid.yaml", "-o", "out.foo", "--format", "json"]).exits(2).stderr;

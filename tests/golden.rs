@@ -182,7 +182,7 @@ fn first_difference(found: &[u8], expected: &[u8]) -> Option<String> {
 fn reference_files() -> Vec<Trial> {
     let mut files = files_below(&upstream_folder(), &["pte", "ptd", "bpte"]);
     files.retain(|path| !path.starts_with(upstream_folder().join("releases")));
-    assert_eq!(files.len(), 104);
+    assert!(!files.is_empty(), "no files below tests/golden/upstream");
     let test = |path: PathBuf| {
         let name = path.strip_prefix(root().join("tests/golden")).unwrap().display().to_string();
         trial(name, move || reference_file(&path))
@@ -363,7 +363,7 @@ fn commands() -> Vec<Trial> {
 /// Seeds of the fuzzer, malformed files with different coverage, read as each of the formats.
 fn fuzz_seeds() -> Vec<Trial> {
     let seeds = files_below(&root().join("fuzz/seeds"), &[]);
-    assert_eq!(seeds.len(), 156);
+    assert!(!seeds.is_empty(), "no seeds below fuzz/seeds");
     let test = |path: PathBuf| {
         trial(path.strip_prefix(root()).unwrap().display().to_string(), move || {
             let bytes = fs::read(&path).unwrap();

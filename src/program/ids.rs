@@ -2,14 +2,9 @@
 
 use std::fmt;
 
-/// Declares types of indices into the lists of a method.
+/// Implements what indices into the lists of a method have in common.
 macro_rules! ids {
-    ($( $(#[$doc:meta])* $name:ident; )*) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(transparent)]
-        pub struct $name(pub i32);
-
+    ($( $name:ident )*) => {$(
         impl $name {
             /// Returns the id of the item at an index of the list.
             ///
@@ -71,35 +66,43 @@ macro_rules! ids {
     )*};
 }
 
-ids! {
-    /// Index of a value of a method.
-    ///
-    /// ```
-    /// use pte_emit::program::ValueId;
-    ///
-    /// let mut names = ["x", "y"];
-    /// assert_eq!((ValueId(2).get(), ValueId(2).within(names.len()), ValueId(2).item(&names)), (Some(2), None, None));
-    /// assert_eq!(ValueId(1).item_mut(&mut names), Some(&mut "y"));
-    /// assert_eq!((ValueId::NONE.get(), ValueId::NONE.to_string()), (None, "-1".to_owned()));
-    /// ```
-    ValueId;
-    /// Index of an operator of a method.
-    ///
-    /// ```
-    /// use pte_emit::program::OperatorId;
-    ///
-    /// assert_eq!(OperatorId::of(1).item(&["aten::add.out", "aten::relu.out"]), Some(&"aten::relu.out"));
-    /// ```
-    OperatorId;
-    /// Index of a delegate of a method.
-    ///
-    /// ```
-    /// use pte_emit::program::DelegateId;
-    ///
-    /// assert_eq!(DelegateId::from(3), DelegateId(3));
-    /// ```
-    DelegateId;
-}
+/// Index of a value of a method.
+///
+/// ```
+/// use pte_emit::program::ValueId;
+///
+/// let mut names = ["x", "y"];
+/// assert_eq!((ValueId(2).get(), ValueId(2).within(names.len()), ValueId(2).item(&names)), (Some(2), None, None));
+/// assert_eq!(ValueId(1).item_mut(&mut names), Some(&mut "y"));
+/// assert_eq!((ValueId::NONE.get(), ValueId::NONE.to_string()), (None, "-1".to_owned()));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ValueId(pub i32);
+
+/// Index of an operator of a method.
+///
+/// ```
+/// use pte_emit::program::OperatorId;
+///
+/// assert_eq!(OperatorId::of(1).item(&["aten::add.out", "aten::relu.out"]), Some(&"aten::relu.out"));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct OperatorId(pub i32);
+
+/// Index of a delegate of a method.
+///
+/// ```
+/// use pte_emit::program::DelegateId;
+///
+/// assert_eq!(DelegateId::from(3), DelegateId(3));
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct DelegateId(pub i32);
+
+ids! { ValueId OperatorId DelegateId }
 
 impl ValueId {
     /// None, in a list of optional tensors.

@@ -184,7 +184,7 @@ impl Default for ExecutionPlan {
 /// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
 ///
 /// ```
-/// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice};
+/// use pte_emit::program::{DeviceType, EValue, Memory, NonConstBufferDevice};
 /// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
@@ -200,8 +200,8 @@ impl Default for ExecutionPlan {
 ///     }
 /// }
 /// method.memory.alignment = Some(64);
-/// let device = Device { device_type: DeviceType::CUDA, index: 0 };
-/// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice { buffer_idx: 2, device }]);
+/// let device = NonConstBufferDevice { buffer_idx: 2, device_type: DeviceType::CUDA, device_index: 0 };
+/// method.memory.non_const_buffer_device = Some(vec![device]);
 ///
 /// let files = program.to_files(&Options::default())?;
 /// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);

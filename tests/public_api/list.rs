@@ -46,9 +46,10 @@ impl Sources {
             match item {
                 Item::Use(item) if is_public(&item.vis) => {
                     for (path, public) in names(&item.tree, String::new()) {
-                        let path = match module {
-                            "lib" => path,
-                            module => format!("{module}::{path}"),
+                        let path = match (path.strip_prefix("crate::"), module) {
+                            (Some(path), _) => path.to_owned(),
+                            (None, "lib") => path,
+                            (None, module) => format!("{module}::{path}"),
                         };
                         let (path, name) = path.rsplit_once("::").expect("a module");
                         found.insert(format!("{prefix}{public}"), (path.to_owned(), name.to_owned()));
@@ -139,7 +140,7 @@ impl Sources {
 /// Returns the names of a `use`: path and public name.
 fn names(tree: &UseTree, prefix: String) -> Vec<(String, String)> {
     match tree {
-        UseTree::Path(path) if path.ident == "crate" || path.ident == "self" => names(&path.tree, prefix),
+        UseTree::Path(path) if path.ident == "self" => names(&path.tree, prefix),
         UseTree::Path(path) => names(&path.tree, format!("{prefix}{}::", path.ident)),
         UseTree::Name(name) => vec![(format!("{prefix}{}", name.ident), name.ident.to_string())],
         UseTree::Rename(name) => vec![(format!("{prefix}{}", name.ident), name.rename.to_string())],
@@ -221,6 +222,9 @@ fn fields(fields: &Fields, public_only: bool) -> Vec<String> {
 /// Lists the rows of the macro of a file that declares a type, or `None`.
 fn rows(file: &syn::File, name: &str) -> Option<Vec<String>> {
     let macros = || file.items.iter().filter_map(|item| if let Item::Macro(item) = item { Some(item) } else { None });
+    if let Some(row) = macros().filter(|item| item.ident.is_none()).find_map(|item| row(item, name)) {
+        return Some(row);
+    }
     let declaring = macros().find(|item| declares(item.mac.tokens.clone(), name))?;
     let of = declaring.ident.as_ref().map_or_else(|| text(&declaring.mac.path), ToString::to_string);
     let mut lines = vec![format!("declared by {of}!")];
@@ -236,6 +240,17 @@ fn rows(file: &syn::File, name: &str) -> Option<Vec<String>> {
         lines.extend((!row.is_empty()).then(|| tidy(&row.to_string())));
     }
     Some(lines)
+}
+
+/// Lists the row `Name { ... }` of the call of a macro that another file defines, or `None`.
+fn row(call: &syn::ItemMacro, name: &str) -> Option<Vec<String>> {
+    let tokens: Vec<TokenTree> = call.mac.tokens.clone().into_iter().collect();
+    let content = tokens.windows(2).find_map(|pair| match pair {
+        [TokenTree::Ident(found), TokenTree::Group(content)] if found == name => Some(content.stream()),
+        _ => None,
+    })?;
+    let content: TokenStream = without_docs(content).into_iter().collect();
+    Some(vec![format!("declared by {}!", text(&call.mac.path)), tidy(&content.to_string())])
 }
 
 /// Removes documentation.

@@ -98,7 +98,7 @@ pub static SOURCES: LazyLock<Vec<(PathBuf, String)>> = LazyLock::new(|| {
         }
     }
     sources.sort();
-    assert_eq!(sources.len(), 502);
+    assert!(!sources.is_empty(), "no sources are found");
     sources
 });
 
