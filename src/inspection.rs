@@ -223,7 +223,7 @@ fn inspect_file(
             let keys = found.keys.insert(Vec::new());
             match reader::flat_tensor::read_part(origin) {
                 Ok((entries, wrong)) => {
-                    keys.extend(entries.into_iter().map(KeySummary::from));
+                    keys.extend(entries.into_iter().map(KeySummary::of));
                     wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
                 }
                 Err(error) => malformed(error)?,

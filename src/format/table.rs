@@ -134,12 +134,6 @@ macro_rules! numbers {
             pub(crate) const WORDS: &'static [&'static str] = &[$( $word ),*];
         }
 
-        impl From<$type> for i32 {
-            fn from(number: $type) -> i32 {
-                number.0.into()
-            }
-        }
-
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 match usize::try_from(self.0).ok().and_then(|number| $type::WORDS.get(number)) {

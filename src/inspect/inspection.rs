@@ -70,8 +70,8 @@ pub struct KeySummary {
     pub sizes: Option<Vec<i32>>,
 }
 
-impl From<FlatTensorEntry> for KeySummary {
-    fn from(entry: FlatTensorEntry) -> KeySummary {
+impl KeySummary {
+    pub(crate) fn of(entry: FlatTensorEntry) -> KeySummary {
         let FlatTensorEntry { key, data, tensor_layout } = entry;
         let (scalar_type, sizes) = tensor_layout.map(|layout| (layout.scalar_type, layout.sizes)).unzip();
         KeySummary { key, bytes: data.len(), scalar_type, sizes }

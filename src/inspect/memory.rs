@@ -81,7 +81,7 @@ pub struct MemoryPool {
     pub unshared: u64,
     /// Bytes after the last tensor, which no tensor has: from the alignment of the end, and added.
     pub padding: u64,
-    /// The exporter added [`XNNPACK_PADDING`] of the padding for XNNPACK.
+    /// The exporter added 64 bytes of the padding for XNNPACK.
     pub padding_for_xnnpack: bool,
     /// Most bytes that are alive at once: no plan needs less.
     pub lower_bound: u64,

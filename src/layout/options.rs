@@ -89,9 +89,9 @@ pub enum Storage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionKind {
-    /// A number of bytes from 1 to [`MAX_ALIGNMENT`], or `page`.
+    /// A number of bytes from 1 to 2^30, or `page`.
     Alignment,
-    /// A power of two up to [`MAX_FORCED_ALIGNMENT`], or `page`: an alignment inside the FlatBuffer.
+    /// A power of two up to 65,536, or `page`: an alignment inside the FlatBuffer.
     ForcedAlignment,
     /// A number of bytes between these.
     Bytes(u64, u64),

@@ -30,7 +30,7 @@ pub enum Base {
     MemoryFormat,
 }
 
-/// Type of an argument: an [`OperatorBaseType`](crate::OperatorBaseType), or a list of it; see [`OperatorSet`].
+/// Type of an argument: an [`OperatorBaseType`](crate::OperatorBaseType), or a list of it; see [`OperatorSet`](crate::OperatorSet).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgKind {
     /// Type of the argument, or of the items of the list.
@@ -55,7 +55,7 @@ pub enum Role {
     Out,
 }
 
-/// An argument of an operator, of an [`OperatorArgType`](crate::OperatorArgType); see [`OperatorSet`].
+/// An argument of an operator, of an [`OperatorArgType`](crate::OperatorArgType); see [`OperatorSet`](crate::OperatorSet).
 #[derive(Debug, Clone)]
 pub struct Arg {
     /// Name in the schema.
@@ -68,7 +68,7 @@ pub struct Arg {
     pub default: Option<Cow<'static, str>>,
 }
 
-/// An operator's signature: a list of [`OperatorArg`](crate::OperatorArg). [`OperatorSet`] has an example.
+/// An operator's signature: a list of [`OperatorArg`](crate::OperatorArg). [`OperatorSet`](crate::OperatorSet) has an example.
 #[derive(Debug, Clone)]
 pub struct Signature {
     /// Arguments in the order of the stack.

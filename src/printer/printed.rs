@@ -11,7 +11,7 @@ pub struct Printed {
     pub text: String,
     /// First difference between the original and the assembled file; `None` if the YAML reproduces the file byte for byte.
     pub difference: Option<String>,
-    /// Files that the YAML refers to, by path: those of [`LargeData::Extract`].
+    /// Files that the YAML refers to, by path: those of [`LargeData::Extract`](crate::LargeData::Extract).
     pub files: Vec<ExtractedFile>,
     /// Numbers of values by what the YAML states of them; zeros for a file without methods.
     pub stats: PrintStats,

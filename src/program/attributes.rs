@@ -42,10 +42,12 @@ macro_rules! attributes {
             slot: tensor::$field,
             kind: attributes!(@kind $kind $($type)?),
             doc: $doc,
-            get: |tensor| tensor.$field.into(),
+            get: |tensor| attributes!(@get $kind tensor.$field),
             set: |tensor, value| tensor.$field = attributes!(@value $kind value $($type)?),
         } ),*];
     };
+    (@get Byte $field:expr) => { $field.0.into() };
+    (@get $kind:ident $field:expr) => { $field.into() };
     (@value Bool $value:ident) => { $value != 0 };
     (@value Int $value:ident) => { $value };
     (@value Byte $value:ident $type:ident) => { $type($value as i8) };
