@@ -2,6 +2,10 @@
 //! copying the same bytes. docs/performance.md has the figures. There are no thresholds.
 
 mod input;
+/// Writes files as the command does.
+#[path = "../src/cli/outputs.rs"]
+#[allow(dead_code, unused_imports, reason = "the command uses more, and tests it")]
+mod outputs;
 mod verifier;
 
 use std::collections::HashMap;
@@ -12,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use input::{Case, Results, chain, interleaved, json, print, yaml};
-use pte_emit::cli::outputs::Outputs;
+use outputs::Outputs;
 use pte_emit::data::{Blob, Origin, dedup};
 use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
 use pte_emit::delegate::xnnpack::model::NodeOperation;
@@ -94,8 +98,7 @@ fn reading(count: usize, rounds: usize) {
         (
             "check",
             Box::new(|| {
-                let findings =
-                    check::file(&Origin::Bytes(bytes[..].into()), &check::ValidatorOptions::default()).unwrap();
+                let findings = check::file(&Origin::Bytes(bytes[..].into()), &check::CheckOptions::default()).unwrap();
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -127,13 +130,11 @@ fn write(assembly: &Assembly, folder: &Path) {
     let mut outputs = Outputs::new();
     let program = assembly.program_file().expect("it has methods");
     outputs
-        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| {
-            program.write_to_sink(out)
-        })
+        .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write_to(out))
         .expect("there is room");
     for (_, file) in assembly.data_files() {
         outputs
-            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_to_sink(out))
+            .write(&folder.join("out.ptd"), file.size().expect("it is finite"), &|_| (), |out| file.write_to(out))
             .expect("there is room");
     }
     outputs.commit().expect("a private folder");
@@ -213,7 +214,7 @@ fn weights(count: usize, rounds: usize) {
         (
             "check the .pte",
             Box::new(|| {
-                let findings = check::file(&model, &check::ValidatorOptions::default()).expect("a valid file");
+                let findings = check::file(&model, &check::CheckOptions::default()).expect("a valid file");
                 assert!(!black_box(findings).has_errors());
             }),
         ),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::data::{Blob, Origin, PlannedBytes};
@@ -22,7 +23,6 @@ use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
-use crate::transform::prune::PrunedMethod;
 
 /// A program with the metadata of its files; data are read when the files are written.
 ///
@@ -64,7 +64,7 @@ pub struct Assembly {
     /// Warnings about the source.
     pub warnings: Report,
     /// What was removed from each method; empty unless the program was pruned.
-    pub(crate) pruned: Vec<PrunedNames>,
+    pub(crate) pruned: Vec<PrunedParts>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
     /// Positions of the delegates with graphs in the source.
@@ -77,13 +77,32 @@ pub struct Assembly {
     data_files: Vec<EmittedFile>,
 }
 
-/// Parts that were removed from a method.
-#[derive(Debug)]
-#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line reports them"))]
-pub struct PrunedNames {
-    /// How many.
-    pub counts: PrunedMethod,
-    /// The names of its removed values in the source.
+/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method; see [`Assembly::pruned`].
+///
+/// ```
+/// use pte_emit::{Model, Options, PrunedParts};
+///
+/// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
+///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
+/// let mut options = Options::default();
+/// options.prune = true;
+/// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
+/// let removed: &PrunedParts = &assembly.pruned()[0];
+/// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrunedParts {
+    /// Instructions.
+    pub instructions: usize,
+    /// Values.
+    pub values: usize,
+    /// Operators.
+    pub operators: usize,
+    /// Delegates.
+    pub delegates: usize,
+    /// Names of the values in the source.
     pub names: Vec<String>,
 }
 
@@ -133,6 +152,14 @@ impl BundledFile {
         self.file().write(out)
     }
 
+    /// Writes the file to a destination that may copy blobs itself, such as [`OutputSink`](crate::OutputSink).
+    ///
+    /// # Errors
+    /// Errors of `out`, and appended data that cannot be read.
+    pub fn write_to(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+        self.file().write_to(out)
+    }
+
     /// Returns the file in memory.
     ///
     /// # Errors
@@ -170,15 +197,6 @@ impl OutputFile<'_> {
     pub fn overrides(&self) -> Option<&FileOverrides> {
         self.overrides
     }
-
-    /// Writes the file to a destination that may copy blobs itself.
-    ///
-    /// # Errors
-    /// Errors of `out`, and data that cannot be read.
-    #[doc(hidden)]
-    pub fn write_to_sink(&self, out: &mut dyn ByteSink) -> io::Result<()> {
-        self.write_out(out)
-    }
 }
 
 impl OutputFile<'_> {
@@ -193,15 +211,38 @@ impl OutputFile<'_> {
     /// # Errors
     /// Errors of `out`, and data that cannot be read.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        self.write_out(&mut emitter::WriterSink(out))
+        self.write_to(&mut emitter::WriterSink(out))
     }
 
-    /// Writes the file to a destination that may copy blobs itself.
-    pub(crate) fn write_out(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+    /// Writes the file to a destination that may copy blobs itself, such as [`OutputSink`](crate::OutputSink).
+    ///
+    /// # Errors
+    /// Errors of `out`, and data that cannot be read.
+    pub fn write_to(&self, out: &mut dyn ByteSink) -> io::Result<()> {
         match self.overrides {
             None => self.emitted.write(out),
             Some(overrides) => overrides.write(out, |out| self.emitted.write(out)),
         }
+    }
+
+    /// Returns header, offsets and sizes of the file, without overrides.
+    ///
+    /// ```
+    /// use pte_emit::{Model, Placement};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let file = linear.assembly()?.program_file().unwrap();
+    /// let Placement { segment_base_offset, segment_data_size, file_size, .. } = file.placement();
+    /// assert_eq!((file.segment_count(), segment_base_offset + segment_data_size), (1, *file_size));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn placement(&self) -> &Placement {
+        self.emitted.placement
+    }
+
+    /// Returns the number of segments.
+    pub fn segment_count(&self) -> usize {
+        self.emitted.segments.len()
     }
 
     /// Returns the metadata as written: FlatBuffer and header, patched and truncated.
@@ -237,7 +278,7 @@ impl OutputFile<'_> {
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
         // Reserve only the metadata: the sizes of data files are untrusted.
         let mut bytes = Vec::with_capacity(self.emitted.placement.program_size as usize);
-        self.write_out(&mut bytes)?;
+        self.write_to(&mut bytes)?;
         Ok(bytes)
     }
 }
@@ -326,6 +367,39 @@ impl Assembly {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
+    /// Returns what was removed from each method; empty unless the program was pruned.
+    pub fn pruned(&self) -> &[PrunedParts] {
+        &self.pruned
+    }
+
+    /// Returns the names of unknown operators that [`Assembly::warnings`] reports.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// assert!(add.assembly()?.unknown_operators().is_empty());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn unknown_operators(&self) -> &BTreeSet<String> {
+        &self.reported_operators
+    }
+
+    /// Calls `each` with the paths of the files that the data are read from.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "named_data: {x: {file: Cargo.toml}}";
+    /// let (model, mut files) = (Model::from_yaml("m.yaml", yaml, "."), Vec::new());
+    /// model.assembly()?.data_sources(&mut |path| files.push(path));
+    /// assert!(files[0].ends_with("Cargo.toml"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn data_sources<'a>(&'a self, each: &mut dyn FnMut(&'a Path)) {
+        self.program.blobs.iter().for_each(|blob| blob.each_file(each));
+    }
+
     /// Returns the program.
     pub fn program(&self) -> &Program {
         &self.program
@@ -360,6 +434,9 @@ impl Assembly {
     /// bundled.write(&mut bpte)?;
     /// assert_eq!(bundled.size(), Some(bpte.len() as u64));
     /// assert_eq!(bundled.to_vec()?, bpte);
+    /// let mut copy = Vec::new();
+    /// bundled.write_to(&mut copy)?;
+    /// assert_eq!(copy, bpte);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -380,6 +457,9 @@ impl Assembly {
     /// let mut file = Vec::new();
     /// weights.write(&mut file)?;
     /// assert_eq!(file.len() as u64, weights.size());
+    /// let mut copy = Vec::new();
+    /// weights.write_to(&mut copy)?;
+    /// assert_eq!(copy, file);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -401,7 +481,7 @@ impl Assembly {
     }
 
     /// Returns an error about the source.
-    fn error(&self, error: &io::Error) -> Error {
+    pub(crate) fn error(&self, error: &io::Error) -> Error {
         Error::io(&self.warnings.label(), "", error)
     }
 

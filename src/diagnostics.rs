@@ -1,6 +1,6 @@
 //! Messages about a source: severity, byte span, value found, value expected, help.
 //!
-//! [`std::fmt::Display`] formats one line per message; src/cli/render.rs draws them with the source line.
+//! [`std::fmt::Display`] formats one line per message; `Report::render` draws them with the source line.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,14 +10,20 @@ use std::ops::Range;
 use serde::Serialize;
 
 mod code;
+pub mod file_error;
+#[cfg(feature = "render")]
+mod render;
+pub mod text;
 
 pub use code::{Code, UnknownCode};
+pub use file_error::is_io;
+pub(crate) use text::{Counted, json_escape};
+pub use text::{clipped, counted, escaped, first_names, is_unsafe, label, nearest};
 
 /// Severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Severity {
     /// The stage has failed; there is no output.
     Error,
@@ -28,7 +34,19 @@ pub enum Severity {
 /// Byte range of the source.
 pub type Span = Range<usize>;
 
-/// Message of a [`Report`]. `P` is the type of positions: byte spans, or node ids of a stage that are mapped to spans later.
+/// Message of a [`Report`].
+///
+/// ```
+/// use pte_emit::{Code, Diagnostic, Report, Severity};
+///
+/// let unused: Diagnostic = Code::Unused.warning(0..1, "`x` is unused").label("declared here").help("remove it");
+/// assert_eq!((unused.severity, unused.help.as_deref()), (Severity::Warning, Some("remove it")));
+/// let empty: Diagnostic = Code::EmptyDocument.whole("no methods");
+/// let report = Report::new("m.yaml", "x", vec![unused, empty]);
+/// assert!(report.to_string().ends_with("m.yaml: error: no methods"));
+/// ```
+///
+/// `P` is the type of positions: byte spans, or node ids of a stage that are mapped to spans later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic<P = Span> {
@@ -62,13 +80,13 @@ impl<P> Diagnostic<P> {
     }
 
     /// Adds the expectation.
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic<P> {
         self.label = label.into();
         self
     }
 
     /// Adds a suggested fix.
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic<P> {
         self.help = Some(help.into());
         self
     }
@@ -107,7 +125,7 @@ impl<P> Diagnostic<P> {
 
 impl Code {
     /// Error about the source as a whole.
-    pub(crate) fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
+    pub fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
             code: self,
@@ -121,12 +139,12 @@ impl Code {
     }
 
     /// Error at a position.
-    pub(crate) fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+    pub fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { at: Some(at), ..self.whole(message) }
     }
 
     /// Warning at a position.
-    pub(crate) fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
+    pub fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..self.error(at, message) }
     }
 
@@ -138,123 +156,6 @@ impl Code {
             _ => Code::InvalidFile,
         }
     }
-}
-
-/// Returns true if an error is one of the operating system, false if the data are invalid; data that end too early are invalid.
-pub fn is_io(error: &io::Error) -> bool {
-    use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other, UnexpectedEof};
-    !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
-}
-
-/// A count with a noun, formatted when it is displayed: `3 arguments`, `1 argument`, `0 entries`.
-#[derive(Debug, Clone, Copy)]
-pub struct Counted<'n, N>(pub N, pub &'n str);
-
-impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Counted<'_, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted(count, noun) = self;
-        match noun.strip_suffix('y') {
-            _ if *count == 1.into() => write!(f, "{count} {noun}"),
-            Some(stem) => write!(f, "{count} {stem}ies"),
-            None => write!(f, "{count} {noun}s"),
-        }
-    }
-}
-
-/// Formats a count with a noun, as [`Counted`].
-pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
-    Counted(count, noun).to_string()
-}
-
-/// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.
-pub(crate) fn label(name: &str, document: Option<usize>) -> String {
-    let name = escaped(name);
-    document.map_or_else(|| name.to_string(), |number| format!("{name}: document {number}"))
-}
-
-/// Returns true for a character that could forge or hide text of a terminal or a log: control characters, line breaks, and those of the
-/// general category Cf (format), which have no width or change the direction of text.
-pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
-}
-
-/// Formats the escape sequence of a character in JSON: of its UTF-16 code units.
-pub fn json_escape(c: char) -> String {
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
-}
-
-/// Escapes [unsafe](is_unsafe) characters, as in a Rust string. Everything from an input that is printed as text passes through this.
-pub fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match is_unsafe(c) {
-            true => out.extend(c.escape_default()),
-            false => out.push(c),
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// Escapes [unsafe](is_unsafe) characters except line feeds in a JSON text, in which they only occur inside of strings.
-#[cfg(feature = "cli")]
-pub fn escaped_json(json: &str) -> Cow<'_, str> {
-    let replaced = |c: char| c != '\n' && is_unsafe(c);
-    if !json.contains(replaced) {
-        return Cow::Borrowed(json);
-    }
-    let escape = |c: char| if replaced(c) { json_escape(c) } else { c.to_string() };
-    Cow::Owned(json.chars().map(escape).collect())
-}
-
-/// Truncates a string of the source to 60 characters and escapes it, for a message.
-pub fn clipped(text: &str) -> String {
-    clipped_to(text, 60)
-}
-
-/// Characters of a row of text that a command prints: names in it may be of any length.
-#[cfg(feature = "cli")]
-pub const ROW: usize = 1000;
-
-/// Truncates a string to some characters and escapes it.
-pub fn clipped_to(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((at, _)) => format!("{}...", escaped(&text[..at])),
-        None => escaped(text).into_owned(),
-    }
-}
-
-/// Maximum number of names in a list of [`first_names`].
-const MAX_NAMES: usize = 5;
-
-/// Returns the first few names for a message, and the number of the others: `` `a`, `b`, ... and 2 more``.
-pub fn first_names<'n>(mut names: impl Iterator<Item = &'n str>) -> String {
-    let shown: Vec<String> = names.by_ref().take(MAX_NAMES).map(|name| format!("`{}`", clipped(name))).collect();
-    match names.count() {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
-
-/// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the length.
-pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let length = unknown.chars().count();
-    let allowed = (length / 3).max(1).min(length.saturating_sub(1));
-    known
-        .into_iter()
-        // Names of another length are not near: skipping them keeps long lists of names cheap.
-        .filter(|name| name.len().abs_diff(unknown.len()) <= allowed)
-        .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min()
-        .map(|(_, name)| name)
 }
 
 /// Maximum number of messages that are shown for a source.
@@ -292,7 +193,7 @@ pub struct Report {
 
 impl Report {
     /// Creates a report of messages about `text`.
-    pub(crate) fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
+    pub fn new(name: &str, text: &str, diagnostics: Vec<Diagnostic>) -> Report {
         let has_position = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
         Report {
             name: escaped(name).into_owned(),
@@ -313,8 +214,8 @@ impl Report {
         self.document
     }
 
-    /// Returns the name in front of messages about the source as a whole.
-    pub(crate) fn label(&self) -> String {
+    /// Returns the name before messages about the source as a whole, with the number of the document if the file has several.
+    pub fn label(&self) -> String {
         label(&self.name, self.document)
     }
 
@@ -381,13 +282,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_found() {
-        assert_eq!(nearest("sizs", ["sizes", "data", "size_of_it"]), Some("sizes"));
-        assert_eq!(nearest("bais", ["bias", "gain"]), Some("bias"));
-        assert_eq!(nearest("weight", ["x", "y"]), None);
-    }
-
-    #[test]
     fn a_message_is_one_line_with_line_and_column() {
         let text = "a: 1\nbé: x\n";
         let diagnostics = vec![
@@ -398,17 +292,5 @@ mod tests {
         let expected =
             "m.yaml:2:5: error: unknown `x`: expected a number (help: did you mean `1`?)\nm.yaml: error: nothing fits";
         assert_eq!(report.to_string(), expected);
-    }
-
-    #[test]
-    fn one_is_singular() {
-        let all = [(0u64, "byte"), (1, "byte"), (2, "entry"), (1, "entry")].map(|(count, noun)| counted(count, noun));
-        assert_eq!(all, ["0 bytes", "1 byte", "2 entries", "1 entry"]);
-    }
-
-    #[test]
-    fn only_errors_of_the_system_are_io() {
-        assert!(is_io(&io::Error::from(io::ErrorKind::NotFound)));
-        assert!(!is_io(&io::Error::other("a key is missing")));
     }
 }

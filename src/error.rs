@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::data::produce::is_named;
+use crate::diagnostics::file_error::is_named;
 use crate::diagnostics::{Code, Diagnostic, Report, Severity, is_io};
 
 /// Error of a stage: one or more messages about a source.
@@ -16,24 +16,39 @@ use crate::diagnostics::{Code, Diagnostic, Report, Severity, is_io};
 /// assert!(error.diagnostics()[0].message.contains("`x`"));
 /// assert!(error.to_string().starts_with("m.yaml:1:"));
 /// ```
+///
+/// One of a tool that uses the library:
+///
+/// ```
+/// use pte_emit::{Code, Error, Report};
+///
+/// let wrong = Code::UnexpectedInput.error(9..11, "found {}").help("add a method");
+/// let error = Error::new(Report::new("m.yaml", "methods: {}", vec![wrong]));
+/// assert_eq!(error.to_string(), "m.yaml:1:10: error: found {} (help: add a method)");
+/// assert_eq!(error.report().label(), "m.yaml");
+/// let missing = std::io::ErrorKind::NotFound.into();
+/// assert!(Error::io("m.pte", "cannot write", &missing).to_string().starts_with("error: cannot write m.pte: "));
+/// assert_eq!(Error::input(Code::UnmetRequest, "m.pte", "no tests").to_string(), "m.pte: error: no tests");
+/// ```
 #[derive(Clone)]
 pub struct Error {
     report: Box<Report>,
 }
 
 impl Error {
-    pub(crate) fn new(report: Report) -> Error {
+    /// Error with all messages of a report.
+    pub fn new(report: Report) -> Error {
         Error { report: Box::new(report) }
     }
 
     /// Error about a source as a whole.
-    pub(crate) fn input(code: Code, name: &str, message: impl Into<String>) -> Error {
+    pub fn input(code: Code, name: &str, message: impl Into<String>) -> Error {
         Error::new(Report::new(name, "", vec![code.whole(message)]))
     }
 
     /// Error of an operation on a file, such as `cannot write`; an empty one stands for `cannot read`. An error of the operating system
     /// is reported as `cannot read NAME: ...`, or as it is if it names its file; one about the content as a message about `name`.
-    pub(crate) fn io(name: &str, operation: &str, error: &io::Error) -> Error {
+    pub fn io(name: &str, operation: &str, error: &io::Error) -> Error {
         if !is_io(error) {
             return Error::input(Code::of_io(error), name, error.to_string());
         }

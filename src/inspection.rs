@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::assembly::{Assembly, OutputFile};
-use crate::check::Findings;
+use crate::check::{CheckOptions, Findings};
 use crate::data::Origin;
 use crate::diagnostics::{Code, is_io};
 use crate::diff::Difference;
@@ -20,7 +20,7 @@ use crate::inspect::memory::ProgramMemory;
 use crate::inspect::size::{Dimension, FileSize};
 use crate::inspect::summary::{Comparison, ProgramSummary, named_data_paths};
 use crate::layout::MemoryPlan;
-use crate::model::{CheckOptions, DiffOptions, Model, ModelFile};
+use crate::model::{DiffOptions, Model, ModelFile};
 use crate::printer;
 use crate::program::test_cases::MethodTests;
 use crate::program::{ExecutionPlan, Program};

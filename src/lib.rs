@@ -31,7 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Features: `cli` (default) is the command line and its dependencies; `internals` exposes the internal modules to the tests of this
+//! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
+//! `schema` derives JSON Schemas of the results; `internals` exposes the internal modules to the tests of this
 //! package, without any stability guarantee.
 
 mod builder;
@@ -54,8 +55,8 @@ macro_rules! internal_modules {
 }
 
 internal_modules! {
-    analysis annotate assembly check data delegate diagnostics diff emitter format inspect ir layout operators printer raw reader recover report
-    transform
+    analysis annotate assembly check data delegate diagnostics diff emitter format generate inspect ir layout operators printer raw reader
+    recover reduce report transform
 }
 
 // Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
@@ -80,6 +81,8 @@ mod emitter;
 #[cfg(any())]
 mod format;
 #[cfg(any())]
+mod generate;
+#[cfg(any())]
 mod inspect;
 #[cfg(any())]
 mod ir;
@@ -96,16 +99,12 @@ mod reader;
 #[cfg(any())]
 mod recover;
 #[cfg(any())]
+mod reduce;
+#[cfg(any())]
 mod report;
 #[cfg(any())]
 mod transform;
 
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod cli;
-#[cfg(any(feature = "cli", feature = "internals"))]
-#[doc(hidden)]
-pub mod generate;
 pub mod program;
 
 #[cfg(test)]
@@ -117,21 +116,25 @@ mod golden;
 struct Readme;
 
 pub use annotate::{AnnotateOptions, AnnotatePart};
-pub use assembly::{Assembly, BundledFile, OutputFile};
+pub use assembly::{Assembly, BundledFile, OutputFile, PrunedParts};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{
-    Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition, TruncatedRule, UnknownRuleId,
+    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourceNames,
+    SourcePosition, TruncatedRule, UnknownRuleId,
 };
-pub use data::{Blob, BlobId};
+pub use data::{Blob, BlobId, workers};
 pub use delegate::description::{Description, Fact};
-pub use diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode};
+pub use diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+    is_null_device,
 };
 pub use emitter::safetensors::Safetensors;
+pub use emitter::{ByteSink, OutputSink};
 pub use error::Error;
 pub use format::serializer::{EXECUTORCH, Serializer};
-pub use format::{ScalarType, ScalarTypeInfo};
+pub use format::{Format, ScalarType, ScalarTypeInfo};
+pub use generate::ProgramGenerator;
 pub use inspect::allocator::Abi;
 pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
@@ -143,6 +146,7 @@ pub use inspect::summary::{
 };
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
 pub use ir::template::is_name as is_variable_name;
+pub use layout::file::Placement;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
     OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
@@ -151,14 +155,15 @@ pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, MemoryPlan, Piece as SegmentPiece, Plan, Segment,
     Shards, Storage,
 };
-pub use model::{CheckOptions, DiffOptions, Documents, Model};
+pub use model::{DiffOptions, Documents, Model};
 pub use operators::{
-    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorSet,
-    Role as OperatorArgRole, Signature,
+    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
+    OperatorSet, Role as OperatorArgRole, Signature,
 };
-pub use payload::Payload;
+pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
 pub use report::ReportFormat;
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.

@@ -1,5 +1,7 @@
-//! Command line `pte-emit`; see [`pte_emit::cli`].
+//! Command line `pte-emit`. It uses the public API of the library only; what does not concern arguments, files and terminals is there.
+
+mod cli;
 
 fn main() -> std::process::ExitCode {
-    pte_emit::cli::main()
+    cli::main()
 }

@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::annotate::{self, AnnotateOptions};
-use crate::assembly::Assembly;
-use crate::check::{self, DataFile, Findings, Profile};
+use crate::assembly::{Assembly, BundledFile};
+use crate::check::{self, CheckOptions, Findings};
 use crate::data::{Blob, Origin};
+use crate::delegate;
 use crate::diagnostics::Code;
 use crate::diagnostics::Severity;
 use crate::diff::{self, DiffArea, DiffData, Differences, Side};
 use crate::error::Error;
 use crate::format::{Format, container};
 use crate::ir;
-use crate::operators::OperatorSet;
 use crate::pipeline::{Document, Options, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
 use crate::program::Program;
@@ -312,6 +312,52 @@ impl Model {
         origin.head(len).map(|head| head.to_vec()).map_err(|error| self.source.unreadable(&error))
     }
 
+    /// Returns the format of a binary file by its first bytes; `None` for YAML, and for a file of another format or a damaged one.
+    ///
+    /// ```
+    /// use pte_emit::{Format, Model};
+    ///
+    /// assert_eq!(Model::from_binary("add.pte", b"\x30\0\0\0ET12\0").format()?, Some(Format::Program));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn format(&self) -> Result<Option<Format>, Error> {
+        let format = self.origin().map_or(Ok(None), Origin::format);
+        format.map_err(|error| self.source.unreadable(&error))
+    }
+
+    /// Returns the format of a payload of a delegate that is a file of its own, such as one of `payload extract`, by its first bytes.
+    ///
+    /// ```
+    /// let payload = pte_emit::Model::open("examples/xnnpack_linear.yaml")?.payloads()?[0].data.to_vec().unwrap();
+    /// assert_eq!(pte_emit::Model::from_binary("part0", payload).payload_format()?, Some("XNNPACK"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn payload_format(&self) -> Result<Option<&'static str>, Error> {
+        let head = self.head(delegate::HEAD as u64)?;
+        // Without the name of a backend, only the bytes count.
+        Ok(delegate::recognise("", &head).map(|format| format.name()))
+    }
+
+    /// Returns the size of the content in bytes.
+    ///
+    /// ```
+    /// assert_eq!(pte_emit::Model::from_yaml("m.yaml", "methods: {}", ".").content_size()?, 11);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn content_size(&self) -> Result<u64, Error> {
+        let size = self.origin().map_or(Ok(self.source.text().len() as u64), Origin::len);
+        size.map_err(|error| self.source.unreadable(&error))
+    }
+
     /// Returns the content of a binary file.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         match &self.source.content {
@@ -536,16 +582,9 @@ impl Model {
     /// # Errors
     /// A file that cannot be read; invalid YAML. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
-        let open = |path: &PathBuf| {
-            let name = path.display().to_string();
-            DataFile::open(&name, &Origin::File(path.as_path().into())).map_err(|error| Error::io(&name, "", &error))
-        };
-        let with = options.with.iter().map(open).collect::<Result<_, Error>>()?;
-        let (profile, data, operators) = (options.profile, options.data, options.operators.clone());
-        let rules = check::ValidatorOptions { profile, with, data, operators, ..check::ValidatorOptions::default() };
         let findings = match &self.source.content {
-            SourceContent::Binary(origin) => check::file(origin, &rules).map(|findings| vec![findings]),
-            SourceContent::Text(_) => check::assembly(self.assembly()?, &rules),
+            SourceContent::Binary(origin) => check::file(origin, options).map(|findings| vec![findings]),
+            SourceContent::Text(_) => return self.assembly()?.check(options),
         };
         findings.map_err(|error| self.source.unreadable(&error))
     }
@@ -610,6 +649,37 @@ impl Model {
     }
 }
 
+impl Assembly {
+    /// Validates the files before they are written: the program, if there is one, then each `.ptd`. The program is validated with these
+    /// `.ptd` files and those of the options.
+    ///
+    /// # Errors
+    /// Data of small files with overrides that cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
+    /// of their tensor, since the files cannot be written.
+    pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
+        check::assembly(self, options).map_err(|error| self.error(&error))
+    }
+
+    /// Validates the `.bpte` of [`Assembly::bundled`], and the program in it.
+    ///
+    /// ```
+    /// use pte_emit::{CheckOptions, Model};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let (assembly, options) = (linear.assembly()?, CheckOptions::default());
+    /// assert!(!assembly.check_bundled(&assembly.bundled()?, &options)?.has_errors());
+    /// assert!(!assembly.check(&options)?[0].has_errors());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Appended data that cannot be read.
+    pub fn check_bundled(&self, bundled: &BundledFile, options: &CheckOptions) -> Result<Findings, Error> {
+        let bytes = bundled.to_vec().map_err(|error| self.error(&error))?;
+        Ok(check::bundled_assembly(self, &bytes, options))
+    }
+}
+
 /// Assembles printed YAML as the command does, without a size limit: its data exist already.
 fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
@@ -648,34 +718,6 @@ fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) ->
         side.load(keys).map_err(|error| models[number].source.unreadable(&error))?;
     }
     Ok(())
-}
-
-/// Options of [`Model::check`].
-///
-/// ```
-/// use pte_emit::{CheckOptions, Model, OperatorSet, Profile};
-///
-/// let mut operators = OperatorSet::new();
-/// operators.add("my::scale.out self:T factor:f out:T!").unwrap();
-/// let mut options = CheckOptions::default();
-/// options.profile = Profile::Portable;
-/// options.operators = operators;
-/// let findings = Model::open("examples/linear.yaml")?.check(&options)?;
-/// assert_eq!(findings.len(), 1);
-/// assert!(!findings[0].has_errors());
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct CheckOptions {
-    /// Runtime build that the file is for.
-    pub profile: Profile,
-    /// `.ptd` files with data that the program refers to.
-    pub with: Vec<PathBuf>,
-    /// Validate constants and initial states, too; only metadata by default.
-    pub data: bool,
-    /// Custom operators, in addition to those that the runtime registers.
-    pub operators: OperatorSet,
 }
 
 /// Options of [`Model::diff`].

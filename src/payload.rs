@@ -12,7 +12,7 @@ use crate::diagnostics::counted;
 use crate::error::Error;
 use crate::format::Format;
 use crate::model::Model;
-use crate::printer::{self, LargeData, PrintOptions};
+use crate::printer::{self, LargeData, PrintOptions, yaml};
 use crate::program::{Instruction, Program};
 use crate::reader;
 use crate::source::SourceContent;
@@ -56,6 +56,25 @@ pub struct Payload {
     overlaps: bool,
 }
 
+/// A payload with its description, or with the name of one that is the same data: the result of [`Payload::summary`].
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PayloadSummary {
+    /// Name of the payload: `METHOD/DELEGATE`.
+    pub payload: String,
+    /// Name of the backend.
+    pub backend: String,
+    /// Number of instructions that call the delegate.
+    pub calls: usize,
+    /// Name of the first payload that is the same data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
+    /// Description; `None` if the payload refers to another one.
+    #[serde(flatten)]
+    pub description: Option<Description>,
+}
+
 fn size<S: Serializer>(data: &Blob, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(data.len())
 }
@@ -67,7 +86,7 @@ impl Model {
     /// Returns the payloads of the delegates of all methods, of a binary file or of YAML, in order. Of a file, only metadata are read.
     ///
     /// ```
-    /// use pte_emit::{Description, Fact, Model, Payload, PrintOptions};
+    /// use pte_emit::{Description, Fact, Model, Payload, PayloadSummary, PrintOptions};
     ///
     /// let all: Vec<Payload> = Model::open("examples/xnnpack_linear.yaml")?.payloads()?;
     /// let payload = &all[0];
@@ -81,8 +100,11 @@ impl Model {
     /// assert!(description.all().len() > description.facts.len()); // format and size, too
     /// let json = serde_json::to_string(&description).unwrap();
     /// assert!(json.starts_with("{\"format\":\"XNNPACK\","));
+    /// let summary: PayloadSummary = payload.summary(true)?;
+    /// let json = serde_json::to_value(summary).unwrap();
+    /// assert_eq!((&json["payload"], &json["calls"]), (&"forward/linear".into(), &1.into()));
     ///
-    /// let yaml = payload.yaml("  ", &PrintOptions::default())?;
+    /// let yaml = payload.yaml(true, &PrintOptions::default())?;
     /// assert!(yaml.contains("- {fully_connected: {input: x, filter: filter1, bias: bias2, output: v3}}"));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -197,13 +219,34 @@ impl Payload {
         delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
-    /// Returns the description as YAML, each line after `indent`, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it.
-    /// Large data are referred to as ranges of [`PrintOptions::file`] if the source is a file; of YAML, they are printed, and graphs of
-    /// payloads of more than 1 MiB are left out.
+    /// Returns the description with the place of the payload. With `is_shared`, a payload that is the same data as another one refers to it.
     ///
     /// # Errors
     /// As [`Payload::describe`].
-    pub fn yaml(&self, indent: &str, options: &PrintOptions) -> Result<String, Error> {
+    pub fn summary(&self, is_shared: bool) -> Result<PayloadSummary, Error> {
+        let same_as = self.same_as.clone().filter(|_| is_shared);
+        let description = if same_as.is_none() { Some(self.describe()?) } else { None };
+        let (payload, backend) = (self.path.clone(), self.backend.clone());
+        Ok(PayloadSummary { payload, backend, calls: self.calls, same_as, description })
+    }
+
+    /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. Large data are referred to
+    /// as ranges of [`PrintOptions::file`] if the source is a file; of YAML, they are printed, and graphs of payloads of more than 1 MiB are
+    /// left out.
+    ///
+    /// # Errors
+    /// As [`Payload::describe`].
+    pub fn yaml(&self, is_shared: bool, options: &PrintOptions) -> Result<String, Error> {
+        let Payload { path, backend, calls, .. } = self;
+        let mut out = format!("{}:\n  backend: {}\n  calls: {calls}\n", yaml::text(path), yaml::text(backend));
+        match self.same_as.as_ref().filter(|_| is_shared) {
+            Some(same) => out += &format!("  same_as: {}\n", yaml::text(same)),
+            None => out += &self.contents("  ", options)?,
+        }
+        Ok(out)
+    }
+
+    fn contents(&self, indent: &str, options: &PrintOptions) -> Result<String, Error> {
         let description = self.describe()?;
         let mut out = String::new();
         printer::payload::facts(&description.all(), indent, &mut out);

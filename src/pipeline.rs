@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::assembly::{self, Assembly, PrunedNames};
+use crate::assembly::{self, Assembly, PrunedParts};
 use crate::data::{BlobId, Origin, dedup};
 use crate::diagnostics::counted;
 use crate::diagnostics::{self, Code, Severity};
@@ -116,7 +116,7 @@ pub struct Resolved {
 pub struct Planned {
     resolved: Resolved,
     plan: Plan,
-    pruned: Vec<PrunedNames>,
+    pruned: Vec<PrunedParts>,
 }
 
 impl Document {
@@ -317,14 +317,20 @@ fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiag
 
 /// Removes the unused parts of a program if `requested`, else warns about unused values of a source, and about gaps between the indices
 /// that it requests.
-fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedNames> {
+fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
         let names = |(method, counts): (usize, PrunedMethod)| {
             let removed = |(_, value): &(String, usize)| counts.values.binary_search(value).is_err();
             let names = origins.values(method).into_iter().filter(removed).map(|(name, _)| name).collect();
             origins.retain(method, &counts.values, &counts.delegates, counts.removed_instructions == 0);
-            PrunedNames { counts, names }
+            PrunedParts {
+                instructions: counts.removed_instructions,
+                values: counts.removed_values,
+                operators: counts.removed_operators,
+                delegates: counts.removed_delegates,
+                names,
+            }
         };
         return transform::prune::prune(program).into_iter().enumerate().map(names).collect();
     }

@@ -12,7 +12,8 @@ use pte_emit::operators;
 use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
 };
-use pte_emit::transform::{prune, reduce};
+use pte_emit::reduce;
+use pte_emit::transform::prune;
 use pte_emit::{
     Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
     RuleId, ScalarType, printer,

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_emit::RuleId;
-use pte_emit::check::{self, Profile, ValidatorOptions};
+use pte_emit::check::{self, Profile};
 use pte_emit::data::Origin;
 use pte_emit::{CheckOptions, Model};
 
@@ -26,7 +26,7 @@ fn program_of(source: &str) -> Vec<u8> {
 fn a_profile_decides_which_rules_count() {
     let rejects = |source: &str, profile| {
         let origin = Origin::Bytes(program_of(source).into());
-        check::file(&origin, &ValidatorOptions { profile, ..ValidatorOptions::default() }).unwrap().has_errors()
+        check::file(&origin, &of_profile(profile)).unwrap().has_errors()
     };
     let old = "examples/malformed/constants_inside_the_program.yaml";
     assert!(rejects(old, Profile::Strict) && !rejects(old, Profile::Legacy));
@@ -46,7 +46,7 @@ fn a_large_program_has_the_findings_of_a_small_one() {
         let source = pte_emit::Model::from_yaml("large.yaml", &yaml, ".");
         let assembly = source.assemble(&pte_emit::Options::default()).unwrap();
         let origin = Origin::Bytes(assembly.program_file().unwrap().to_vec().unwrap().into());
-        let found = check::file(&origin, &ValidatorOptions::default()).unwrap();
+        let found = check::file(&origin, &CheckOptions::default()).unwrap();
         found.list.iter().map(|finding| (finding.rule.id, finding.found.clone())).collect::<Vec<_>>()
     };
     let small = findings(1);
@@ -209,4 +209,11 @@ fn findings_about_graphs_are_at_their_place_in_the_yaml() {
     let (path, text, line, _, found) = at(&long, RuleId::D_21);
     assert_eq!((&*path, &*text, line), ("methods.forward.instructions[1]", "1", (20, 20)));
     assert!(found.contains("3 arguments"), "{found}");
+}
+
+/// Options of validation for a runtime build.
+fn of_profile(profile: Profile) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.profile = profile;
+    options
 }

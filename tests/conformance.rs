@@ -84,8 +84,7 @@ fn compare_outputs(runner: &Path, path: &Path, options: &AssembleOptions, mode: 
     let text = fs::read_to_string(path).map_err(|error| vec![error.to_string()])?;
     let name = path.display().to_string();
     let input = Model::from_yaml(&name, &text, path.parent().unwrap_or(Path::new("")));
-    let assembly =
-        input.assemble(options).map_err(|report| vec![pte_emit::cli::render::report(report.report(), false)])?;
+    let assembly = input.assemble(options).map_err(|report| vec![report.report().render(false)])?;
     if options.external_data
         && let Some(left) = constant_inside(&assembly)
     {

@@ -6,9 +6,6 @@ use std::fs::{self, File};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pte_emit::cli::outputs::Outputs;
-use pte_emit::{Model, Options as AssembleOptions};
-
 mod support;
 
 use support::folder::{Done, Folder};
@@ -94,24 +91,6 @@ fn an_output_folder_that_cannot_be_written_is_reported() {
         .stderr_contains("model.yaml/model.pte: folder model.yaml does not exist");
 }
 
-#[test]
-fn a_data_file_that_shrinks_is_reported() {
-    let folder = Folder::new(&[("model.pte", "\0old")]);
-    model(&folder, 3 << 20);
-    let text = String::from_utf8(folder.read("model.yaml")).unwrap();
-    let input = Model::from_yaml("model.yaml", &text, folder.path());
-    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
-    File::options().write(true).open(folder.path().join("weights.bin")).unwrap().set_len(1 << 20).unwrap();
-
-    let (mut outputs, file) = (Outputs::new(), assembly.program_file().unwrap());
-    let target = folder.path().join("model.pte");
-    let error = outputs.write(&target, file.size().unwrap(), &|_| (), |out| file.write(out)).unwrap_err().to_string();
-    assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
-    drop(outputs);
-    assert_eq!(folder.read("model.pte"), b"\0old");
-    assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
-}
-
 /// Sends a signal to the command after increasing delays.
 fn interrupted(signal: &str, leftovers: bool) {
     let folder = Folder::new(&[]);
@@ -171,15 +150,4 @@ fn concurrent_processes_with_one_output_write_a_complete_file() {
         assert!(outputs.contains(&folder.read("one.pte")));
         assert_eq!(folder.names(), ["model.yaml", "one.pte", "other.yaml", "weights.bin"]);
     }
-}
-
-#[test]
-fn unused_preallocated_space_is_freed() {
-    let folder = Folder::new(&[]);
-    let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
-    outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
-    outputs.commit().unwrap();
-    assert_eq!(folder.read("short"), b"all");
-    let blocks = std::os::unix::fs::MetadataExt::blocks(&fs::metadata(&target).unwrap());
-    assert!(blocks * 512 <= 64 << 10, "{blocks} blocks for 3 bytes");
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use pretty_assertions::assert_eq;
-use pte_emit::check::{self, ValidatorOptions};
+use pte_emit::check::{self, CheckOptions};
 use pte_emit::data::Origin;
 use pte_emit::generate::calls::{operators, runs_on_cpu};
 use pte_emit::generate::programs::{KnownOperator, program};
@@ -85,7 +85,7 @@ fn programs_are_valid_and_round_trip() {
     let mut used = std::collections::BTreeSet::new();
     for index in 0..150 {
         let bytes = file(1, index, &operators, INSTRUCTIONS);
-        let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
+        let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap();
         let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{index}: {errors:?}");
         let mut options = PrintOptions::default();
@@ -111,7 +111,7 @@ fn every_operator_has_programs_and_they_are_valid() {
         assert!(plan.operators.iter().flatten().next().is_some(), "{name}");
         // Many calls: a rare one is not valid if outs are not compared with the element types that the kernel writes.
         let bytes = file(0, 0, &[operator], 60);
-        let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap();
+        let findings = check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap();
         let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{name}: {errors:?}");
     }

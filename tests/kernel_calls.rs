@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use pte_emit::check::{self, RuleSeverity, ValidatorOptions};
+use pte_emit::check::{self, CheckOptions, RuleSeverity};
 use pte_emit::data::Origin;
 use pte_emit::generate::calls::operators;
 use pte_emit::generate::lower::{BoundaryMemory, program};
@@ -242,7 +242,7 @@ fn results(driver: &Driver, signature: &Signature, files: &[&Candidate]) -> Vec<
 /// Rules of errors, or of a panic.
 fn rejecting_rules(bytes: &[u8]) -> BTreeSet<&'static str> {
     let origin = Origin::Bytes(bytes.into());
-    let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &ValidatorOptions::default()).unwrap()));
+    let found = panic::catch_unwind(AssertUnwindSafe(|| check::file(&origin, &CheckOptions::default()).unwrap()));
     let Ok(found) = found else { return BTreeSet::from(["panic"]) };
     let errors = found.list.iter().filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     errors.map(|finding| finding.rule.id.as_str()).collect()

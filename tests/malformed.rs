@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions, rules};
+use pte_emit::check::{self, CheckOptions, DataFile, Findings, RuleSeverity, rules};
 use pte_emit::data::Blob;
 use pte_emit::data::Origin;
 use pte_emit::printer::PrintOptions;
@@ -154,9 +154,9 @@ fn every_defect_is_unique() {
 fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
-        files[1..].iter().map(|(name, bytes)| DataFile::open(name, &origin(bytes)).unwrap()).collect();
-    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&ValidatorOptions::default())).collect();
-    let options = ValidatorOptions { with, ..ValidatorOptions::default() };
+        files[1..].iter().map(|(name, bytes)| DataFile::from_bytes(name.clone(), bytes).unwrap()).collect();
+    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&CheckOptions::default())).collect();
+    let options = with_data(with);
     let (name, bytes) = &files[0];
     findings.push(match name.as_str() {
         // Without an identifier, a .bpte is recognized only by its extension.
@@ -360,4 +360,11 @@ fn zero(value: &EValue) -> Option<TestData> {
         }
         _ => return None,
     })
+}
+
+/// Options of validation with these `.ptd` files.
+fn with_data(with: Vec<DataFile>) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.with = with;
+    options
 }

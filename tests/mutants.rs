@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
+use pte_emit::check::{self, CheckOptions, DataFile, Findings, RuleSeverity};
 use pte_emit::data::Origin;
 use pte_emit::{Model, Options as AssembleOptions};
 
@@ -303,12 +303,11 @@ fn rejecting_rules(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
 
 /// Rules of all errors. A `.ptd` is validated alone and with its program, since a crash may depend on both.
 fn rules_broken(base: &Base, bytes: Vec<u8>) -> BTreeSet<&'static str> {
-    let open = |bytes: &[u8]| DataFile::open("data", &Origin::Bytes(bytes.into())).unwrap();
-    let mut options =
-        ValidatorOptions { with: base.data.iter().map(|data| open(data)).collect(), ..ValidatorOptions::default() };
+    let open = |bytes: &[u8]| DataFile::from_bytes("data", bytes).unwrap();
+    let mut options = with_data(base.data.iter().map(|data| open(data)).collect());
     let mut findings = Vec::new();
     if let Some(program) = &base.program {
-        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &ValidatorOptions::default()).unwrap());
+        findings.push(check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap());
         options.with.insert(0, open(&bytes));
         findings.push(check::file(&Origin::Bytes(program.as_slice().into()), &options).unwrap());
     } else {
@@ -590,4 +589,11 @@ fn accepted_files_run_several_times() {
     let base = Base { name: shown(&path), bytes, program: None, data: Vec::new() };
     let answers = [&[][..], &ORDERS[0]].map(|order| run_in_runtime(&driver, &base, LEVELS[0], order, &[]).remove(0));
     assert!(answers[0].starts_with("ok") && answers[1].starts_with("signal 6"), "{answers:?}");
+}
+
+/// Options of validation with these `.ptd` files.
+fn with_data(with: Vec<DataFile>) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.with = with;
+    options
 }

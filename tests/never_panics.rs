@@ -89,7 +89,7 @@ fn run(text: &str, folder: &Path) -> Result<(), String> {
             match input.assemble(&overrides) {
                 Err(report) => {
                     assert!(!report.diagnostics().is_empty(), "an error without messages");
-                    pte_emit::cli::render::report(report.report(), false);
+                    report.report().render(false);
                     return;
                 }
                 Ok(assembly) => {

@@ -40,7 +40,7 @@ fn the_printed_schema_is_the_one_at_the_root() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` updates it");
 }
 
-/// What `check` and `diff` print of all examples with `--json` has the schemas in docs/; tests/inspect.rs has the others.
+/// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/; tests/inspect.rs has the others.
 #[test]
 fn results_of_the_examples_have_their_schemas() {
     let validator = |name: &str| {
@@ -66,6 +66,18 @@ fn results_of_the_examples_have_their_schemas() {
     });
     let compared = compared.count();
     assert!(compared > 50, "{compared} pairs");
+    let (ops, payload) = (validator("ops"), validator("payload"));
+    let listed = validate(&ops, &["ops".as_ref()]).unwrap();
+    assert!(listed.as_array().unwrap().len() > 300);
+    let payloads = all.iter().map(|path| {
+        let listed = validate(&payload, &["payload".as_ref(), "list".as_ref(), *path]);
+        validate(&payload, &["payload".as_ref(), "show".as_ref(), *path]);
+        listed.and_then(|listed| Some(listed.as_array()?.len())).unwrap_or(0)
+    });
+    assert!(payloads.sum::<usize>() > 20);
+    assert!(
+        !ops.is_valid(&serde_json::json!([{"name": 1}])) && !payload.is_valid(&serde_json::json!([{"payload": 1}]))
+    );
     assert!(!check.is_valid(&serde_json::json!({"files": [{}]})) && !diff.is_valid(&serde_json::json!({"version": 1})));
 }
 

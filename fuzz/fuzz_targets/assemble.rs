@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
             let files = assembly.program_file().into_iter().chain(assembly.data_files().map(|(_, file)| file));
             files.filter(|file| file.size().is_some_and(|size| size <= MAX_FILE)).for_each(|file| check(&file));
         }
-        Err(report) => assert!(!pte_emit::cli::render::report(report.report(), false).is_empty()),
+        Err(report) => assert!(!report.report().render(false).is_empty()),
     }
 });
 

@@ -5,15 +5,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::check::{self, DataFile, Profile, ValidatorOptions};
+use pte_emit::check::{self, DataFile, Profile, CheckOptions};
 use pte_emit::data::Origin;
 use pte_emit::reader;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     for profile in [Profile::Strict, Profile::Legacy] {
-        let findings = check::file(&origin, &ValidatorOptions { profile, data: true, ..ValidatorOptions::default() })
-            .expect("no file is read");
+        let mut options = CheckOptions::default();
+        (options.profile, options.data) = (profile, true);
+        let findings = check::file(&origin, &options).expect("no file is read");
         let readable = match bytes.get(4..8) {
             Some(b"ET12") => reader::program::read(&origin).is_ok(),
             Some(b"FT01") => reader::flat_tensor::read(&origin).is_ok(),
@@ -23,6 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(findings.has_errors() || readable);
     }
     // The file as its own data file: malformed keys and tensors on both sides.
-    let with = vec![DataFile::open("weights.ptd", &origin).expect("no file is read")];
-    check::file(&origin, &ValidatorOptions { with, ..ValidatorOptions::default() }).expect("no file is read");
+    let mut options = CheckOptions::default();
+    options.with = vec![DataFile::from_bytes("weights.ptd", bytes).expect("no file is read")];
+    check::file(&origin, &options).expect("no file is read");
 });

@@ -84,6 +84,15 @@ pub struct Finding {
     pub expected: String,
 }
 
+impl Finding {
+    /// Returns the finding as lines: itself, its position in the YAML, and what the runtime does. [`SourceNames`](crate::SourceNames) adds
+    /// names.
+    pub fn lines(&self) -> String {
+        let at = self.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
+        format!("{self}\n{}    the runtime: {}\n", at.unwrap_or_default(), self.rule.runtime)
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]: ", self.rule.severity, self.rule.id)?;

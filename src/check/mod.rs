@@ -18,7 +18,8 @@ mod path;
 mod releases;
 pub mod rules;
 pub mod semantics;
-pub mod sources;
+mod source_names;
+mod sources;
 mod xnnpack;
 
 use std::collections::{BTreeSet, HashMap};
@@ -29,17 +30,20 @@ use std::{fmt, io, thread};
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
 pub use releases::needed_release;
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
+pub use source_names::SourceNames;
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::workers;
 use crate::data::{Blob, BlobSource};
 use crate::data::{Head, Origin};
+use crate::error::Error;
 use crate::format::Format;
 use crate::format::container::HEAD;
 use crate::format::flatbuffer::verify::verify;
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::{bundled_program, flat_tensor, program as pte};
+use crate::operators::OperatorSet;
 use crate::raw::Overrides;
 use crate::reader::program::{ProgramContents, Ranges, References, read_head};
 use crate::reader::root;
@@ -48,18 +52,37 @@ use fields::flat_tensor::ExternalKeys;
 use header::CheckedHeader;
 use path::Reporter;
 
-/// Options of the validator.
+/// Options of [`Model::check`](crate::Model::check).
+///
+/// ```
+/// use pte_emit::{CheckOptions, DataFile, Model, OperatorSet, Options, Profile};
+///
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// let linear = Model::open("examples/linear.yaml")?.with_options(options);
+/// let program = Model::from_binary("linear.pte", linear.assembly()?.program_file().unwrap().to_vec()?);
+/// let (_, weights) = linear.assembly()?.data_files().next().unwrap();
+///
+/// let mut options = CheckOptions::default();
+/// options.profile = Profile::Portable;
+/// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+/// assert!(DataFile::open("missing.ptd").is_err());
+/// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
+/// assert!(!program.check(&options)?[0].has_errors());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
-pub struct ValidatorOptions {
-    /// Runtime that the file is validated for.
+#[non_exhaustive]
+pub struct CheckOptions {
+    /// Runtime build that the file is for.
     pub profile: Profile,
-    /// The `.ptd` files loaded with a program.
+    /// The `.ptd` files loaded with the program.
     pub with: Vec<DataFile>,
-    /// Also read and check constants and initial states.
+    /// Validate constants and initial states, too; only metadata by default.
     pub data: bool,
-    /// Known operators: those of the runtime and added ones.
-    pub operators: crate::operators::OperatorSet,
-    /// Names of unknown operators that warnings of the assembler report already.
+    /// Known operators: those of the runtime and custom ones.
+    pub operators: OperatorSet,
+    /// Names of unknown operators that are reported already, such as [`Assembly::unknown_operators`]: they have no finding.
     pub reported: BTreeSet<String>,
 }
 
@@ -79,18 +102,37 @@ impl fmt::Debug for DataFile {
 }
 
 impl DataFile {
+    /// Opens a file and reads its metadata.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<DataFile, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        DataFile::read(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+    }
+
+    /// Reads the metadata of a file in memory; messages call it `name`.
+    ///
+    /// # Errors
+    /// Bytes that do not fit into memory twice.
+    pub fn from_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]>) -> Result<DataFile, Error> {
+        let name = name.into();
+        DataFile::read(&name, &Origin::Bytes(bytes.as_ref().into())).map_err(|error| Error::io(&name, "", &error))
+    }
+
     /// Reads the metadata of a file; messages call it `name`.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn open(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
+    pub(crate) fn read(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
         let (head, len) = metadata(origin, Format::FlatTensor)?;
         let origin = origin.clone();
         Ok(DataFile { name: name.into(), head, len, data: Arc::new(move |at, size| origin.blob(at, size, len)) })
     }
 
     /// Takes the metadata of a file that is not written yet.
-    pub fn unwritten(name: impl Into<String>, file: &OutputFile<'_>) -> DataFile {
+    fn unwritten(name: impl Into<String>, file: &OutputFile<'_>) -> DataFile {
         let (head, len) = (Head::Read(head_of(file)), file.size().unwrap_or(u64::MAX));
         let ranges: HashMap<(u64, u64), Blob> =
             file.emitted.ranges().map(|(range, blob)| (range, blob.clone())).collect();
@@ -99,7 +141,7 @@ impl DataFile {
     }
 
     /// Validates the file without a program.
-    pub fn check(&self, options: &ValidatorOptions) -> Findings {
+    pub fn check(&self, options: &CheckOptions) -> Findings {
         flat_tensor(&self.head, self.len, options)
     }
 }
@@ -109,7 +151,7 @@ impl DataFile {
 ///
 /// # Errors
 /// If the file cannot be read, or is a `.safetensors`.
-pub fn file(origin: &Origin, options: &ValidatorOptions) -> io::Result<Findings> {
+pub fn file(origin: &Origin, options: &CheckOptions) -> io::Result<Findings> {
     let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?);
     let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
     let (head, len) = metadata(origin, format)?;
@@ -163,7 +205,7 @@ fn root_only(origin: &Origin, head: &[u8], size: u64) -> io::Result<Head> {
 /// Validates a `.pte` of `len` bytes by its metadata alone: `head` contains at least all bytes up to the end of the program. Rules
 /// about data are skipped. Tests use it to prove that nothing else is read.
 #[cfg(feature = "internals")]
-pub fn program(head: &[u8], len: u64, options: &ValidatorOptions) -> Findings {
+pub fn program(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     program_with(head, len, &unread, options)
 }
 
@@ -172,7 +214,7 @@ fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
-fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &ValidatorOptions) -> Findings {
+fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
     let mut findings = Findings::new(options.profile);
     let external = external(options, &mut findings);
     let part = ProgramFile { head, len, data, prefix: "", start: 0 };
@@ -199,7 +241,7 @@ fn program_at(
     part: &ProgramFile<'_>,
     findings: &mut Findings,
     external: &ExternalKeys,
-    options: &ValidatorOptions,
+    options: &CheckOptions,
 ) -> bool {
     let ProgramFile { head, len, data, prefix, start } = *part;
     let mut report = Reporter::new(findings, head, prefix, start);
@@ -257,9 +299,9 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 /// validated with these `.ptd` files and those of `options`.
 ///
 /// # Errors
-/// If data of small files with overrides cannot be read; with [`ValidatorOptions::data`], elements that cannot be converted to the type
+/// If data of small files with overrides cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
 /// of their tensor, since the files cannot be written.
-pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<Vec<Findings>> {
+pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<Findings>> {
     if options.data {
         let mut converted = assembly.program.blobs.iter().filter(|blob| is_converted(blob));
         converted.try_for_each(|blob| blob.copy_to(&mut io::sink()))?;
@@ -268,7 +310,7 @@ pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<V
     let data = assembly.data_files().map(|(tag, file)| {
         let name = tag.unwrap_or("the emitted .ptd");
         match whole {
-            true => DataFile::open(name.to_owned(), &Origin::Bytes(file.to_vec()?.into())),
+            true => DataFile::read(name, &Origin::Bytes(file.to_vec()?.into())),
             false => Ok(DataFile::unwritten(name, &file)),
         }
     });
@@ -276,13 +318,7 @@ pub fn assembly(assembly: &Assembly, options: &ValidatorOptions) -> io::Result<V
     let mut findings = Vec::new();
     if let Some(file) = assembly.program_file() {
         let with = options.with.iter().cloned().chain(data.iter().cloned()).collect();
-        let options = ValidatorOptions {
-            profile: options.profile,
-            with,
-            data: options.data,
-            operators: options.operators.clone(),
-            reported: options.reported.clone(),
-        };
+        let options = CheckOptions { with, ..options.clone() };
         let head = if whole { file.to_vec()? } else { head_of(&file) };
         // `head` of a whole file contains all data.
         let ranges: HashMap<(u64, u64), &Blob> = if whole { HashMap::new() } else { file.emitted.ranges().collect() };
@@ -331,7 +367,7 @@ fn head_of(file: &OutputFile<'_>) -> Vec<u8> {
 }
 
 /// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
-pub fn flat_tensor(head: &[u8], len: u64, options: &ValidatorOptions) -> Findings {
+pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     let mut findings = Findings::new(options.profile);
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
@@ -349,16 +385,22 @@ pub fn flat_tensor(head: &[u8], len: u64, options: &ValidatorOptions) -> Finding
 }
 
 /// Validates a `.bpte` and its program.
-#[cfg(feature = "cli")]
-pub fn bundled_program(bytes: &[u8], options: &ValidatorOptions) -> Findings {
+pub fn bundled_program(bytes: &[u8], options: &CheckOptions) -> Findings {
     bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
+}
+
+/// Validates the `.bpte` of an assembly.
+pub fn bundled_assembly(assembly: &Assembly, bytes: &[u8], options: &CheckOptions) -> Findings {
+    let mut findings = bundled_program(bytes, options);
+    sources::locate(assembly, &mut findings);
+    findings
 }
 
 fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
 }
 
-fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &ValidatorOptions) -> Findings {
+fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
     let mut findings = Findings::new(options.profile);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
@@ -379,10 +421,10 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &ValidatorOptions) -> 
 }
 
 /// Indexes the keys of the given `.ptd` files. Of each file with errors the first one is reported.
-fn external(options: &ValidatorOptions, findings: &mut Findings) -> ExternalKeys {
+fn external(options: &CheckOptions, findings: &mut Findings) -> ExternalKeys {
     let mut external = ExternalKeys::default();
     for file in &options.with {
-        let invalid = file.check(&ValidatorOptions { profile: options.profile, ..ValidatorOptions::default() });
+        let invalid = file.check(&CheckOptions { profile: options.profile, ..CheckOptions::default() });
         if invalid.has_errors() {
             findings.add(G_30, || {
                 let first = invalid.list.iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);

@@ -13,7 +13,6 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum RuleSeverity {
     /// The bytes cannot be read.
     Malformed,

@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::io;
 use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
-use crate::annotate::{AnnotateOptions, AnnotatePart};
+use pte_emit::{AnnotateOptions, AnnotatePart};
 
 /// Arguments of `annotate`.
 #[derive(Debug, Args)]
@@ -49,7 +49,9 @@ pub fn run(arguments: &AnnotateArguments, color: ColorChoice) -> Result<Exit, Fa
         PartName::Segments => AnnotatePart::Segments,
     });
     let colours = io::colours(color, &std::io::stdout());
-    let options = AnnotateOptions { range: arguments.range.clone(), only, json: arguments.format.is_json(), colours };
+    let mut options = AnnotateOptions::default();
+    options.range.clone_from(&arguments.range);
+    (options.only, options.json, options.colours) = (only, arguments.format.is_json(), colours);
     let mut failed = None;
     let written = stdout::write(source.name(), |out| {
         source.annotate(&options, out).map_err(|error| {

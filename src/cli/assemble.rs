@@ -15,20 +15,15 @@ use super::findings::{self, FileFindings, FindingsFormat};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::io::{self, Messages, STREAM};
 use super::options::FormatArguments;
-use super::outputs::{NewFolder, Outputs, Stream};
-use super::source_names::SourceNames;
+use super::outputs::{NewFolder, Outputs};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::summary;
-use crate::assembly::Assembly;
-use crate::check::{RuleSeverity, ValidatorOptions};
-use crate::data::workers;
-use crate::diagnostics::{self, Code, counted};
-use crate::error::Error;
-use crate::layout::Shards;
-use crate::layout::options::{LayoutOptions, OPTIONS, OptionValue};
-use crate::model::Model;
-use crate::pipeline::{DEFAULT_MAX_SIZE, Options};
+use pte_emit::text::{counted, nearest};
+use pte_emit::{
+    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
+    Options, OutputSink, RuleSeverity, Shards, SourceNames, workers,
+};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -94,13 +89,13 @@ const OTHER_COMMANDS: &[(&str, &str)] = &[
     ("verify", "check"),
 ];
 
-/// Options of `layout:`, which override those of the source: one argument for each row of [`OPTIONS`].
+/// Options of `layout:`, which override those of the source: one argument for each row of [`LAYOUT_OPTIONS`].
 #[derive(Debug, Default)]
 struct LayoutArguments(LayoutOptions);
 
 impl Args for LayoutArguments {
     fn augment_args(command: clap::Command) -> clap::Command {
-        OPTIONS.iter().fold(command, |command, option| {
+        LAYOUT_OPTIONS.iter().fold(command, |command, option| {
             let parse = |text: &str| option.parse(text).map_err(|expected| format!("expected {expected}"));
             let default = option.default;
             command.arg(
@@ -127,8 +122,8 @@ impl FromArgMatches for LayoutArguments {
     }
 
     fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        for option in OPTIONS {
-            if let Some(value) = matches.get_one::<OptionValue>(option.name) {
+        for option in LAYOUT_OPTIONS {
+            if let Some(value) = matches.get_one::<LayoutOptionValue>(option.name) {
                 option.set(&mut self.0, *value);
             }
         }
@@ -141,7 +136,7 @@ struct Command<'a> {
     arguments: &'a AssembleArguments,
     sources: Sources<'a>,
     /// Files of `--with` and operators of `--ops`, for warnings.
-    validator: ValidatorOptions,
+    validator: CheckOptions,
     /// Size in bytes of the data of the inputs so far.
     size: AtomicU64,
 }
@@ -163,7 +158,7 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
     // Dropped at the end: the folder stays if a file is in it.
     let _folder = arguments.output_folder()?;
     arguments.check()?;
-    let validator = if messages.warns() { arguments.sources.validator()? } else { ValidatorOptions::default() };
+    let validator = if messages.warns() { arguments.sources.validator()? } else { CheckOptions::default() };
     let sources = Sources::new(&arguments.sources);
     let command = Command { arguments, sources, validator, size: AtomicU64::new(0) };
     let mut taken = HashSet::new();
@@ -286,7 +281,7 @@ impl AssembleArguments {
             return Ok(());
         }
         let other = OTHER_COMMANDS.iter().find(|(other, _)| *other == word).map(|(_, command)| *command);
-        let help = match other.or_else(|| diagnostics::nearest(word, commands)) {
+        let help = match other.or_else(|| nearest(word, commands)) {
             Some(command) => format!("did you mean the command `{command}`?"),
             None if self.inputs.len() > 1 => "`pte-emit --help` lists the commands".to_owned(),
             None => return Ok(()),
@@ -386,15 +381,13 @@ impl AssembleArguments {
 
     /// Options of assembling an input called `name`.
     fn options(&self, name: &OsStr) -> Options {
-        Options {
-            layout: self.layout.0.clone(),
-            external_data: self.external_data.is_some(),
-            internal_data: self.internal_data,
-            with: self.sources.with.clone(),
-            shards: self.shards(name),
-            prune: self.prune,
-            ..self.sources.options()
-        }
+        let mut options = self.sources.options();
+        options.layout = self.layout.0.clone();
+        (options.external_data, options.internal_data) = (self.external_data.is_some(), self.internal_data);
+        options.with.clone_from(&self.sources.with);
+        options.shards = self.shards(name);
+        options.prune = self.prune;
+        options
     }
 
     /// Options of splitting the `.ptd`; the names of the shards begin with its name.
@@ -403,7 +396,7 @@ impl AssembleArguments {
         let target = self.target(name, OutputFormat::default_of(true));
         let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
         let name = file.map_or(name, stem).to_string_lossy().into_owned();
-        Some(Shards { max_bytes, name })
+        Some(Shards::new(max_bytes, name))
     }
 
     /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard output and
@@ -465,19 +458,17 @@ impl Command<'_> {
     /// Assembles a document. `name` is the default name of its outputs.
     fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
         let Command { arguments, sources, .. } = self;
-        let mut assembly = source.assemble(&arguments.options(name))?;
-        let report = std::mem::take(&mut assembly.warnings);
+        let assembly = source.assemble(&arguments.options(name))?;
         self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;
-        if arguments.external_data.is_some() && assembly.plan.external.is_empty() && messages.warns() {
+        if arguments.external_data.is_some() && assembly.plan().external.is_empty() && messages.warns() {
             messages.warning("`--external-data` writes no .ptd: the program has no constants of its own");
             warnings += 1;
         }
         let format = format_of(&assembly, arguments)?;
         let label = source.label();
-        let failed = |error: std::io::Error| Failure::writing(&label, &error);
-        let files = (format.files)(&assembly).map_err(failed)?;
+        let files = (format.files)(&assembly)?;
         if files.is_empty() {
             let message =
                 format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
@@ -485,9 +476,10 @@ impl Command<'_> {
         }
         let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
         if messages.warns() {
-            let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..self.validator.clone() };
-            let findings = (format.validate)(&assembly, &files, &options).map_err(failed)?;
-            let file = FileFindings::of_source(&source, report, findings);
+            let mut options = self.validator.clone();
+            options.reported.clone_from(assembly.unknown_operators());
+            let findings = (format.validate)(&assembly, &options)?;
+            let file = FileFindings::of_source(&source, assembly.warnings.clone(), findings);
             warnings += report_warnings(FileFindings { is_output: true, ..file }, &assembly, messages);
         }
         arguments.deny_before_writing(warnings, sources)?;
@@ -585,7 +577,7 @@ fn targets(
     };
     let targets = files.iter().map(|(name, _)| path(name)).collect::<Result<Vec<_>, Failure>>()?;
     let mut sources = Vec::new();
-    assembly.program.blobs.iter().for_each(|blob| blob.each_file(&mut |path| sources.push(path)));
+    assembly.data_sources(&mut |path| sources.push(path));
     arguments.check_targets(targets.iter().filter_map(Option::as_deref), sources.into_iter())?;
     Ok(targets)
 }
@@ -621,7 +613,7 @@ fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &Prog
                 let written = outputs.write(target, content.size, &progress, |out| content.write(out));
                 written.map_err(|error| Failure::writing(input, &error))?;
             }
-            None => stdout::write(input, |out| content.write(&mut Stream::new(out, &progress)))?,
+            None => stdout::write(input, |out| content.write(&mut OutputSink::new(out, &progress)))?,
         }
     }
     Ok(outputs)

@@ -12,13 +12,10 @@ use super::exit::{Exit, Failure};
 use super::findings::{self, Counts, FileFindings, FindingsFormat, Level};
 use super::io::{self, Messages};
 use super::options::FormatArguments;
-use super::source_names::{self, SourceNames};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::check::{self, Finding, Profile, Rule, RuleId, RuleSeverity, TruncatedRule, ValidatorOptions};
-use crate::diagnostics;
-use crate::error::Error;
-use crate::model::Model;
+use pte_emit::text::counted;
+use pte_emit::{CheckOptions, Error, Finding, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, TruncatedRule};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -77,11 +74,8 @@ impl ProfileName {
 /// Files of options that cannot be read; output that cannot be written.
 pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Failure> {
     let messages = &messages.of_findings(false, arguments.deny_warnings);
-    let options = ValidatorOptions {
-        profile: arguments.profile.profile(),
-        data: arguments.all_data,
-        ..arguments.sources.validator()?
-    };
+    let mut options = arguments.sources.validator()?;
+    (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);
     let sources = Sources::new(&arguments.sources);
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
@@ -128,34 +122,31 @@ struct Validated {
     is_read: bool,
 }
 
-fn validate(input: &Path, options: &ValidatorOptions, sources: &Sources<'_>) -> Result<Vec<Validated>, Error> {
+fn validate(input: &Path, options: &CheckOptions, sources: &Sources<'_>) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(input)?;
-    match source.origin() {
-        Some(origin) => {
-            let findings = check::file(origin, options).map_err(|error| Error::io(source.name(), "", &error))?;
-            let lines = vec![findings.list.iter().map(source_names::plain).collect()];
-            let name = source.name().to_owned();
-            let file = FileFindings { name, findings: vec![findings], ..FileFindings::default() };
-            Ok(vec![Validated { file, lines, is_read: true }])
+    if !source.is_text() {
+        let findings = source.check(options)?;
+        let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
+        let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
+        return Ok(vec![Validated { file, lines, is_read: true }]);
+    }
+    match sources.documents(source) {
+        Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
+        Err(error) => {
+            let file = FileFindings::of_report(error.report().clone());
+            Ok(vec![Validated { file, is_read: true, ..Validated::default() }])
         }
-        None => match sources.documents(source) {
-            Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
-            Err(error) => {
-                let file = FileFindings::of_report(error.report().clone());
-                Ok(vec![Validated { file, is_read: true, ..Validated::default() }])
-            }
-        },
     }
 }
 
 /// Validates the files that YAML assembles to.
-fn validate_yaml(source: &Model, options: &ValidatorOptions) -> Result<Validated, Error> {
+fn validate_yaml(source: &Model, options: &CheckOptions) -> Result<Validated, Error> {
     match source.assembly() {
         Ok(assembly) => {
-            let options = ValidatorOptions { reported: assembly.reported_operators.clone(), ..options.clone() };
-            let findings =
-                check::assembly(assembly, &options).map_err(|error| Error::io(&source.label(), "", &error))?;
+            let mut options = options.clone();
+            options.reported.clone_from(assembly.unknown_operators());
+            let findings = assembly.check(&options)?;
             let names = LazyCell::new(|| SourceNames::new(assembly));
             let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();
@@ -196,7 +187,7 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
     if least < Level::Note {
         return out;
     }
-    let count = diagnostics::counted;
+    let count = counted;
     out + &format!(
         "{}: {}, {}, {}\n",
         count(validated.len() as u64, "file"),

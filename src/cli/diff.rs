@@ -15,13 +15,12 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped};
-use crate::diff::{
-    DataStatistics, DiffArea, DiffData, DiffKind, Difference, Differences, DifferingPart, is_null_device,
-};
-use crate::error::Error;
-use crate::model::{DiffOptions, Model};
 use budget::{Budget, BudgetLine};
+use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::{
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, Difference, Differences, DifferingPart, Error, Model,
+    is_null_device,
+};
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
@@ -111,7 +110,8 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     // Those of one side first: the first file with a key counts.
     let with =
         [&arguments.with_a, &arguments.with_b].map(|own| own.iter().chain(&arguments.sources.with).cloned().collect());
-    let options = DiffOptions { data, only, with };
+    let mut options = DiffOptions::default();
+    (options.data, options.only, options.with) = (data, only, with);
     let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());

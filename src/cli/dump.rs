@@ -9,9 +9,7 @@ use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
 use super::outputs::{NewFolder, Outputs};
 use super::stdout;
-use crate::diagnostics::Code;
-use crate::error::Error;
-use crate::printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
@@ -93,7 +91,9 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let file = arguments.reference()?;
     let (large_data, _new_folder) = arguments.large_data()?;
     let payload = arguments.payload.into();
-    let options = PrintOptions { explicit: arguments.explicit, large_data, payload, file };
+    let mut options = PrintOptions::default();
+    (options.explicit, options.large_data, options.payload, options.file) =
+        (arguments.explicit, large_data, payload, file);
     let printed = source.to_yaml(&arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {

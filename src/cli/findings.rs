@@ -8,10 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::json;
-use crate::check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule};
-use crate::diagnostics::{self, Diagnostic, Report, escaped};
-use crate::error::Error;
-use crate::model::Model;
+use pte_emit::text::{self, escaped};
+use pte_emit::{Diagnostic, Error, Finding, Findings, Model, Report, Rule, RuleSeverity, Severity, TruncatedRule};
 
 /// Values of `--format` of commands that report findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,10 +47,10 @@ impl Level {
         }
     }
 
-    fn of_message(severity: diagnostics::Severity) -> Level {
+    fn of_message(severity: Severity) -> Level {
         match severity {
-            diagnostics::Severity::Error => Level::Error,
-            diagnostics::Severity::Warning => Level::Warning,
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
         }
     }
 
@@ -243,7 +241,7 @@ impl FileFindings {
 
     /// Returns the name in a message about the whole file.
     pub fn label(&self) -> String {
-        diagnostics::label(&self.name, self.document)
+        text::label(&self.name, self.document)
     }
 
     fn level(&self, rule: &Rule) -> Option<Level> {

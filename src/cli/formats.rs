@@ -1,14 +1,9 @@
 //! Output formats of the main command: one row for each, which arguments, file names, writing and validation use.
 
+use pte_emit::{Assembly, ByteSink, CheckOptions, Error, Findings, Format, OutputFile, Placement};
 use std::io;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-
-use crate::assembly::{Assembly, OutputFile};
-use crate::check::{self, Findings, ValidatorOptions};
-use crate::emitter::ByteSink;
-use crate::format::container;
-use crate::layout::file::Placement;
 
 /// Output format: row of [`FORMATS`].
 #[derive(Debug)]
@@ -27,21 +22,21 @@ pub struct OutputFormat {
     pub validate: Validate,
 }
 
-type Emit = for<'a> fn(&'a Assembly) -> io::Result<Vec<(OutputName<'a>, OutputContent<'a>)>>;
-type Validate = fn(&Assembly, &[(OutputName<'_>, OutputContent<'_>)], &ValidatorOptions) -> io::Result<Vec<Findings>>;
+type Emit = for<'a> fn(&'a Assembly) -> Result<Vec<(OutputName<'a>, OutputContent<'a>)>, Error>;
+type Validate = fn(&Assembly, &CheckOptions) -> Result<Vec<Findings>, Error>;
 
 /// All output formats. The first one with methods, and the first one without, are the defaults.
 pub static FORMATS: &[OutputFormat] = &[
     OutputFormat {
-        extension: container::PROGRAM.extension,
+        extension: Format::Program.extension(),
         doc: "Program",
         has_methods: true,
         is_single_file: false,
         files: |assembly| Ok(with_data(assembly.program_file().map(OutputContent::from), assembly)),
-        validate: |assembly, _, options| check::assembly(assembly, options),
+        validate: Assembly::check,
     },
     OutputFormat {
-        extension: container::FLAT_TENSOR.extension,
+        extension: Format::FlatTensor.extension(),
         doc: "Weights",
         has_methods: false,
         is_single_file: false,
@@ -49,45 +44,39 @@ pub static FORMATS: &[OutputFormat] = &[
             let files = assembly.data_files();
             Ok(files.map(|(tag, file)| (tag.map_or(OutputName::Main, OutputName::Tagged), file.into())).collect())
         },
-        validate: |assembly, _, options| check::assembly(assembly, options),
+        validate: Assembly::check,
     },
     OutputFormat {
-        extension: container::BUNDLED_PROGRAM.extension,
+        extension: Format::BundledProgram.extension(),
         doc: "Bundled program: a program and its tests",
         has_methods: true,
         is_single_file: false,
         files: |assembly| {
-            let bundle = assembly.bundle()?;
-            let size = bundle.file().size().unwrap_or(u64::MAX);
-            let content = OutputContent::new(size, move |out| bundle.file().write_out(out));
+            let bundle = assembly.bundled()?;
+            let size = bundle.size().unwrap_or(u64::MAX);
+            let content = OutputContent::new(size, move |out| bundle.write_to(out));
             Ok(with_data(Some(content), assembly))
         },
-        validate: |assembly, files, options| {
-            let mut bytes = Vec::new();
-            files.iter().take(1).try_for_each(|(_, bundle)| bundle.write(&mut bytes))?;
-            let mut findings = check::bundled_program(&bytes, options);
-            check::sources::locate(assembly, &mut findings);
-            Ok(vec![findings])
-        },
+        validate: |assembly, options| Ok(vec![assembly.check_bundled(&assembly.bundled()?, options)?]),
     },
     OutputFormat {
-        extension: "safetensors",
+        extension: Format::Safetensors.extension(),
         doc: "Weights in the format of Hugging Face",
         has_methods: false,
         is_single_file: true,
         files: |assembly| {
-            let tensors = assembly.tensors()?;
-            let content = OutputContent::new(tensors.size(), move |out| tensors.write_out(out));
+            let tensors = assembly.safetensors()?;
+            let content = OutputContent::new(tensors.size(), move |out| tensors.write_to(out));
             Ok(vec![(OutputName::Main, content)])
         },
-        validate: |assembly, _, options| check::assembly(assembly, options),
+        validate: Assembly::check,
     },
 ];
 
 /// Returns the main file, and the `.ptd` files of its data.
 fn with_data<'a>(main: Option<OutputContent<'a>>, assembly: &'a Assembly) -> Vec<(OutputName<'a>, OutputContent<'a>)> {
     let mut files: Vec<_> = main.into_iter().map(|content| (OutputName::Main, content)).collect();
-    files.extend(assembly.data_files().zip(&assembly.plan.external).map(|((tag, file), plan)| {
+    files.extend(assembly.data_files().zip(&assembly.plan().external).map(|((tag, file), plan)| {
         let name = match tag {
             Some(tag) if plan.is_shard => OutputName::Shard(tag),
             Some(tag) => OutputName::Tagged(tag),
@@ -146,7 +135,7 @@ pub struct OutputContent<'a> {
     /// Size in bytes.
     pub size: u64,
     /// Number of segments and their placement, in formats that have them.
-    pub segments: Option<(usize, &'a Placement)>,
+    pub segments: Option<(usize, Placement)>,
     write: Box<WriteContent<'a>>,
 }
 
@@ -169,8 +158,8 @@ impl<'a> OutputContent<'a> {
 
 impl<'a> From<OutputFile<'a>> for OutputContent<'a> {
     fn from(file: OutputFile<'a>) -> OutputContent<'a> {
-        let segments = Some((file.emitted.segments.len(), file.emitted.placement));
+        let segments = Some((file.segment_count(), file.placement().clone()));
         let size = file.size().unwrap_or(u64::MAX);
-        OutputContent { segments, ..OutputContent::new(size, move |out| file.write_out(out)) }
+        OutputContent { segments, ..OutputContent::new(size, move |out| file.write_to(out)) }
     }
 }

@@ -6,18 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
-use crate::diagnostics::clipped;
-use crate::error::Error;
-use crate::generate::calls::{self, runs_on_cpu};
-use crate::generate::lower::{self, BoundaryMemory};
-use crate::generate::programs::{self, KnownOperator};
-use crate::generate::random::Random;
-use crate::generate::wild::wild;
-use crate::model::Model;
-use crate::operators;
-use crate::pipeline::Options;
-use crate::printer::PrintOptions;
-use crate::program::Program;
+use pte_emit::text::clipped;
+use pte_emit::{Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]
@@ -64,20 +54,21 @@ enum ProgramFormat {
 /// # Errors
 /// A pattern that no operator contains; an output that cannot be written.
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
-    let mut operators = calls::operators();
-    operators.retain(|(name, _)| arguments.wild || runs_on_cpu(name));
-    if let Some(pattern) = &arguments.operators {
-        operators.retain(|(name, _)| name.contains(pattern.as_str()));
-        if operators.is_empty() {
-            return Err(Failure::Usage(not_generated(pattern)));
-        }
+    let mut generator = match arguments.wild {
+        true => ProgramGenerator::wild(arguments.seed),
+        false => ProgramGenerator::valid(arguments.seed, arguments.instructions as usize),
+    };
+    if let Some(pattern) = &arguments.operators
+        && !generator.retain(|name| name.contains(pattern.as_str()))
+    {
+        return Err(Failure::Usage(not_generated(pattern)));
     }
     let folder = arguments.output.display().to_string();
     let new =
         NewFolder::create(&arguments.output).map_err(|error| Error::io(&folder, "cannot create folder", &error))?;
     let mut outputs = Outputs::new();
     for number in 0..arguments.count {
-        let (extension, bytes) = arguments.file(&operators, number)?;
+        let (extension, bytes) = arguments.file(&generator, number)?;
         let path = arguments.output.join(Path::new(&format!("{}-{number}.{extension}", arguments.seed)));
         let written = outputs.write(&path, bytes.len() as u64, &|_| (), |out| out.write_all(&bytes));
         written.map_err(|error| Failure::writing(&folder, &error))?;
@@ -89,13 +80,9 @@ pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
 
 impl GenerateArguments {
     /// Returns the extension and the content of a file.
-    fn file(&self, operators: &[KnownOperator], number: u64) -> Result<(&'static str, Vec<u8>), Failure> {
-        let mut random = Random::of_item(self.seed, number);
-        let program = match self.wild {
-            true => wild_program(&mut random, operators),
-            false => programs::program(&mut random, operators, self.instructions as usize),
-        };
-        let bytes = program.to_files(&Options::default())?.program_file().map(|file| file.to_vec()).transpose();
+    fn file(&self, generator: &ProgramGenerator, number: u64) -> Result<(&'static str, Vec<u8>), Failure> {
+        let assembly = Resolved::from(generator.program(number)).to_files(&Options::default())?;
+        let bytes = assembly.program_file().map(|file| file.to_vec()).transpose();
         let failed = |error: std::io::Error| Failure::reading("", &error);
         let bytes = bytes.map_err(failed)?.unwrap_or_default();
         match self.to.unwrap_or(ProgramFormat::Yaml) {
@@ -111,18 +98,12 @@ impl GenerateArguments {
 /// Returns the message for a pattern that no generated operator contains.
 fn not_generated(pattern: &str) -> String {
     let message = format!("no operator of the default runtime on the CPU contains `{}`", clipped(pattern));
-    match operators::names().find(|name| name.contains(pattern)) {
+    let known = OperatorDescription::names().find(|name| name.contains(pattern));
+    match known.and_then(OperatorDescription::find) {
         None => format!("{message}; `pte-emit ops` lists all"),
-        Some(name) => match operators::library(name) {
+        Some(OperatorDescription { name, library, .. }) => match library {
             Some(library) => format!("{message}; calls of the library `{library}` are not generated"),
             None => format!("{message}; calls of `{name}` are not generated, which needs another device"),
         },
     }
-}
-
-/// Returns a program of one call with random changes.
-fn wild_program(random: &mut Random, operators: &[KnownOperator]) -> Program {
-    let (name, signature) = &operators[random.below(operators.len())];
-    let call = wild(random, name, signature);
-    lower::program(&call, BoundaryMemory::random(random))
 }

@@ -12,15 +12,11 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::delegate::xnnpack;
-use crate::diagnostics::{Code, ROW, clipped, clipped_to, counted, escaped};
-use crate::error::Error;
-use crate::inspect::file::{FileFacts, SerializerKind};
-use crate::inspect::inspection::Inspection;
-use crate::inspect::summary::{
-    ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, ProgramSummary, ValueSummary,
+use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
+use pte_emit::{
+    Code, ConstantsSummary, DelegateInterface, DelegateSummary, Error, FileFacts, InspectOptions, Inspection,
+    MethodSummary, ProgramSummary, ValueSummary,
 };
-use crate::inspection::InspectOptions;
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]
@@ -70,7 +66,8 @@ fn inspect(
     sources: &Sources<'_>,
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
-    let options = InspectOptions { data: arguments.all_data };
+    let mut options = InspectOptions::default();
+    options.data = arguments.all_data;
     let mut malformed = Vec::new();
     for source in sources.open(input)? {
         for (name, inspection) in source.inspect(&options)? {
@@ -144,12 +141,8 @@ impl Screen<'_> {
     }
 
     fn facts(&mut self, facts: &FileFacts) {
-        match facts.serializer {
-            Some(SerializerKind::ObjectApi) => {
-                self.line(2, "serializer", "Python's object API (.pte of ExecuTorch 1.2 or later)");
-            }
-            Some(SerializerKind::Flatc) => self.line(2, "serializer", "flatc (.ptd, or .pte before ExecuTorch 1.2)"),
-            None => {}
+        if let Some(kind) = facts.serializer {
+            self.line(2, "serializer", kind.description());
         }
         if let Some(header) = &facts.header {
             let fields: Vec<String> = header.fields.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -229,15 +222,15 @@ impl Screen<'_> {
         };
         self.list(4, "operators", &calls(&method.operators));
         self.list(4, "between delegates", &calls(&method.operators_between_delegates));
-        let mut backends: BTreeMap<&str, (usize, u64, usize)> = BTreeMap::new();
+        let mut backends: BTreeMap<&str, (usize, u64, usize, bool)> = BTreeMap::new();
         for delegate in &method.delegates {
-            let (count, bytes, calls) = backends.entry(&delegate.backend).or_default();
+            let (count, bytes, calls, has_keys) = backends.entry(&delegate.backend).or_default();
             (*count, *bytes, *calls) = (*count + 1, bytes.saturating_add(delegate.bytes), *calls + delegate.calls);
+            *has_keys |= delegate.named_data_bytes > 0;
         }
-        let backends = backends.into_iter().map(|(backend, (count, bytes, calls))| {
+        let backends = backends.into_iter().map(|(backend, (count, bytes, calls, has_keys))| {
             let (count, bytes) = (counted(count, "delegate"), counted(bytes, "byte"));
-            // Keys are known of payloads that are decoded: those of XNNPACK.
-            let named = match backend == xnnpack::BACKEND && method.named_data_bytes > 0 {
+            let named = match has_keys {
                 true => format!(" and {} of named data", counted(method.named_data_bytes, "byte")),
                 false => String::new(),
             };
@@ -256,7 +249,7 @@ impl Screen<'_> {
 fn delegate(delegate: &DelegateSummary) -> String {
     let DelegateSummary { name, backend, bytes, interface, .. } = delegate;
     match interface {
-        Some(DelegateInterface { inputs, outputs }) => {
+        Some(DelegateInterface { inputs, outputs, .. }) => {
             format!("{name}: {}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
         }
         None => format!("{name}: {}, {backend}", counted(*bytes, "byte")),

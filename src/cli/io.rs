@@ -10,15 +10,9 @@ use clap::ColorChoice;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::findings::{FileFindings, Level};
-use super::render;
-use crate::data::Origin;
-use crate::data::workers;
-use crate::delegate;
-use crate::diagnostics::{Code, Report, counted, escaped};
-use crate::error::Error;
-use crate::format::Format;
-use crate::layout::options::parse_bytes;
-use crate::model::Model;
+use pte_emit::text::{counted, escaped};
+use pte_emit::workers::lock;
+use pte_emit::{Code, Error, Format, Model, Report, parse_bytes};
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";
@@ -88,9 +82,7 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
     if path.as_os_str() == STREAM {
         return None;
     }
-    let head = Model::open_binary(path).head(delegate::HEAD as u64).ok()?;
-    // Without the name of a backend, only the bytes count.
-    delegate::recognise("", &head).map(|format| format.name())
+    Model::open_binary(path).payload_format().ok()?
 }
 
 /// Number of bytes by which text is recognized.
@@ -107,7 +99,7 @@ fn is_text(head: &[u8]) -> bool {
 
 /// Returns true for an existing file of a binary format.
 pub fn is_binary_file(path: &Path) -> bool {
-    path.is_file() && Origin::File(path.into()).format().is_ok_and(|format| format.is_some())
+    path.is_file() && Model::open_binary(path).format().is_ok_and(|format| format.is_some())
 }
 
 /// Returns true for an existing file with text.
@@ -205,7 +197,7 @@ impl Messages {
     /// Collects messages about files.
     pub fn collect(&self, files: impl IntoIterator<Item = FileFindings>) {
         if let Some(collected) = &self.collected {
-            workers::lock(collected).extend(files);
+            lock(collected).extend(files);
         }
     }
 
@@ -227,7 +219,7 @@ impl Messages {
     /// Prints a string unchanged. A closed standard error is ignored.
     pub fn print(&self, text: &str) {
         if let Some(buffer) = &self.buffer {
-            return workers::lock(buffer).push_str(text);
+            return lock(buffer).push_str(text);
         }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -258,7 +250,7 @@ impl Messages {
         if self.is_collecting() {
             self.collect([FileFindings::of_report(report.clone())]);
         } else if self.warns() || report.has_errors() {
-            self.print(&render::report(report, self.colours));
+            self.print(&report.render(self.colours));
         }
     }
 

@@ -1,8 +1,7 @@
 //! JSON of results, in one form for all commands. `stdout` writes it.
 
+use pte_emit::text::escaped_json;
 use serde::Serialize;
-
-use crate::diagnostics::escaped_json;
 
 /// Formats a result as a JSON document, whose keys are in alphabetical order. Characters that are unsafe on a terminal are escaped.
 pub fn text(result: &impl Serialize) -> String {

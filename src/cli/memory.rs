@@ -11,11 +11,8 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped, clipped_to, counted, escaped, first_names};
-use crate::inspect::allocator::Abi;
-use crate::inspect::memory::{MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
-use crate::inspection::MemoryOptions;
-use crate::layout::memory::XNNPACK_PADDING;
+use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
 
 /// Arguments of `memory`.
 #[derive(Debug, Args)]
@@ -64,7 +61,8 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
         AbiName::Bits64 => Abi::Bits64,
         AbiName::Arm32 => Abi::Arm32,
     };
-    let options = MemoryOptions { abi, external: arguments.external || !arguments.sources.with.is_empty() };
+    let mut options = MemoryOptions::default();
+    (options.abi, options.external) = (abi, arguments.external || !arguments.sources.with.is_empty());
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     for source in sources.open(&arguments.input)? {
@@ -132,8 +130,8 @@ fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &m
     write_more(&format!("    {:>width$}  ", ""), alive.len(), limit, "tensor", out);
     if pool.padding > 0 {
         let reason = match (pool.padding_for_xnnpack, pool.padding) {
-            (true, XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
-            (true, _) => format!(", {XNNPACK_PADDING} of which the exporter adds for XNNPACK"),
+            (true, MemoryPool::XNNPACK_PADDING) => ", which the exporter adds for XNNPACK".to_owned(),
+            (true, _) => format!(", {} of which the exporter adds for XNNPACK", MemoryPool::XNNPACK_PADDING),
             (false, _) => String::new(),
         };
         let _ = writeln!(out, "    {:>width$}  behind the last tensor{reason}", pool.padding);

@@ -18,24 +18,21 @@ mod json;
 mod memory;
 mod ops;
 mod options;
-pub mod outputs;
+mod outputs;
 mod payload;
 mod reduce;
-pub mod render;
 mod report;
 mod schema;
 mod size;
-mod source_names;
 mod sources;
 mod stdout;
 mod summary;
 
+use pte_emit::EXECUTORCH;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use exit::Exit;
-
-use crate::format::serializer::EXECUTORCH;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 

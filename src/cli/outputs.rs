@@ -5,17 +5,15 @@
 //! unchanged, or complete.
 
 use std::fs;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use tempfile::{NamedTempFile, TempPath};
 
-use crate::data::produce::{Producer, cannot, is_named};
-use crate::data::workers;
-use crate::data::{Blob, positioned};
-use crate::diagnostics::is_io;
-use crate::emitter::ByteSink;
+use pte_emit::file_error::{cannot, is_io, is_named};
+use pte_emit::workers::lock;
+use pte_emit::{Blob, ByteSink, OutputSink};
 
 /// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
 #[derive(Default)]
@@ -54,7 +52,7 @@ impl Outputs {
         let kind = target.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
             let out = fs::OpenOptions::new().write(true).open(target).map_err(|error| unwritable(target, error))?;
-            let mut out = Stream::new(BufWriter::new(out), progress);
+            let mut out = OutputSink::new(BufWriter::new(out), progress);
             return write(&mut out).and_then(|()| out.flush()).map_err(|error| unwritable(target, error));
         }
         if target.is_dir() {
@@ -62,8 +60,7 @@ impl Outputs {
         }
         let (file, path) = Unfinished::create(target).map_err(|error| unwritable(target, error))?;
         let written = preallocate(&file, size).and_then(|()| {
-            let out = BufWriter::with_capacity(1 << 18, &file);
-            let mut out = Stream { out, progress, file: Some(&file), deferred: Vec::new() };
+            let mut out = OutputSink::to_file(&file, progress);
             write(&mut out)?;
             out.finish()?;
             let end = (&file).stream_position()?;
@@ -84,7 +81,7 @@ impl Outputs {
             let message = "it exists, and files of data are not overwritten; remove it, or name another folder";
             return Err(unwritable(target, io::Error::new(io::ErrorKind::AlreadyExists, message)));
         }
-        self.write(target, data.len, &|_| (), |out| out.blob(data))?;
+        self.write(target, data.len(), &|_| (), |out| out.blob(data))?;
         self.files.last_mut().into_iter().for_each(|file| file.is_new = true);
         Ok(())
     }
@@ -140,7 +137,7 @@ impl Outputs {
 }
 
 /// Adds the name of an output to an error of writing it. Errors about the data that are written stay.
-pub(super) fn unwritable(target: &Path, error: io::Error) -> io::Error {
+pub fn unwritable(target: &Path, error: io::Error) -> io::Error {
     if is_named(&error) || (error.raw_os_error().is_none() && !is_io(&error)) {
         return error;
     }
@@ -151,85 +148,6 @@ pub(super) fn unwritable(target: &Path, error: io::Error) -> io::Error {
         _ => io::ErrorKind::Unsupported,
     };
     cannot("write", target, io::Error::new(kind, error))
-}
-
-/// Writer that reports progress.
-pub struct Stream<'a, W> {
-    out: W,
-    progress: &'a (dyn Fn(u64) + Sync),
-    /// File of `out`, for positioned writes of several threads; `None` for a pipe or a device.
-    file: Option<&'a fs::File>,
-    /// Large blobs with their offsets in the file, which [`Stream::finish`] writes with all threads.
-    deferred: Vec<(u64, Blob)>,
-}
-
-impl<'a, W: Write> Stream<'a, W> {
-    /// Sequential writer.
-    pub fn new(out: W, progress: &'a (dyn Fn(u64) + Sync)) -> Stream<'a, W> {
-        Stream { out, progress, file: None, deferred: Vec::new() }
-    }
-
-    /// Writes the deferred blobs.
-    fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()?;
-        let Some(file) = self.file else { return Ok(()) };
-        // Each blob with the number of its first block.
-        let mut blocks = 0;
-        let mut jobs = Vec::with_capacity(self.deferred.len());
-        for (start, blob) in &self.deferred {
-            let block = blob.block();
-            jobs.push((blocks, *start, block, blob));
-            blocks += blob.len.div_ceil(block);
-        }
-        workers::each::<Worker<'_>>(blocks, workers::cores(), |worker, number| {
-            let index = jobs.partition_point(|(first, ..)| *first <= number) - 1;
-            let (first, start, block, blob) = &jobs[index];
-            // Blocks are consecutive, so the blob is usually open already.
-            let producer = match worker.open.take() {
-                Some((open, producer)) if open == index => producer,
-                _ => blob.open()?,
-            };
-            let at = (number - first) * block;
-            worker.bytes.resize((blob.len - at).min(*block) as usize, 0);
-            producer.read_at(at, &mut worker.bytes)?;
-            positioned::write_all_at(file, start + at, &worker.bytes)?;
-            (self.progress)(worker.bytes.len() as u64);
-            worker.open = Some((index, producer));
-            Ok(())
-        })
-    }
-}
-
-/// State of a thread between blocks.
-#[derive(Default)]
-struct Worker<'b> {
-    bytes: Vec<u8>,
-    /// Number of the open blob, and its reader.
-    open: Option<(usize, Producer<'b>)>,
-}
-
-impl<W: Write> Write for Stream<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.out.write(bytes)?;
-        (self.progress)(count as u64);
-        Ok(count)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl<W: Write> ByteSink for Stream<'_, W> {
-    fn blob(&mut self, blob: &Blob) -> io::Result<()> {
-        let Some(mut file) = self.file.filter(|_| blob.len >= LARGE) else { return blob.copy_to(self) };
-        self.out.flush()?;
-        let start = file.stream_position()?;
-        let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
-        file.seek(SeekFrom::Start(end))?;
-        self.deferred.push((start, blob.clone()));
-        Ok(())
-    }
 }
 
 /// Temporary file, registered for [`remove_unfinished`]. Dropping it removes the file.
@@ -282,7 +200,7 @@ impl NewFolder {
         let mut created = NewFolder::default();
         for folder in missing.into_iter().rev() {
             // The lock delays the handler of SIGINT until the folder is registered.
-            let mut registered = workers::lock(&NEW_FOLDERS);
+            let mut registered = lock(&NEW_FOLDERS);
             match fs::create_dir(folder) {
                 // Another process was faster.
                 Err(_) if folder.is_dir() => continue,
@@ -316,7 +234,7 @@ static NEW_FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
-    workers::lock(&UNFINISHED)
+    lock(&UNFINISHED)
 }
 
 /// Removes the temporary files of all threads, and the new folders without files. No file is created or renamed as long as the returned
@@ -327,11 +245,11 @@ pub fn remove_unfinished() -> impl Sized {
         // Best effort: the process ends.
         let _ = fs::remove_file(name);
     }
-    remove_empty(&mut workers::lock(&NEW_FOLDERS));
+    remove_empty(&mut lock(&NEW_FOLDERS));
     unfinished
 }
 
-/// Minimum size in bytes for preallocation of a file, and for writing a blob with several threads.
+/// Minimum size in bytes for preallocation of a file.
 const LARGE: u64 = 1 << 20;
 
 /// Allocates disk space for a file, where the system supports it.
@@ -378,4 +296,46 @@ fn temporary(target: &Path) -> io::Result<NamedTempFile> {
         file.as_file().set_permissions(old.permissions())?;
     }
     Ok(file)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt;
+
+    use pretty_assertions::assert_eq;
+    use pte_emit::Model;
+
+    use super::Outputs;
+
+    #[test]
+    fn a_data_file_that_shrinks_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("model.pte"), "\0old").unwrap();
+        File::create(path("weights.bin")).unwrap().set_len(3 << 20).unwrap();
+        let yaml = "methods: {forward: {values: {w: {tensor: float32, sizes: [786432], data: {file: weights.bin}}}, outputs: [w]}}";
+        let model = Model::from_yaml("model.yaml", yaml, folder.path());
+        let file = model.assembly().unwrap().program_file().unwrap();
+        File::options().write(true).open(path("weights.bin")).unwrap().set_len(1 << 20).unwrap();
+
+        let mut outputs = Outputs::new();
+        let written = outputs.write(&path("model.pte"), file.size().unwrap(), &|_| (), |out| file.write_to(out));
+        let error = written.unwrap_err().to_string();
+        assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
+        drop(outputs);
+        assert_eq!(fs::read(path("model.pte")).unwrap(), b"\0old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn unused_preallocated_space_is_freed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
+        outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
+        outputs.commit().unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"all");
+        let blocks = fs::metadata(&target).unwrap().blocks();
+        assert!(blocks * 512 <= 64 << 10, "{blocks} blocks for 3 bytes");
+    }
 }

@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
+use pte_emit::text::{clipped, counted, escaped, escaped_json, first_names};
+use pte_emit::{Code, Error, LargeData, Payload, PrintOptions};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
@@ -13,12 +14,6 @@ use super::options::{FormatArguments, TextOrJson};
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::delegate::description::Description;
-use crate::diagnostics::{Code, clipped, counted, escaped, escaped_json, first_names};
-use crate::error::Error;
-use crate::payload::Payload;
-use crate::printer::yaml;
-use crate::printer::{LargeData, PrintOptions};
 
 /// Arguments of `payload`.
 #[derive(Debug, Args)]
@@ -176,11 +171,8 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
         }
         for (position, payload) in shown.iter().enumerate() {
             // Data that several delegates share are described once.
-            let same = payload.same_as.as_deref().filter(|_| arguments.payload.is_none());
-            let text = match is_json {
-                true => described_json(payload, same),
-                false => described(payload, same, &options),
-            };
+            let is_shared = arguments.payload.is_none();
+            let text = if is_json { json_text(payload, is_shared) } else { payload.yaml(is_shared, &options) };
             let text = text.map_err(|error| {
                 let kind = error.io_kind().unwrap_or(std::io::ErrorKind::InvalidData);
                 failed = Some(error);
@@ -199,34 +191,9 @@ fn show(arguments: &ShowArguments, messages: &Messages) -> Result<Exit, Failure>
     }
 }
 
-fn described(payload: &Payload, same: Option<&str>, options: &PrintOptions) -> Result<String, Error> {
-    let mut out = format!("{}:\n  backend: {}\n", yaml::text(&payload.path), yaml::text(&payload.backend));
-    out += &format!("  calls: {}\n", payload.calls);
-    match same {
-        Some(same) => out += &format!("  same_as: {}\n", yaml::text(same)),
-        None => out += &payload.yaml("  ", options)?,
-    }
-    Ok(out)
-}
-
-/// A payload with its description, or the name of one that is the same data.
-#[derive(Serialize)]
-struct DescribedPayload<'p> {
-    payload: &'p str,
-    backend: &'p str,
-    calls: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    same_as: Option<&'p str>,
-    #[serde(flatten)]
-    description: Option<Description>,
-}
-
-fn described_json(payload: &Payload, same_as: Option<&str>) -> Result<String, Error> {
-    let Payload { path, backend, calls, .. } = payload;
-    let description = if same_as.is_none() { Some(payload.describe()?) } else { None };
-    let document = DescribedPayload { payload: path, backend, calls: *calls, same_as, description };
+fn json_text(payload: &Payload, is_shared: bool) -> Result<String, Error> {
     // The order of the facts is that of the description.
-    let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&payload.summary(is_shared)?).unwrap_or_default();
     Ok(format!("  {}", escaped_json(&text).replace('\n', "\n  ")))
 }
 

@@ -1,12 +1,12 @@
 //! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
 //!
-//! The candidates are chosen in [`crate::transform::reduce`]. This file writes them, validates them, runs the command,
+//! The candidates are chosen in [`pte_emit::reduce_program`]. This file writes them, validates them, runs the command,
 //! and writes the result.
 
 mod command;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self as std_io, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -23,21 +23,14 @@ use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat, OutputName};
 use super::interrupt;
 use super::io::{self, Messages, STREAM};
-use super::outputs::{Outputs, Stream};
+use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
-use crate::assembly::Assembly;
-use crate::check::{self, Findings, ValidatorOptions};
-use crate::data::Origin;
-use crate::diagnostics::{Code, counted};
-use crate::error::Error;
-use crate::format::Format;
-use crate::format::container::{self, CONTAINERS};
-use crate::layout::LayoutConfig;
-use crate::model::Model;
-use crate::pipeline::{Options, Resolved};
-use crate::printer::{LargeData, PrintOptions};
-use crate::program::{ExecutionPlan, Program};
-use crate::transform::reduce::{self, Candidate, Reduced, Stopped};
+use pte_emit::program::{ExecutionPlan, Program};
+use pte_emit::text::counted;
+use pte_emit::{
+    Assembly, Candidate, CheckOptions, Code, Error, Findings, Format, LargeData, LayoutConfig, Model, Options,
+    OutputSink, PrintOptions, Reduced, Resolved, Stopped, reduce_bytes, reduce_program,
+};
 
 /// Arguments of `reduce`.
 #[derive(Debug, Args)]
@@ -68,6 +61,9 @@ pub struct ReduceArguments {
     sources: SourceArguments,
 }
 
+/// Formats of binary candidates.
+const CONTAINERS: [Format; 3] = [Format::Program, Format::FlatTensor, Format::BundledProgram];
+
 /// Format of the candidates.
 #[derive(Debug, Clone, Copy)]
 enum CandidateFormat {
@@ -78,7 +74,7 @@ enum CandidateFormat {
 impl clap::ValueEnum for CandidateFormat {
     fn value_variants<'a>() -> &'a [CandidateFormat] {
         static VARIANTS: std::sync::LazyLock<Vec<CandidateFormat>> = std::sync::LazyLock::new(|| {
-            let binary = CONTAINERS.iter().filter_map(|container| OutputFormat::of_extension(container.extension));
+            let binary = CONTAINERS.iter().filter_map(|format| OutputFormat::of_extension(format.extension()));
             std::iter::once(CandidateFormat::Yaml).chain(binary.map(CandidateFormat::Binary)).collect()
         });
         &VARIANTS
@@ -101,8 +97,8 @@ impl CandidateFormat {
     fn of(path: &Path) -> Result<CandidateFormat, Failure> {
         let extension = io::extension(path).and_then(|extension| extension.to_str()).unwrap_or_default();
         let is_yaml = ["yaml", "yml"].iter().any(|name| extension.eq_ignore_ascii_case(name));
-        let binary = CONTAINERS.iter().find(|container| extension.eq_ignore_ascii_case(container.extension));
-        match binary.and_then(|container| OutputFormat::of_extension(container.extension)) {
+        let binary = CONTAINERS.iter().find(|format| extension.eq_ignore_ascii_case(format.extension()));
+        match binary.and_then(|format| OutputFormat::of_extension(format.extension())) {
             Some(format) => Ok(CandidateFormat::Binary(format)),
             None if is_yaml => Ok(CandidateFormat::Yaml),
             None => {
@@ -199,11 +195,13 @@ impl Input {
         let path = &arguments.input;
         // By extension: a file with a damaged identifier is not YAML.
         let source = io::open_any(path)?;
-        let Some(origin) = source.origin() else { return Input::yaml(arguments, source, messages) };
-        let found = origin.format().map_err(|error| Failure::reading(source.name(), &error))?;
-        let format = found.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
-        let Some(binary) = format.container().and_then(|container| OutputFormat::of_extension(container.extension))
-        else {
+        if source.is_text() {
+            return Input::yaml(arguments, source, messages);
+        }
+        let by_name = || io::extension(path).and_then(OsStr::to_str).and_then(Format::of_extension);
+        let format = source.format()?.or_else(by_name).unwrap_or(Format::Program);
+        let binary = OutputFormat::of_extension(format.extension()).filter(|_| format != Format::Safetensors);
+        let Some(binary) = binary else {
             let message = "expected a .pte, .ptd, .bpte or YAML, found a .safetensors";
             return Err(Error::input(Code::UnexpectedInput, source.name(), message).into());
         };
@@ -263,7 +261,7 @@ struct Session<'a> {
     /// Name of the candidates without extension.
     stem: OsString,
     format: CandidateFormat,
-    validator: ValidatorOptions,
+    validator: CheckOptions,
     /// Candidates with errors are not tried.
     must_be_valid: bool,
     expected: Outcome,
@@ -301,17 +299,15 @@ impl<'a> Session<'a> {
     fn begin(&mut self, input: &Input) -> Result<Option<()>, Failure> {
         let binary = input.format.binary(input.has_methods);
         let is_text = matches!(input.format, CandidateFormat::Yaml);
-        let (path, findings) = match (&input.assembly, input.source.origin()) {
-            (Some(assembly), _) => {
-                let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
-                let findings = (binary.validate)(assembly, &files, &self.validator);
+        let (path, findings) = match &input.assembly {
+            Some(assembly) => {
                 let path = match is_text {
                     true => self.arguments.input.clone(),
-                    false => self.write_files(&files).map_err(|error| input.error(&error))?.0,
+                    false => self.write_files(&(binary.files)(assembly)?).map_err(|error| input.error(&error))?.0,
                 };
-                (path, findings)
+                (path, (binary.validate)(assembly, &self.validator)?)
             }
-            (None, Some(origin)) => {
+            None => {
                 let path = match is_text {
                     true => {
                         let options = print_options(LargeData::Refer, &self.arguments.input);
@@ -320,11 +316,10 @@ impl<'a> Session<'a> {
                     }
                     false => self.arguments.input.clone(),
                 };
-                (path, check::file(origin, &self.validator).map(|findings| vec![findings]))
+                (path, input.source.check(&self.validator)?)
             }
-            (None, None) => return Ok(None),
         };
-        self.must_be_valid = !findings.map_err(|error| input.error(&error))?.iter().any(Findings::has_errors);
+        self.must_be_valid = !findings.iter().any(Findings::has_errors);
         self.runs = 1;
         self.bar.set_message("run 1");
         let outcome = command::run(&self.arguments.test, &path, self.arguments.timeout);
@@ -354,7 +349,7 @@ impl<'a> Session<'a> {
     /// Reduces the input. The flag is false if the reduction stopped early.
     fn reduce(&mut self, input: &Input) -> Result<(Smallest, bool), Failure> {
         if let Ok(Resolved { program, tests, layout, .. }) = input.source.resolve_for_changes() {
-            let candidate = Candidate { program, tests };
+            let candidate = Candidate::new(program, tests);
             let mut layouts = vec![LayoutConfig::default()];
             if layouts[0] != layout {
                 layouts.push(layout);
@@ -362,8 +357,8 @@ impl<'a> Session<'a> {
             for layout in layouts {
                 match self.test_program(&candidate, &layout) {
                     Ok(true) => {
-                        let Reduced { best, is_complete } =
-                            reduce::reduce(candidate, &mut |candidate| self.test_program(candidate, &layout));
+                        let Reduced { best, is_complete, .. } =
+                            reduce_program(candidate, &mut |candidate| self.test_program(candidate, &layout));
                         return Ok((Smallest::Program(Box::new(best), layout), is_complete));
                     }
                     Ok(false) => {}
@@ -377,7 +372,7 @@ impl<'a> Session<'a> {
                            omit `--candidate yaml`";
             return Err(Error::input(Code::UnmetRequest, input.source.name(), message).into());
         }
-        let Reduced { best, is_complete } = reduce::bytes::reduce(bytes, &mut |bytes| self.test_bytes(input, bytes));
+        let Reduced { best, is_complete, .. } = reduce_bytes(bytes, &mut |bytes| self.test_bytes(input, bytes));
         Ok((Smallest::Bytes(best), is_complete))
     }
 
@@ -393,9 +388,9 @@ impl<'a> Session<'a> {
             Err(Error::input(Code::UnmetRequest, input.source.name(), message).into())
         };
         let mut bytes = Vec::new();
-        match (&input.assembly, input.source.origin()) {
-            (Some(assembly), _) => {
-                let files = (binary.files)(assembly).map_err(|error| input.error(&error))?;
+        match &input.assembly {
+            Some(assembly) => {
+                let files = (binary.files)(assembly)?;
                 if let Some((_, content)) = files.first() {
                     if content.size > MAX_BYTES {
                         return large(content.size);
@@ -403,14 +398,13 @@ impl<'a> Session<'a> {
                     content.write(&mut bytes).map_err(|error| input.error(&error))?;
                 }
             }
-            (None, Some(origin)) => {
-                let len = origin.len().map_err(|error| input.error(&error))?;
-                if len > MAX_BYTES {
-                    return large(len);
+            None => {
+                let size = input.source.content_size()?;
+                if size > MAX_BYTES {
+                    return large(size);
                 }
-                bytes = origin.head(len).map_err(|error| input.error(&error))?.to_vec();
+                bytes = input.source.head(size)?;
             }
-            (None, None) => {}
         }
         Ok(bytes)
     }
@@ -423,7 +417,7 @@ impl<'a> Session<'a> {
         // A .ptd without data is no file.
         let Some(files) = files.ok().filter(|files| !files.is_empty()) else { return Ok(false) };
         if self.must_be_valid {
-            let findings = (binary.validate)(&assembly, &files, &self.validator);
+            let findings = (binary.validate)(&assembly, &self.validator);
             if findings.is_ok_and(|findings| findings.iter().any(Findings::has_errors)) {
                 return Ok(false);
             }
@@ -446,8 +440,8 @@ impl<'a> Session<'a> {
     fn test_bytes(&mut self, input: &Input, bytes: &[u8]) -> Result<bool, Stopped> {
         self.check_stop()?;
         if self.must_be_valid {
-            let findings = check::file(&Origin::Bytes(bytes.into()), &self.validator);
-            if findings.map_or(true, |findings| findings.has_errors()) {
+            let findings = Model::from_binary("candidate", bytes).check(&self.validator);
+            if findings.map_or(true, |findings| findings.iter().any(Findings::has_errors)) {
                 return Ok(false);
             }
         }
@@ -504,7 +498,7 @@ impl<'a> Session<'a> {
             digest.update(path.as_os_str().as_encoded_bytes());
             self.written.push(path.clone());
             let mut out = Digested { out: BufWriter::new(fs::File::create(&path)?), digest };
-            content.write(&mut Stream::new(&mut out, &|_| ()))?;
+            content.write(&mut OutputSink::new(&mut out, &|_| ()))?;
             out.flush()?;
             digest = out.digest;
         }
@@ -533,7 +527,7 @@ impl<'a> Session<'a> {
                 let assembly = rebuild(candidate, layout)?;
                 let binary = format.binary(candidate.program.execution_plan.is_some());
                 let binary = if let CandidateFormat::Yaml = format { self.bundle(binary, candidate) } else { binary };
-                let files = (binary.files)(&assembly).map_err(failed)?;
+                let files = (binary.files)(&assembly)?;
                 for (position, (name, content)) in files.iter().enumerate() {
                     let path = sibling(output, name).map_err(failed)?;
                     match format {
@@ -562,7 +556,7 @@ impl<'a> Session<'a> {
 
     /// Returns the format whose YAML has the tests of a candidate, if it has some.
     fn bundle(&self, binary: &'static OutputFormat, candidate: &Candidate) -> &'static OutputFormat {
-        let bundled = OutputFormat::of_extension(container::BUNDLED_PROGRAM.extension);
+        let bundled = OutputFormat::of_extension(Format::BundledProgram.extension());
         bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
     }
 
@@ -664,7 +658,7 @@ fn text_content(text: &str) -> OutputContent<'_> {
 
 /// Plans and emits a candidate with these layout options, without a source.
 fn rebuild(candidate: &Candidate, layout: &LayoutConfig) -> Result<Assembly, Error> {
-    let Candidate { program, tests } = candidate.clone();
+    let Candidate { program, tests, .. } = candidate.clone();
     let mut resolved = Resolved::from(program);
     (resolved.tests, resolved.layout) = (tests, layout.clone());
     resolved.to_files(&Options::default())

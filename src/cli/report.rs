@@ -9,9 +9,7 @@ use super::io::{self, Messages};
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::inspection::ReportOptions;
-use crate::model::{CheckOptions, Model};
-use crate::report::ReportFormat;
+use pte_emit::{Model, ReportFormat, ReportOptions};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
@@ -52,9 +50,8 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         Some(FormatName::Dot) => ReportFormat::Dot,
         Some(FormatName::ModelExplorer) => ReportFormat::ModelExplorer,
     };
-    let (with, operators) = (arguments.sources.with.clone(), arguments.sources.operators()?);
-    let check = CheckOptions { with, operators, ..CheckOptions::default() };
-    let options = ReportOptions { format, check };
+    let mut options = ReportOptions::default();
+    (options.format, options.check) = (format, arguments.sources.validator()?);
     if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }
@@ -95,7 +92,7 @@ impl ReportArguments {
             // What is wrong with it is reported later.
             let Ok(assembly) = source.assembly() else { continue };
             let mut files = Vec::new();
-            assembly.program().blobs.iter().for_each(|blob| blob.each_file(&mut |path| files.push(path)));
+            assembly.data_sources(&mut |path| files.push(path));
             io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
         }
         Ok(())

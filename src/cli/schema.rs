@@ -5,7 +5,7 @@ use super::stdout;
 
 /// Prints the schema to standard output.
 pub fn run() -> Result<Exit, Failure> {
-    stdout::write("", |out| out.write_all(crate::json_schema().as_bytes())).map(|()| Exit::Ok)
+    stdout::write("", |out| out.write_all(pte_emit::json_schema().as_bytes())).map(|()| Exit::Ok)
 }
 
 #[cfg(test)]
@@ -13,6 +13,7 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
+    use pte_emit::{FileSize, Inspection, OperatorDescription, Payload, PayloadSummary, ProgramMemory};
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -20,9 +21,6 @@ mod tests {
 
     use super::super::diff::DiffDocument;
     use super::super::findings::FindingsDocument;
-    use crate::inspect::inspection::Inspection;
-    use crate::inspect::memory::ProgramMemory;
-    use crate::inspect::size::FileSize;
 
     /// Makes all keys known, and descriptions plain text.
     #[derive(Clone)]
@@ -76,6 +74,14 @@ mod tests {
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<OperatorDescription>>])),
+            (
+                "payload",
+                schema(
+                    "Documents of pte-emit payload list and show with --json",
+                    &[of::<Vec<Payload>>, of::<Vec<PayloadSummary>>],
+                ),
+            ),
             ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),
         ];
         for (name, expected) in files {

@@ -11,9 +11,8 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use crate::diagnostics::{ROW, clipped_to, counted, escaped};
-use crate::inspect::size::{Dimension, FileSize, SizeNode};
-use crate::inspection::SizeOptions;
+use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::{FileSize, SizeDimension as Dimension, SizeNode, SizeOptions};
 
 /// Arguments of `size`.
 #[derive(Debug, Args)]
@@ -52,7 +51,8 @@ fn dimension(text: &str) -> Result<Dimension, String> {
 /// # Errors
 /// An input that cannot be read, or has an unknown format; output that cannot be written.
 pub fn run(arguments: &SizeArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let options = SizeOptions { dimensions: arguments.dimensions.clone() };
+    let mut options = SizeOptions::default();
+    options.dimensions.clone_from(&arguments.dimensions);
     for (number, dimension) in options.dimensions.iter().enumerate() {
         if options.dimensions[..number].contains(dimension) {
             return Err(Failure::usage(format!("`--dimensions` has the level {} twice", dimension.name())));

@@ -7,14 +7,8 @@ use std::sync::Mutex;
 use clap::Args;
 
 use super::io::{self, Messages};
-use crate::check::{DataFile, ValidatorOptions};
-use crate::data::{Origin, workers};
-use crate::diagnostics::{Code, Report};
-use crate::error::Error;
-use crate::is_variable_name;
-use crate::model::Model;
-use crate::operators::OperatorSet;
-use crate::pipeline::Options;
+use pte_emit::workers::lock;
+use pte_emit::{CheckOptions, Code, DataFile, Error, Model, OperatorSet, Options, Report, is_variable_name};
 
 /// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
 const HEADING: &str = "Sources";
@@ -42,16 +36,20 @@ pub struct SourceArguments {
 impl SourceArguments {
     /// Options of assembling YAML.
     pub fn options(&self) -> Options {
-        Options { max_size: self.max_size, ..Options::default() }
+        let mut options = Options::default();
+        options.max_size = self.max_size;
+        options
     }
 
     /// Options of validation: opens the files of `--with` and reads those of `--ops`.
     ///
     /// # Errors
     /// A file that cannot be read; a malformed list of operators.
-    pub fn validator(&self) -> Result<ValidatorOptions, Error> {
-        let with = self.with.iter().map(|path| data_file(path)).collect::<Result<_, _>>()?;
-        Ok(ValidatorOptions { with, operators: self.operators()?, ..ValidatorOptions::default() })
+    pub fn validator(&self) -> Result<CheckOptions, Error> {
+        let mut options = CheckOptions::default();
+        options.with = self.with.iter().map(DataFile::open).collect::<Result<_, _>>()?;
+        options.operators = self.operators()?;
+        Ok(options)
     }
 
     /// Reads the files of `--ops`: lists of custom operators.
@@ -128,13 +126,13 @@ impl<'a> Sources<'a> {
             None => source,
         };
         let documents = source.documents(&self.definitions)?;
-        workers::lock(&self.used).extend(documents.used);
+        lock(&self.used).extend(documents.used);
         Ok(documents.models)
     }
 
     /// Returns the names of definitions that no source uses, of those read so far.
     pub fn unused(&self) -> Vec<&str> {
-        let used = workers::lock(&self.used);
+        let used = lock(&self.used);
         self.definitions.keys().filter(|name| !used.contains(*name)).map(String::as_str).collect()
     }
 
@@ -158,10 +156,4 @@ fn definition(text: &str) -> Result<(String, String), String> {
 fn existing_folder(text: &str) -> Result<PathBuf, String> {
     let folder = PathBuf::from(text);
     if folder.is_dir() { Ok(folder) } else { Err("expected an existing folder".into()) }
-}
-
-/// Opens a `.ptd` of `--with`.
-fn data_file(path: &Path) -> Result<DataFile, Error> {
-    let name = path.display().to_string();
-    DataFile::open(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
 }

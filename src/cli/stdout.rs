@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::exit::Failure;
 use super::outputs::unwritable;
-use crate::data::produce::cannot;
+use pte_emit::file_error::cannot;
 
 /// Name of standard output in messages.
 const STDOUT: &str = "<stdout>";

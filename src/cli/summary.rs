@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::formats::OutputContent;
-use crate::assembly::{Assembly, PrunedNames};
-use crate::diagnostics::{counted, escaped, first_names};
-use crate::program::ExecutionPlan;
+use pte_emit::program::ExecutionPlan;
+use pte_emit::text::{counted, escaped, first_names};
+use pte_emit::{Assembly, PrunedParts};
 
 /// Summary of an assembly and its files, one line for each file and method.
 pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>) -> String {
@@ -14,14 +14,17 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
     for (target, file) in files {
         let name = target.map_or("<stdout>".into(), |target| escaped(&target.display().to_string()).into_owned());
         let _ = write!(out, "{name}: {}", bytes(file.size));
-        if let Some((count, placement)) = file.segments.filter(|(_, placement)| placement.segment_data_size > 0) {
+        if let Some((count, placement)) =
+            file.segments.as_ref().filter(|(_, placement)| placement.segment_data_size > 0)
+        {
             let data = bytes(placement.segment_data_size);
             let _ =
-                write!(out, "; {} with {data} from byte {}", counted(count, "segment"), placement.segment_base_offset);
+                write!(out, "; {} with {data} from byte {}", counted(*count, "segment"), placement.segment_base_offset);
         }
         out.push('\n');
     }
-    for (plan, memory) in assembly.program.plans().iter().zip(&assembly.plan.memory) {
+    let plans = assembly.program().plans();
+    for (plan, memory) in plans.iter().zip(&assembly.plan().memory) {
         let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
         let instructions = counted(instructions(plan), "instruction");
         let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
@@ -32,13 +35,10 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         }
         out.push('\n');
     }
-    for (plan, PrunedNames { counts: pruned, names }) in assembly.program.plans().iter().zip(&assembly.pruned) {
-        let removed = [
-            (pruned.removed_instructions, "instruction"),
-            (pruned.removed_values, "value"),
-            (pruned.removed_operators, "operator"),
-            (pruned.removed_delegates, "delegate"),
-        ];
+    for (plan, pruned) in plans.iter().zip(assembly.pruned()) {
+        let PrunedParts { instructions, values, operators, delegates, names, .. } = pruned;
+        let removed =
+            [(*instructions, "instruction"), (*values, "value"), (*operators, "operator"), (*delegates, "delegate")];
         let removed = removed.iter().filter(|(count, _)| *count > 0);
         let mut removed: Vec<String> = removed.map(|(count, noun)| counted(*count, noun)).collect();
         if !names.is_empty() {
@@ -49,8 +49,8 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
             let _ = writeln!(out, "  {name}: removed {}", removed.join(", "));
         }
     }
-    if assembly.plan.shared_bytes > 0 {
-        let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan.shared_bytes));
+    if assembly.plan().shared_bytes > 0 {
+        let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan().shared_bytes));
     }
     out
 }

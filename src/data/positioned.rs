@@ -11,7 +11,6 @@ pub(crate) fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Res
 
 /// Writes all bytes from `offset` on.
 #[cfg(unix)]
-#[cfg(feature = "cli")]
 pub(crate) fn write_all_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
@@ -35,7 +34,6 @@ pub(crate) fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) ->
 
 /// Writes all bytes from `offset` on.
 #[cfg(windows)]
-#[cfg(feature = "cli")]
 pub(crate) fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {

@@ -3,7 +3,6 @@
 //! Memory is proportional to the requested part, not to the blob.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,6 +13,7 @@ use super::blob::{Blob, BlobSource};
 use super::number::{self, NumericValue};
 use super::positioned;
 use super::reorder::Reorder;
+use crate::diagnostics::file_error::{cannot, named};
 use crate::format::ScalarType;
 
 /// An open blob.
@@ -250,33 +250,6 @@ pub(crate) fn iota(start: NumericValue, step: NumericValue, index: u64) -> Numer
         }
         _ => NumericValue::Float(start.to_f64() + step.to_f64() * index as f64),
     }
-}
-
-/// Message of an I/O error that names the file.
-#[derive(Debug)]
-struct NamedError(String);
-
-impl fmt::Display for NamedError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NamedError {}
-
-/// Adds the name of the file to an error about its content.
-pub(crate) fn named(path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), NamedError(format!("{}: {error}", path.display())))
-}
-
-/// Adds the operation that failed (`read`, `write`) and the name of the file to an error of the operating system.
-pub(crate) fn cannot(operation: &str, path: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), NamedError(format!("cannot {operation} {}: {error}", path.display())))
-}
-
-/// Returns true if the message of an error names the file: it is one of [`named`] or [`cannot`].
-pub(crate) fn is_named(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<NamedError>())
 }
 
 fn size(scalar_type: ScalarType) -> u64 {

@@ -54,7 +54,6 @@ pub struct SplitMix(u64);
 
 impl SplitMix {
     /// Returns the generator with this seed. The sequences of adjacent seeds are unrelated.
-    #[cfg(any(feature = "cli", feature = "internals"))]
     pub fn new(seed: u64) -> SplitMix {
         SplitMix(mix(seed))
     }

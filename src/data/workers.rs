@@ -1,8 +1,7 @@
-//! Parallel iteration on several threads.
+//! Parallel iteration on several threads. Results have the order of the items, on every machine.
 
 use std::io;
 use std::num::NonZero;
-#[cfg(feature = "cli")]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +13,12 @@ pub fn cores() -> usize {
 }
 
 /// Applies `work` to each item on `workers` threads, the caller's among them. Returns the results in the order of the items.
+///
+/// ```
+/// use pte_emit::workers;
+///
+/// assert_eq!(workers::map(vec![1, 2, 3], workers::cores(), |number| number * 2), [2, 4, 6]);
+/// ```
 pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let workers = workers.min(items.len());
     let items = Mutex::new(items.into_iter().enumerate());
@@ -42,8 +47,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
 ///
 /// # Errors
 /// The error of the smallest number that failed.
-#[cfg(feature = "cli")]
-pub fn each<S: Default>(
+pub(crate) fn each<S: Default>(
     count: u64,
     workers: usize,
     work: impl Fn(&mut S, u64) -> io::Result<()> + Sync,
@@ -81,7 +85,7 @@ const AHEAD: usize = 16;
 ///
 /// # Errors
 /// The first error of `take`, which stops the workers.
-pub fn in_order<T: Sync, R: Send>(
+pub(crate) fn in_order<T: Sync, R: Send>(
     items: &[T],
     workers: usize,
     work: impl Fn(&T) -> R + Sync,
@@ -108,7 +112,7 @@ pub fn in_order<T: Sync, R: Send>(
 }
 
 /// Calls both functions, the first on another thread if `parallel` is true.
-pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
+pub(crate) fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
     if !parallel {
         return (first(), second());
     }
@@ -120,12 +124,18 @@ pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second
 }
 
 /// Locks a mutex. A panic of another thread, which propagates from there, does not matter here.
+///
+/// ```
+/// let mutex = std::sync::Mutex::new(1);
+/// *pte_emit::workers::lock(&mutex) += 1;
+/// assert_eq!(mutex.into_inner().unwrap(), 2);
+/// ```
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the result of a thread, and propagates its panic.
-pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+pub(crate) fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 

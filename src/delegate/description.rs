@@ -99,6 +99,32 @@ impl Serialize for Description {
     }
 }
 
+/// The keys of a [`Description`] in JSON; the facts depend on the format.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct DescriptionKeys {
+    /// Name of the format, or `unknown`.
+    format: String,
+    /// Size of the payload in bytes.
+    size: u64,
+    /// What is wrong with the payload, and where.
+    problem: Option<String>,
+    #[serde(flatten)]
+    facts: BTreeMap<String, serde_json::Value>,
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Description {
+    fn schema_name() -> Cow<'static, str> {
+        "Description".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        DescriptionKeys::json_schema(generator)
+    }
+}
+
 /// Serialises pairs as a map, in their order.
 pub fn as_map<K: Serialize, V: Serialize, S: Serializer>(pairs: &[(K, V)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))

@@ -15,7 +15,6 @@ macro_rules! words {
         $(#[$docs])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[non_exhaustive]
         pub enum $enum {
             $( $(#[$doc])* #[serde(rename = $name)] $variant ),*
         }
@@ -33,6 +32,7 @@ macro_rules! words {
 
 words! {
     /// Area of a [`Difference`]; its name is that of `--only`, too.
+    #[non_exhaustive]
     pub enum DiffArea {
         /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
         Meaning "meaning",
@@ -75,6 +75,7 @@ impl DiffKind {
 
 words! {
     /// What a [`Difference`] is about.
+    #[non_exhaustive]
     pub enum DiffTopic {
         /// A method.
         Method "method",

@@ -34,6 +34,10 @@ pub struct ExternalEntry {
 }
 
 /// Returns true for the path that git passes for a file that a version does not have.
+///
+/// ```
+/// assert!(pte_emit::is_null_device("/dev/null".as_ref()));
+/// ```
 pub fn is_null_device(path: &Path) -> bool {
     path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
 }
@@ -177,10 +181,7 @@ impl Side {
         }
         side.tests = (!assembly.tests.is_empty()).then(|| assembly.tests.clone());
         side.file = None;
-        #[cfg(feature = "cli")]
-        {
-            side.value_names = assembly.value_names.clone();
-        }
+        side.value_names = assembly.value_names.clone();
         Ok(side.complete())
     }
 

@@ -11,7 +11,7 @@ pub mod safetensors;
 
 use std::io::{self, Write};
 
-pub use out::{ByteSink, WriterSink};
+pub use out::{ByteSink, OutputSink, WriterSink};
 
 use crate::data::Blob;
 use crate::layout::file::Placement;

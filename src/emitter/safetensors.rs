@@ -142,14 +142,14 @@ impl Safetensors {
     /// # Errors
     /// Errors of `out`, and data that cannot be read.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        self.write_out(&mut super::WriterSink(out))
+        self.write_to(&mut super::WriterSink(out))
     }
 
-    /// Writes the file.
+    /// Writes the file to a destination that may copy blobs itself, such as [`OutputSink`](crate::OutputSink).
     ///
     /// # Errors
     /// Errors of `out`, and data that cannot be read.
-    pub(crate) fn write_out(&self, out: &mut dyn ByteSink) -> io::Result<()> {
+    pub fn write_to(&self, out: &mut dyn ByteSink) -> io::Result<()> {
         out.write_all(&(self.header.len() as u64).to_le_bytes())?;
         out.write_all(&self.header)?;
         self.data.iter().try_for_each(|blob| out.blob(blob))

@@ -5,6 +5,12 @@
 use super::{TableSchema, bundled_program, flat_tensor, program, safetensors};
 
 /// A file format.
+///
+/// ```
+/// use pte_emit::Format;
+///
+/// assert_eq!((Format::Program.extension(), Format::of_extension("ptd")), ("pte", Some(Format::FlatTensor)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -116,8 +122,18 @@ pub static BUNDLED_PROGRAM: Container = Container {
 pub static CONTAINERS: [&Container; 3] = [&PROGRAM, &FLAT_TENSOR, &BUNDLED_PROGRAM];
 
 impl Format {
+    /// Returns the extension of its files, without the dot.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Format::Program => PROGRAM.extension,
+            Format::FlatTensor => FLAT_TENSOR.extension,
+            Format::BundledProgram => BUNDLED_PROGRAM.extension,
+            Format::Safetensors => safetensors::EXTENSION,
+        }
+    }
+
     /// Returns the container of the format; `None` for a format that is not a FlatBuffer.
-    pub fn container(self) -> Option<&'static Container> {
+    pub(crate) fn container(self) -> Option<&'static Container> {
         CONTAINERS.into_iter().find(|container| container.format == self)
     }
 
@@ -131,7 +147,7 @@ impl Format {
 
     /// Detects the format of a file of `len` bytes from its first [`IDENTIFYING`] bytes: by the letters of its identifier, ignoring
     /// the version, or by the header of a `.safetensors`. `None` for an unknown format.
-    pub fn identify(head: &[u8], len: u64) -> Option<Format> {
+    pub(crate) fn identify(head: &[u8], len: u64) -> Option<Format> {
         let identifier = head.get(4..8)?;
         let same = |container: &&&Container| {
             identifier[..2] == container.identifier.as_bytes()[..2] && identifier[2..].iter().all(u8::is_ascii_digit)
@@ -143,7 +159,7 @@ impl Format {
     }
 
     /// Detects the format like [`Format::identify`], falling back to the magic of the extended header.
-    pub fn identify_damaged(head: &[u8], len: u64) -> Option<Format> {
+    pub(crate) fn identify_damaged(head: &[u8], len: u64) -> Option<Format> {
         let by_header = || {
             let magic = head.get(PREAMBLE..PREAMBLE + 4)?;
             let same = |container: &&&Container| container.header.is_some_and(|header| header.magic == magic);
@@ -153,7 +169,7 @@ impl Format {
     }
 
     /// Returns the size of the metadata of a file of `len` bytes, from its first [`HEAD`] bytes: at least [`HEAD`], at most `len`.
-    pub fn metadata_len(self, head: &[u8], len: u64) -> u64 {
+    pub(crate) fn metadata_len(self, head: &[u8], len: u64) -> u64 {
         let container = self.container();
         let header = container.and_then(|container| container.header).filter(|header| header.is_in(head));
         let stated = match (header, self) {

@@ -5,8 +5,11 @@
 
 mod arguments;
 pub mod calls;
+mod generator;
 pub mod lower;
 pub mod operand;
 pub mod programs;
 pub mod random;
 pub mod wild;
+
+pub use generator::ProgramGenerator;

@@ -8,6 +8,7 @@ pub struct Random(SplitMix);
 
 impl Random {
     /// Returns the choices of a seed.
+    #[cfg(any(test, feature = "internals"))]
     pub fn new(seed: u64) -> Random {
         Random(SplitMix::new(seed))
     }

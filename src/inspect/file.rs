@@ -63,6 +63,20 @@ pub enum SerializerKind {
     Flatc,
 }
 
+impl SerializerKind {
+    /// Returns what the serializer is, and the releases that use it.
+    ///
+    /// ```
+    /// assert!(pte_emit::SerializerKind::Flatc.description().starts_with("flatc"));
+    /// ```
+    pub fn description(self) -> &'static str {
+        match self {
+            SerializerKind::ObjectApi => "Python's object API (.pte of ExecuTorch 1.2 or later)",
+            SerializerKind::Flatc => "flatc (.ptd, or .pte before ExecuTorch 1.2)",
+        }
+    }
+}
+
 /// Segment of a file, part of [`FileFacts`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

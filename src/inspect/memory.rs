@@ -94,6 +94,15 @@ pub struct MemoryPool {
     pub tensors: Vec<PlannedTensor>,
 }
 
+impl MemoryPool {
+    /// Bytes that the exporter adds to a pool of a method that calls XNNPACK, see [`MemoryPool::padding_for_xnnpack`].
+    ///
+    /// ```
+    /// assert_eq!(pte_emit::MemoryPool::XNNPACK_PADDING, 64);
+    /// ```
+    pub const XNNPACK_PADDING: u64 = XNNPACK_PADDING;
+}
+
 /// Time at which most bytes of a [`MemoryPool`] are alive.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

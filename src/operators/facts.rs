@@ -40,7 +40,6 @@ facts! {
     /// Infers the results; `None` if they are declared.
     rule: Option<Rule> = None,
     /// Why the sizes of the results depend on data at each call, and the rule of the largest ones.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`ops` and `generate` read it"))]
     data_dependent: Option<(&'static str, Rule)> = None,
     /// Element types to which the kernel converts its results.
     conversion: Conversion = Conversion::None,
@@ -82,16 +81,12 @@ facts! {
     /// do, too.
     is_thorough: bool = false,
     /// Random arguments that depend on each other.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
     family: Family = Family::Independent,
     /// Element types of random tensors.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
     samples: Samples = Samples::Real,
     /// The kernel takes contiguous tensors only.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
     contiguous_only: bool = false,
     /// Copies between devices: a runtime without any rejects it.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
     copies_between_devices: bool = false,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`find`] is the only lookup by name; a release is a folder of `releases`. [`OperatorSet`] adds custom operators.
 
+mod description;
 pub mod facts;
 pub mod inference;
 pub mod kinds;
@@ -12,6 +13,7 @@ mod set;
 mod signature;
 mod similar;
 
+pub use description::OperatorDescription;
 pub use release::Operator;
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};

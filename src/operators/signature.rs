@@ -8,6 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
 /// Base type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,7 +47,9 @@ pub struct ArgKind {
 }
 
 /// Effect of a call on an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Role {
     /// Read.
@@ -56,16 +61,31 @@ pub enum Role {
 }
 
 /// An argument of an operator, of an [`OperatorArgType`](crate::OperatorArgType); see [`OperatorSet`](crate::OperatorSet).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arg {
     /// Name in the schema.
     pub name: Cow<'static, str>,
-    /// Type.
+    /// Type: `Tensor`, `int[]?`.
+    #[serde(rename = "type", serialize_with = "displayed")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: ArgKind,
     /// Effect of a call.
     pub role: Role,
     /// Default as JSON, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
     pub default: Option<Cow<'static, str>>,
+}
+
+fn displayed<S: Serializer>(kind: &ArgKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(kind)
+}
+
+fn json<S: Serializer>(default: &Option<Cow<'static, str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    // A test of the tables verifies that it is JSON.
+    let value = default.as_ref().map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
+    value.serialize(serializer)
 }
 
 /// An operator's signature: a list of [`OperatorArg`](crate::OperatorArg). [`OperatorSet`](crate::OperatorSet) has an example.

@@ -103,7 +103,7 @@ pub struct Program {
 /// assert!(matches!(forward.values()[index], EValue::Tensor(_)));
 /// assert_eq!(forward.value(ValueId::of(index)), Some(&forward.values()[index]));
 /// assert!(forward.operator(OperatorId(0)).is_some() && forward.delegate(DelegateId(0)).is_none());
-/// assert!(forward.delegates().is_empty());
+/// assert!(forward.delegates().is_empty() && forward.instructions().count() == 3);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +130,7 @@ pub struct ExecutionPlan {
 
 impl ExecutionPlan {
     /// Returns all instructions, chain after chain.
-    pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction> {
+    pub fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         self.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
     }
 

@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 
 use super::externalize::generated_key;
 use crate::data::Origin;
-use crate::data::produce::{cannot, named};
 use crate::data::{BlobId, BlobSource, dedup};
+use crate::diagnostics::file_error::{cannot, named};
 use crate::diagnostics::is_io;
 use crate::format::safetensors::{METADATA, is_key_of};
 use crate::program::{

@@ -1,7 +1,5 @@
-//! Transforms programs: moves constants to `.ptd` files, and back; removes unused parts; finds smaller programs with the same defect.
+//! Transforms programs: moves constants to `.ptd` files, and back; removes unused parts.
 
 pub mod externalize;
 pub mod internalize;
 pub mod prune;
-#[cfg(feature = "cli")]
-pub mod reduce;

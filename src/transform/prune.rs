@@ -78,7 +78,6 @@ enum Roots {
     /// Those with an effect.
     Effects,
     /// All.
-    #[cfg(feature = "cli")]
     Instructions,
 }
 
@@ -134,7 +133,6 @@ impl Marker<'_> {
             self.work.extend(named.map(|(value, _)| Mark::Content { method, value: value as i64, step: end }));
             let is_root = |step: &Step<'_>| match roots {
                 Roots::Effects => step.has_effect,
-                #[cfg(feature = "cli")]
                 Roots::Instructions => true,
             };
             let kept = graph.steps.iter().enumerate().filter(|(_, step)| is_root(step));
@@ -327,7 +325,6 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
 
 /// Removes the values, operators, delegates and data that nothing refers to, and renumbers the others. All instructions
 /// stay, also those without effect.
-#[cfg(feature = "cli")]
 pub fn drop_unreferenced(program: &mut Program) {
     sweep_unused(program, Roots::Instructions);
     drop_blobs(program);
@@ -335,7 +332,6 @@ pub fn drop_unreferenced(program: &mut Program) {
 
 /// Removes instructions: those at the positions, counted through all chains, that are false in `kept`. A jump to a
 /// removed instruction leads to the next one that stays.
-#[cfg(feature = "cli")]
 pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
     let all = |count: usize| vec![true; count];
     let uses = MethodUses {

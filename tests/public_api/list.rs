@@ -51,6 +51,10 @@ impl Sources {
                             (None, "lib") => path,
                             (None, module) => format!("{module}::{path}"),
                         };
+                        if self.0.contains_key(&path) {
+                            self.module(&path, &format!("{prefix}{public}::"), found);
+                            continue;
+                        }
                         let (path, name) = path.rsplit_once("::").expect("a module");
                         found.insert(format!("{prefix}{public}"), (path.to_owned(), name.to_owned()));
                     }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use pte_emit::RuleId;
 use pte_emit::annotate::{self, AnnotateOptions};
-use pte_emit::check::{self, DataFile, Findings, RuleSeverity, ValidatorOptions};
+use pte_emit::check::{self, CheckOptions, DataFile, Findings, RuleSeverity};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::ir::tree::{self, NodeValue, SourceNode, Tree};
@@ -122,7 +122,7 @@ pub fn first_file(text: &str) -> Vec<u8> {
     let input = Model::from_yaml("dump", text, Path::new(""));
     let assembly = input
         .assemble(&AssembleOptions::default())
-        .unwrap_or_else(|report| panic!("{}\n{text}", pte_emit::cli::render::report(report.report(), false)));
+        .unwrap_or_else(|report| panic!("{}\n{text}", report.report().render(false)));
     match assembly.program_file() {
         Some(file) => file.to_vec().unwrap(),
         None => assembly.data_files().next().expect("it has data").1.to_vec().unwrap(),
@@ -159,7 +159,7 @@ pub fn data_beside(path: &Path) -> Vec<DataFile> {
     let entries = std::fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = entries.filter(|path| super::has_extension(path, &["ptd"])).collect();
     paths.sort();
-    let open = |path: &PathBuf| DataFile::open(path.display().to_string(), &Origin::File(path.as_path().into()));
+    let open = |path: &PathBuf| DataFile::open(path);
     paths.iter().map(|path| open(path).unwrap()).collect()
 }
 
@@ -177,21 +177,20 @@ pub fn lines(findings: &Findings) -> String {
 /// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
 pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     for with in [Vec::new(), data_beside(path)] {
-        let findings =
-            check::file(&Origin::File(path.into()), &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
+        let findings = check::file(&Origin::File(path.into()), &with_data(with)).unwrap();
         pretty_assertions::assert_eq!(&broken_rules(&findings), rules, "check\n{}", lines(&findings));
     }
 }
 
 /// Asserts that `check` reports only notes for an assembly, its `.ptd` files and its `.bpte`.
 pub fn check_accepts(assembly: &Assembly) {
-    let mut all = check::assembly(assembly, &ValidatorOptions::default()).unwrap();
+    let mut all = check::assembly(assembly, &CheckOptions::default()).unwrap();
     if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
-        let with = assembly.data_files().map(|(_, file)| DataFile::unwritten("its .ptd", &file)).collect();
-        all.push(check::bundled_program(
-            bundled.flatbuffer(),
-            &ValidatorOptions { with, ..ValidatorOptions::default() },
-        ));
+        let with = assembly
+            .data_files()
+            .map(|(_, file)| DataFile::from_bytes("its .ptd", file.to_vec().unwrap()).unwrap())
+            .collect();
+        all.push(check::bundled_program(bundled.flatbuffer(), &with_data(with)));
     }
     assert!(!all.is_empty(), "nothing was checked");
     let findings: String = all.iter().filter(|findings| !broken_rules(findings).is_empty()).map(lines).collect();
@@ -204,7 +203,7 @@ pub fn check_accepts(assembly: &Assembly) {
 pub fn check_needs_no_data(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let in_memory = check_finds_the_same_in_metadata(&bytes);
-    let on_disk = check::file(&Origin::File(path.into()), &ValidatorOptions::default()).unwrap();
+    let on_disk = check::file(&Origin::File(path.into()), &CheckOptions::default()).unwrap();
     assert_eq!(in_memory, lines(&on_disk));
 }
 
@@ -232,9 +231,9 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
         let found = findings.list.iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
         found.map(|finding| format!("{finding}\n")).collect()
     };
-    let whole = check::file(&Origin::Bytes(bytes.into()), &ValidatorOptions::default()).unwrap();
+    let whole = check::file(&Origin::Bytes(bytes.into()), &CheckOptions::default()).unwrap();
     let metadata = &bytes[..super::fields::program_size(bytes).max(HEADER).min(bytes.len())];
-    let head = check::program(metadata, bytes.len() as u64, &ValidatorOptions::default());
+    let head = check::program(metadata, bytes.len() as u64, &CheckOptions::default());
     assert_eq!(of(&whole), of(&head), "of {} bytes {} are metadata", bytes.len(), metadata.len());
     lines(&whole)
 }
@@ -242,11 +241,11 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
 /// Asserts that `check` does not panic, limits the number of findings, and accepts only readable files.
 pub fn check_answers(bytes: &[u8]) {
     let origin = Origin::Bytes(bytes.into());
-    let with = vec![DataFile::open("weights.ptd", &origin).unwrap()];
-    let findings = check::file(&origin, &ValidatorOptions { with, ..ValidatorOptions::default() }).unwrap();
+    let with = vec![DataFile::from_bytes("weights.ptd", bytes).unwrap()];
+    let findings = check::file(&origin, &with_data(with)).unwrap();
     let most = check::finding::KEPT * check::rules::RULES.len();
     assert!(findings.list.len() <= most, "{} findings", findings.list.len());
-    let legacy = ValidatorOptions { profile: check::Profile::Legacy, ..ValidatorOptions::default() };
+    let legacy = of_profile(check::Profile::Legacy);
     if !check::file(&origin, &legacy).unwrap().has_errors() {
         match bytes.get(4..8) {
             Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),
@@ -330,4 +329,18 @@ pub fn is_reemitted(path: &Path) {
         super::program::write(&found.program, &options) == bytes
     });
     assert!(same, "the emitted file differs");
+}
+
+/// Options of validation with these `.ptd` files.
+fn with_data(with: Vec<DataFile>) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.with = with;
+    options
+}
+
+/// Options of validation for a runtime build.
+fn of_profile(profile: check::Profile) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.profile = profile;
+    options
 }

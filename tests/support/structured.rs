@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use pte_emit::check::{self, DataFile, RuleSeverity, ValidatorOptions};
+use pte_emit::check::{self, CheckOptions, DataFile, RuleSeverity};
 use pte_emit::data::Origin;
 use pte_emit::generate::random::Random;
 
@@ -77,8 +77,8 @@ pub fn programs() -> Vec<ProgramFile> {
 
 /// Errors of `check`: rule, and what was found. A panic counts as the rule `panic`.
 pub fn errors(bytes: &[u8], data: &[Vec<u8>]) -> Vec<(&'static str, String)> {
-    let open = |bytes: &Vec<u8>| DataFile::open("data", &Origin::Bytes(bytes.as_slice().into())).unwrap();
-    let options = ValidatorOptions { with: data.iter().map(open).collect(), ..ValidatorOptions::default() };
+    let open = |bytes: &Vec<u8>| DataFile::from_bytes("data", bytes).unwrap();
+    let options = with_data(data.iter().map(open).collect());
     let findings = || check::file(&Origin::Bytes(bytes.into()), &options).unwrap();
     let Ok(findings) = panic::catch_unwind(AssertUnwindSafe(findings)) else {
         return vec![("panic", String::new())];
@@ -284,4 +284,11 @@ impl Run {
         fs::write(Path::new(&folder).join(&name), file).unwrap();
         format!(" [{name}]")
     }
+}
+
+/// Options of validation with these `.ptd` files.
+fn with_data(with: Vec<DataFile>) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.with = with;
+    options
 }

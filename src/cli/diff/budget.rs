@@ -1,9 +1,8 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
+use pte_emit::Differences;
+use pte_emit::text::clipped;
 use serde::Serialize;
-
-use crate::diagnostics::clipped;
-use crate::diff::Differences;
 
 /// What a key of a budget limits.
 #[derive(Debug, Clone, Copy)]

@@ -2,14 +2,13 @@
 //!
 //! Knows nothing of candidates but their paths.
 
+use crate::cli::interrupt;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use crate::cli::interrupt;
 
 /// Part of a command that the path of the candidate replaces.
 pub const PLACEHOLDER: &str = "{}";

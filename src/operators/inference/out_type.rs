@@ -55,7 +55,6 @@ impl Conversion {
     }
 
     /// Returns true if an out may have an element type of another kind than the result: the type is then declared.
-    #[cfg(feature = "cli")]
     pub fn changes_kind(self) -> bool {
         matches!(self, Conversion::Real | Conversion::ToReal | Conversion::Any)
     }

@@ -7,14 +7,14 @@ use std::hash::{Hash, Hasher};
 
 use proptest::prelude::*;
 
-use super::{PrunedMethod, UnusedParts, prune, unused_parts};
+use super::{UnusedParts, prune, unused_parts};
 use crate::data::Blob;
 use crate::diagnostics::Severity;
 use crate::ir::resolve::tests::{forward, resolved};
 use crate::program::{
     Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
 };
-use crate::{Assembly, Model, Options, ScalarType};
+use crate::{Assembly, Model, Options, PrunedParts, ScalarType};
 
 fn options(prune: bool) -> Options {
     Options { prune, ..Options::default() }
@@ -256,7 +256,7 @@ fn tables_and_data_are_pruned() {
     assert_pruned(&method(&two, "aten::relu.out"), &method(&delegate("d"), ""));
     let assembly = assembled(&forward(&method(&two, "aten::relu.out")), true);
     assert_eq!(assembly.program().blobs.len(), 1);
-    let PrunedMethod { removed_delegates, removed_operators, .. } = assembly.pruned[0].counts;
+    let PrunedParts { delegates: removed_delegates, operators: removed_operators, .. } = assembly.pruned[0];
     assert_eq!((removed_delegates, removed_operators), (1, 1));
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::RuleId;
+use super::finding::Finding;
+use super::rules::RuleId;
 use crate::assembly::Assembly;
-use crate::check::Finding;
 use crate::diagnostics::clipped;
 use crate::program::element::{Element, Part};
 use crate::program::{ExecutionPlan, Memory};
@@ -12,10 +12,30 @@ use crate::program::{ExecutionPlan, Memory};
 /// Rules about tensors whose memory overlaps.
 const OVERLAPS: &[RuleId] = &[RuleId::X_4, RuleId::X_6, RuleId::X_25];
 
-/// What is in front of the number of a value in a finding.
+/// Text before the number of a value in a finding.
 const VALUES: &str = "values[";
 
-/// The values of an assembly by name.
+/// Findings about the files of an assembly as text, with the names that the values have in the YAML.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Finding, Model, SourceNames};
+///
+/// let yaml = "
+/// methods:
+///   forward:
+///     values:
+///       x: {tensor: float32, sizes: [2, 2], memory: {pool: 1, offset: 0}}
+///       y: {tensor: float32, sizes: [2, 2], memory: {pool: 1, offset: 8}}
+///     inputs: [x]
+///     outputs: [y]
+///     instructions: [{kernel: aten::mm.out, args: [x, x], out: y}]
+/// ";
+/// let model = Model::from_yaml("m.yaml", yaml, ".");
+/// let (findings, names) = (model.check(&CheckOptions::default())?, SourceNames::new(model.assembly()?));
+/// let finding: &Finding = findings[0].list.iter().find(|finding| finding.rule.id.as_str().starts_with("X-")).unwrap();
+/// assert!(finding.lines().contains("values[") && names.lines(finding).contains("`y`"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 pub struct SourceNames<'a> {
     assembly: &'a Assembly,
     /// Methods by path.
@@ -38,7 +58,7 @@ impl<'a> SourceNames<'a> {
             Some((*self.methods.get(&path[..at])?, &path[at + 1..]))
         });
         let plan = method.and_then(|(method, _)| self.assembly.program.plans().get(method));
-        let (Some((method, rest)), Some(plan)) = (method, plan) else { return plain(finding) };
+        let (Some((method, rest)), Some(plan)) = (method, plan) else { return finding.lines() };
         let name = |value: usize| self.assembly.value_name(method, value).map(|name| format!("`{}`", clipped(name)));
         let mut named = finding.clone();
         if let Some(name) = value_at(rest, plan).and_then(name) {
@@ -57,19 +77,13 @@ impl<'a> SourceNames<'a> {
                 Some(name)
             });
         }
-        let mut out = plain(&named);
+        let mut out = named.lines();
         if OVERLAPS.contains(&finding.rule.id) && !placed.is_empty() {
             let placed = placed.join(" and ");
             out += &format!("    help: without `memory` of {placed}, the planner computes where there is room\n");
         }
         out
     }
-}
-
-/// Formats a finding as lines: itself, its position in the source, and what the runtime does.
-pub fn plain(finding: &Finding) -> String {
-    let at = finding.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
-    format!("{finding}\n{}    the runtime: {}\n", at.unwrap_or_default(), finding.rule.runtime)
 }
 
 /// Returns the value that a path in a method is about: `values[3]`, or an argument or operand of an instruction.
@@ -88,7 +102,7 @@ fn value_at(path: &str, plan: &ExecutionPlan) -> Option<usize> {
     value?.get()
 }
 
-/// Returns the number behind a prefix like `values[`, and what follows its bracket.
+/// Returns the number after a prefix like `values[`, and what follows its bracket.
 fn item<'p>(path: &'p str, prefix: &str) -> Option<(usize, &'p str)> {
     let (number, rest) = path.strip_prefix(prefix)?.split_once(']')?;
     Some((number.parse().ok()?, rest))

@@ -10,6 +10,7 @@ use crate::transform::prune;
 
 /// A program with its tests.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The program.
     pub program: Program,
@@ -17,13 +18,20 @@ pub struct Candidate {
     pub tests: Vec<MethodTests>,
 }
 
-/// Returns true if a candidate has the defect.
-pub type Test<'t> = dyn FnMut(&Candidate) -> Result<bool, Stopped> + 't;
+impl Candidate {
+    /// Program with the tests of its methods.
+    pub fn new(program: Program, tests: Vec<MethodTests>) -> Candidate {
+        Candidate { program, tests }
+    }
+}
+
+/// Returns true if a candidate has the defect; an error if no more candidates can be tested.
+pub type CandidateTest<'t> = dyn FnMut(&Candidate) -> Result<bool, Stopped> + 't;
 
 /// State of a reduction.
 pub struct Reduction<'t> {
     pub best: Candidate,
-    pub test: &'t mut Test<'t>,
+    pub test: &'t mut CandidateTest<'t>,
 }
 
 impl Reduction<'_> {

@@ -4,21 +4,32 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::diagnostics::{Diagnostic, Report, SHOWN, Severity, escaped};
+use super::{Diagnostic, Report, SHOWN, Severity, escaped};
 
-/// Renders the messages of a report, at most `SHOWN`, with colours if requested.
-pub fn report(report: &Report, colours: bool) -> String {
-    let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
-    let view = SourceView { report };
-    let mut out = String::new();
-    for diagnostic in report.diagnostics.iter().take(SHOWN) {
-        out.push_str(&view.message(diagnostic, &renderer));
-        out.push_str("\n\n");
+impl Report {
+    /// Renders the first 20 messages for a terminal: source line, caret, expectation, help; with colours if requested. Needs the feature
+    /// `render`.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let source = Model::from_yaml("model.yaml", "methods: {forward: {outputs: [x]}}", ".");
+    /// let error = source.assembly().unwrap_err();
+    /// assert!(error.report().render(false).contains("--> model.yaml:1:31"));
+    /// ```
+    pub fn render(&self, colours: bool) -> String {
+        let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+        let view = SourceView { report: self };
+        let mut out = String::new();
+        for diagnostic in self.diagnostics.iter().take(SHOWN) {
+            out.push_str(&view.message(diagnostic, &renderer));
+            out.push_str("\n\n");
+        }
+        if let Some(more) = self.diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            out.push_str(&format!("... and {more} more\n"));
+        }
+        out
     }
-    if let Some(more) = report.diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        out.push_str(&format!("... and {more} more\n"));
-    }
-    out
 }
 
 /// Source of the messages.
@@ -129,13 +140,13 @@ impl<'a> Window<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Code;
     use super::*;
 
     #[test]
     fn a_long_line_is_truncated() {
         let text = format!("a: [{}]\n", "1, ".repeat(5000));
-        let shown =
-            report(&Report::new("long.yaml", &text, vec![crate::Code::Syntax.error(6004..6005, "here")]), false);
+        let shown = Report::new("long.yaml", &text, vec![Code::Syntax.error(6004..6005, "here")]).render(false);
         assert!(shown.len() < 2000 && shown.contains("long.yaml:1:6005"), "{shown}");
     }
 }

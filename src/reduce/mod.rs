@@ -4,7 +4,7 @@
 //! Runs no command and reads no file: the caller tests the candidates, and rejects those that are not valid if it wants
 //! valid ones. The same answers give the same candidates.
 
-pub mod bytes;
+mod bytes;
 mod candidate;
 pub mod flow;
 mod graphs;
@@ -15,8 +15,9 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
+pub use bytes::reduce_bytes;
 use candidate::Reduction;
-pub use candidate::{Candidate, Test};
+pub use candidate::{Candidate, CandidateTest};
 pub use search::{Reduced, Stopped};
 
 /// Offers smaller candidates than the best one.
@@ -42,8 +43,25 @@ const PASSES: &[Pass] = &[
     sizes::reduce,
 ];
 
-/// Reduces a program that has the defect: repeats all passes until none makes it smaller.
-pub fn reduce<'t>(candidate: Candidate, test: &'t mut Test<'t>) -> Reduced<Candidate> {
+/// Reduces a program that has the defect: repeats all passes until none makes it smaller. `test` returns whether a candidate has the defect; it is a
+/// [`CandidateTest`].
+///
+/// ```
+/// use pte_emit::{Candidate, Model, Reduced, Stopped, reduce_program};
+///
+/// let resolved = Model::open("examples/linear.yaml")?.resolve_for_changes()?;
+/// let calls = |candidate: &Candidate| candidate.program.plans().iter().flat_map(|plan| plan.instructions()).count();
+/// let candidate = Candidate::new(resolved.program, resolved.tests);
+/// let reduced = reduce_program(candidate, &mut |candidate| Ok(calls(candidate) > 0));
+/// assert!(reduced.is_complete);
+/// assert_eq!(calls(&reduced.best), 1);
+///
+/// // A test that has no more time.
+/// let Reduced { best, is_complete, .. } = reduce_program(reduced.best, &mut |_| Err(Stopped));
+/// assert_eq!((calls(&best), is_complete), (1, false));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+pub fn reduce_program<'t>(candidate: Candidate, test: &'t mut CandidateTest<'t>) -> Reduced<Candidate> {
     let mut reduction = Reduction { best: candidate, test };
     let done = loop {
         let before = reduction.best.clone();

@@ -9,6 +9,7 @@ pub struct Stopped;
 
 /// Result of a reduction.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reduced<T> {
     /// The last one that the test accepted.
     pub best: T,

@@ -6,7 +6,12 @@ use super::search::{Reduced, Stopped, minimize};
 
 /// Reduces a file. `test` returns true if the defect is there with these bytes; that it is there with all of them is
 /// known.
-pub fn reduce(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {
+///
+/// ```
+/// let reduced = pte_emit::reduce_bytes(b"a bad file".to_vec(), &mut |bytes| Ok(bytes.contains(&b'b')));
+/// assert_eq!(reduced.best, b"\0\0b");
+/// ```
+pub fn reduce_bytes(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {
     let mut best = bytes;
     let done = truncate(&mut best, test).and_then(|()| zero(&mut best, test));
     Reduced { best, is_complete: done.is_ok() }
@@ -55,7 +60,7 @@ mod tests {
     fn only_the_needed_bytes_stay() {
         let original: Vec<u8> = (0..2000u32).map(|at| (at % 255) as u8 + 1).collect();
         let mut tests = 0;
-        let reduced = reduce(original.clone(), &mut |bytes| {
+        let reduced = reduce_bytes(original.clone(), &mut |bytes| {
             tests += 1;
             Ok(bytes.get(700) == Some(&original[700]) && bytes.get(33) == Some(&original[33]))
         });
@@ -68,7 +73,7 @@ mod tests {
     #[test]
     fn the_best_file_so_far_is_kept() {
         let mut tests = 0;
-        let reduced = reduce(vec![7; 64], &mut |_| {
+        let reduced = reduce_bytes(vec![7; 64], &mut |_| {
             tests += 1;
             if tests > 2 { Err(Stopped) } else { Ok(true) }
         });

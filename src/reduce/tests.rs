@@ -1,6 +1,6 @@
 //! What each pass removes, and what takes the place of what is missing.
 
-use super::{Candidate, Stopped, reduce};
+use super::{Candidate, Stopped, reduce_program};
 use crate::delegate::GraphFormat;
 use crate::delegate::xnnpack::Xnnpack;
 use crate::delegate::xnnpack::draft::{ConstantSource, Draft, DraftConstant};
@@ -30,7 +30,7 @@ fn calls(program: &Program) -> Vec<String> {
 
 /// Reduces a method to a program that calls these operators, and has a property.
 fn reduced(candidate: Candidate, needed: &[&str], property: impl Fn(&Candidate) -> bool) -> Candidate {
-    let reduced = reduce(candidate, &mut |candidate| {
+    let reduced = reduce_program(candidate, &mut |candidate| {
         let calls = calls(&candidate.program);
         Ok(needed.iter().all(|needed| calls.iter().any(|call| call == needed)) && property(candidate))
     });
@@ -222,7 +222,7 @@ fn the_same_answers_give_the_same_candidates_and_a_stop_keeps_the_best() {
         {kernel: aten::relu.out, args: [b], out: c}]";
     let run = |most: usize| {
         let mut tried = Vec::new();
-        let reduced = reduce(candidate(parts), &mut |candidate| {
+        let reduced = reduce_program(candidate(parts), &mut |candidate| {
             if tried.len() == most {
                 return Err(Stopped);
             }
