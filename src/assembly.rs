@@ -77,7 +77,7 @@ pub struct Assembly {
     data_files: Vec<EmittedFile>,
 }
 
-/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method; see [`Assembly::pruned`].
+/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method of an [`Assembly`].
 ///
 /// ```
 /// use pte_emit::{Model, Options, PrunedParts};
