@@ -158,6 +158,13 @@ impl ResolvedOperator {
         }
     }
 
+    /// Returns the name of a constant that is passed as an argument, as torch's layers call it: `bias` for `self` of `addmm`.
+    pub fn constant_name(&self, position: usize) -> Option<&str> {
+        let argument = &*self.signature.args.get(position)?.name;
+        let named = self.facts.constant_names.iter().find(|(name, _)| *name == argument);
+        Some(named.map_or(if argument == "self" { "input" } else { argument }, |(_, constant)| constant))
+    }
+
     /// Returns `true` if the kernel replaces the content of an argument without reading it, or reads its sizes alone.
     pub fn needs_no_content(&self, position: usize) -> bool {
         position == 0 && self.facts.overwrites_self

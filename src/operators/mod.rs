@@ -5,7 +5,6 @@
 pub mod facts;
 pub mod inference;
 pub mod kinds;
-pub mod labels;
 mod release;
 mod releases;
 mod set;
