@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use pte_emit::analysis::lifetimes::Execution;
+use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::inspect::Subject;
 use pte_emit::inspect::graph::ProgramGraph;
 use pte_emit::layout::memory::value_requests;
@@ -259,7 +260,8 @@ fn state(call: &Call) -> Values {
         }
     });
     let plan = &program.plans()[0];
-    let execution = Execution::new(plan, &value_requests(plan));
+    let operators = MethodOperators::known(plan);
+    let execution = Execution::new(plan, &operators, &value_requests(plan, &operators));
     call.tensors.iter().copied().filter(|value| execution.is_state[*value]).collect()
 }
 
