@@ -18,7 +18,7 @@ use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, Base, Role, Signature};
 use pte_emit::program::{EValue, Tensor, TensorShapeDynamism};
-use pte_emit::{Model, OperatorSet, Options, Resolved};
+use pte_emit::{Model, Options, Resolved};
 
 #[path = "inference/cases.rs"]
 mod cases;
