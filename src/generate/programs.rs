@@ -13,17 +13,6 @@ use crate::program::{EValue, Instruction, Program, TensorShapeDynamism, ValueId}
 /// Attempts for each instruction.
 const ATTEMPTS: usize = 30;
 
-/// Operators that map a tensor of floating point numbers to one like it: the parts of branches and loops.
-const UNARY: &[&str] = &[
-    "aten::abs.out",
-    "aten::cos.out",
-    "aten::neg.out",
-    "aten::relu.out",
-    "aten::sigmoid.out",
-    "aten::sin.out",
-    "aten::tanh.out",
-];
-
 /// Instructions of a branch or a loop.
 const CONTROL: usize = 6;
 
@@ -231,9 +220,10 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Appends a call of an operator of [`UNARY`].
+    /// Appends a call of an operator that maps floating point numbers: a part of branches and loops.
     fn unary(&mut self, from: ValueId, to: ValueId) {
-        let operator = self.random.pick(UNARY);
+        let maps: Vec<&str> = operators::names().filter(|name| operators::facts(name).maps_floats).collect();
+        let operator = self.random.pick(&maps);
         self.method.call_values(operator, &[from, to, to]);
     }
 

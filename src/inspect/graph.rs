@@ -9,7 +9,7 @@ use super::Subject;
 use super::memory::Labels;
 use super::summary::{describe, payload_graphs, value_type};
 use super::targets::{Marks, Target, Targets};
-use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
+use crate::analysis::access::Accesses;
 use crate::analysis::blocks::{self, Jump, Skips};
 use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
@@ -243,7 +243,7 @@ impl MethodGraph {
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
         let jumps = blocks::jumps(plan);
-        let mut flow = Flow::new(plan, &values, &jumps);
+        let mut flow = Flow::new(plan, &subject.operators[method], &values, &jumps);
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
@@ -444,15 +444,10 @@ struct Flow<'j> {
 }
 
 impl<'j> Flow<'j> {
-    fn new(plan: &ExecutionPlan, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
+    fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
         let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
-        let accesses = Accesses::collect(AccessContext {
-            plan,
-            operators: &MethodOperators::known(plan),
-            kinds: &ValueKinds::of(plan.values()),
-            has_content: values.iter().map(|value| value.content != Content::None).collect(),
-            owners: &owners,
-        });
+        let has_content = values.iter().map(|value| value.content != Content::None).collect();
+        let accesses = Accesses::of(plan, operators, has_content, &owners);
         Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
     }
 

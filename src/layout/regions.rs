@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::analysis::blocks::{self, Jump};
 use crate::analysis::lifetimes::Clock;
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
+use crate::operators::facts::LoopPart;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
 /// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.
@@ -351,9 +352,8 @@ impl<'p> Code<'p> {
         args().map(items).fold(0, usize::saturating_add) <= MAX_ITEMS_PER_ARG.saturating_mul(args().count())
     }
 
-    fn is_call(&self, at: usize, name: &str) -> bool {
-        let operator = self.list.get(at).and_then(|instruction| self.operators.called(instruction));
-        operator.is_some_and(|operator| operator.name == name)
+    fn loop_part(&self, at: usize) -> Option<LoopPart> {
+        self.operators.called(self.list.get(at)?)?.facts.loop_part
     }
 }
 
@@ -390,27 +390,24 @@ impl Body {
     /// Returns the body whose node begins at `at`: the number of slices, copies of the initial values for `scan`, and a loop that selects
     /// slices, computes, copies the results to their indices, counts, and jumps back.
     fn find(code: &Code<'_>, at: usize, limit: usize) -> Option<Body> {
-        if !code.is_call(at, "aten::sym_size.int") && !code.is_call(at, "aten::sym_size") {
+        if code.loop_part(at) != Some(LoopPart::Count) {
             return None;
         }
         let mut head = at + 1;
-        while code.is_call(head, "aten::copy_") {
+        while code.loop_part(head) == Some(LoopPart::Copy) {
             head += 1;
         }
         let mut slices = head;
-        while code.is_call(slices, "aten::select_copy.int_out") {
+        while code.loop_part(slices) == Some(LoopPart::Slice) {
             slices += 1;
         }
         let back = code.jumps_to.get(&head).filter(|_| slices > head)?;
         let jump = back.get(back.partition_point(|jump| *jump < slices)).copied().filter(|jump| *jump < limit)?;
         let mut results = jump;
-        while results > slices && !code.is_call(results - 1, "executorch_prim::et_copy_index.tensor") {
+        while results > slices && code.loop_part(results - 1) != Some(LoopPart::Store) {
             results -= 1;
         }
-        while results > slices
-            && (code.is_call(results - 1, "executorch_prim::et_copy_index.tensor")
-                || code.is_call(results - 1, "aten::copy_"))
-        {
+        while results > slices && matches!(code.loop_part(results - 1), Some(LoopPart::Store | LoopPart::Copy)) {
             results -= 1;
         }
         let node = at..jump + 1;

@@ -80,6 +80,19 @@ facts! {
     /// The kernel aborts if the arguments do not fit each other or the outs, also if there is nothing to compute; those that `aborts` says
     /// do, too.
     is_thorough: bool = false,
+    /// Name of the results if it is not that of the operator: the name of torch's layer.
+    short_name: Option<&'static str> = None,
+    /// Names of constants by the names of arguments, as torch's layers call them.
+    constant_names: &'static [(&'static str, &'static str)] = &[],
+    /// Transposes its first argument.
+    transposes: bool = false,
+    /// Functions of torch, without the namespace, that are exported as the operator under another name.
+    functions: &'static [&'static str] = &[],
+    /// Its part in the loops that the exporter emits for `torch.map` and `scan`.
+    loop_part: Option<LoopPart> = None,
+    /// Maps a tensor of floating point numbers to one like it: a call of random branches and loops.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
+    maps_floats: bool = false,
     /// Random arguments that depend on each other.
     family: Family = Family::Independent,
     /// Element types of random tensors.
@@ -153,6 +166,19 @@ pub enum Selected {
     Rows,
     /// Elements of planes: the last two dimensions.
     Elements,
+}
+
+/// Part of a loop over the slices of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopPart {
+    /// Returns the number of slices.
+    Count,
+    /// Copies an initial value, or a value for the next iteration.
+    Copy,
+    /// Selects a slice.
+    Slice,
+    /// Stores a result at its index.
+    Store,
 }
 
 /// Element types of the random tensors of an operator: types that its kernel supports.

@@ -6,7 +6,6 @@ mod description;
 pub mod facts;
 pub mod inference;
 pub mod kinds;
-pub mod labels;
 mod release;
 mod releases;
 mod set;

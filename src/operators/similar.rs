@@ -3,53 +3,6 @@
 use super::{all, library, names};
 use crate::diagnostics::nearest;
 
-/// Functions of torch whose exported operators have other names, without the namespace.
-const RENAMED: &[(&str, &str)] = &[
-    ("attention", "custom_sdpa"),
-    ("batch_matmul", "bmm"),
-    ("batch_norm", "_native_batch_norm_legit_no_training"),
-    ("chunk", "split_copy"),
-    ("clip", "clamp"),
-    ("concat", "cat"),
-    ("concatenate", "cat"),
-    ("contiguous", "clone"),
-    ("conv", "convolution"),
-    ("conv1d", "convolution"),
-    ("conv2d", "convolution"),
-    ("conv3d", "convolution"),
-    ("conv_transpose2d", "convolution"),
-    ("dense", "linear"),
-    ("dequantize", "dequantize_per_tensor"),
-    ("divide", "div"),
-    ("dropout", "native_dropout"),
-    ("flatten", "view_copy"),
-    ("fully_connected", "linear"),
-    ("greater", "gt"),
-    ("group_norm", "native_group_norm"),
-    ("interpolate", "upsample_nearest2d"),
-    ("layer_norm", "native_layer_norm"),
-    ("less", "lt"),
-    ("log_softmax", "_log_softmax"),
-    ("matmul", "mm"),
-    ("max_pool2d", "max_pool2d_with_indices"),
-    ("movedim", "permute_copy"),
-    ("multiply", "mul"),
-    ("negative", "neg"),
-    ("not_equal", "ne"),
-    ("pad", "constant_pad_nd"),
-    ("quantize", "quantize_per_tensor"),
-    ("relu6", "hardtanh"),
-    ("reshape", "view_copy"),
-    ("scaled_dot_product_attention", "custom_sdpa"),
-    ("softmax", "_softmax"),
-    ("square", "pow"),
-    ("subtract", "sub"),
-    ("swapaxes", "transpose_copy"),
-    ("to", "_to_copy"),
-    ("true_divide", "div"),
-    ("upsample", "upsample_nearest2d"),
-];
-
 /// What precedes the names of functions in Python.
 const MODULES: &[&str] =
     &["torch.nn.functional.", "torch.ops.aten.", "torch.", "nn.functional.", "functional.", "F.", "aten."];
@@ -84,7 +37,7 @@ pub fn similar_names(unknown: &str) -> Vec<&'static str> {
     let known = || all().filter(|known| namespace.is_none_or(|namespace| parts(known.name).0 == Some(namespace)));
     let bases =
         |linked: bool| known().filter(move |known| known.library.is_some() == linked).map(|known| parts(known.name).1);
-    let renamed = RENAMED.iter().find(|(other, _)| *other == base).map(|(_, name)| *name);
+    let renamed = all().find(|known| known.facts.functions.contains(&&*base)).map(|known| parts(known.name).1);
     let copy = format!("{base}_copy");
     let same = |linked| {
         let is = |wanted: &str| bases(linked).find(|name| name.trim_matches('_') == wanted);
@@ -146,12 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn renamed_functions_are_sorted_and_no_operators_of_the_runtime() {
-        assert!(super::RENAMED.is_sorted_by(|one, other| one.0 < other.0));
-        for (function, operator) in super::RENAMED {
-            assert!(super::names().any(|name| super::parts(name).1 == *operator), "{operator}");
-            let is_known = |name: &str| super::parts(name).1 == *function && super::library(name).is_none();
-            assert!(!super::names().any(is_known), "{function}");
-        }
+    fn renamed_functions_are_no_operators_of_the_runtime() {
+        let mut functions: Vec<&str> = super::all().flat_map(|known| known.facts.functions).copied().collect();
+        functions.sort_unstable();
+        let is_known = |function: &&str| {
+            let mut known = super::all().filter(|known| known.library.is_none());
+            known.any(|known| super::parts(known.name).1 == *function)
+        };
+        assert_eq!(functions.iter().find(|function| is_known(function)), None);
+        assert_eq!(functions.windows(2).find(|pair| pair[0] == pair[1]), None);
     }
 }

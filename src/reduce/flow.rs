@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds};
+use crate::analysis::access::{Access, Accesses};
 use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Memory, TensorData, ValueId};
 
@@ -22,10 +22,7 @@ impl MethodFlow {
         let bases = bases(plan, &operators);
         let mut given = plan.is_input();
         given.iter_mut().zip(plan.values()).for_each(|(given, value)| *given |= has_content(value));
-        let kinds = &ValueKinds::of(plan.values());
-        let has_content = given.clone();
-        let accesses =
-            Accesses::collect(AccessContext { plan, operators: &operators, kinds, has_content, owners: &bases });
+        let accesses = Accesses::of(plan, &operators, given.clone(), &bases);
         MethodFlow { accesses, given, bases }
     }
 
@@ -60,15 +57,9 @@ impl MethodFlow {
 
 /// Returns, by value, the value whose memory it uses, if it is a view that no instruction makes.
 fn bases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<u32> {
-    let uses = plan.instructions().flat_map(|instruction| operators.uses(instruction));
-    let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
-    let written: HashSet<ValueId> = written.map(|usage| usage.value).collect();
+    let written = operators.written(plan);
     let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
-        Some(Memory::View { base })
-            if !written.contains(&ValueId::of(index)) && (base as usize) < plan.values().len() =>
-        {
-            base
-        }
+        Some(Memory::View { base }) if !written.contains(&index) && (base as usize) < plan.values().len() => base,
         Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index as u32,
     };
     plan.values().iter().enumerate().map(base).collect()

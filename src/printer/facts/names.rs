@@ -8,7 +8,7 @@ use super::super::stacktrace;
 use super::calls::Calls;
 use super::uses::Uses;
 use super::views::View;
-use crate::operators::labels;
+use crate::analysis::operators::ResolvedOperator;
 use crate::program::{
     Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, OperatorId, Program, StackFrame, Tensor,
     TensorData, ValueId,
@@ -135,7 +135,7 @@ impl<'p> Namer<'_, 'p> {
             Some(format!("{result}_{argument}"))
         };
         let found = self.uses.first[index].and_then(|first| self.use_at(first, index)).and_then(|(operator, used)| {
-            let result = used.0.get().filter(|_| labels::is_transposition(operator));
+            let result = used.0.get().filter(|_| operator.is_some_and(|operator| operator.facts.transposes));
             named(result.and_then(|result| self.use_after(result)).unwrap_or(used))
         });
         found.unwrap_or_else(|| "constant".to_owned())
@@ -148,25 +148,28 @@ impl<'p> Namer<'_, 'p> {
         near.into_iter().find_map(|number| self.use_at(number, value)).map(|(_, used)| used)
     }
 
-    /// Returns the use of a value by a kernel call: the operator, its first result, and the name of the argument.
-    fn use_at(&self, number: usize, value: usize) -> Option<(&str, (ValueId, &str))> {
+    /// Returns the use of a value by a kernel call: the operator, its first result, and the name of a constant there.
+    fn use_at(&self, number: usize, value: usize) -> Option<(Option<&ResolvedOperator>, (ValueId, &str))> {
         let form = self.calls.forms.get(number)?;
         let (value, index) = (ValueId::of(value), form.operator?);
-        let operator = self.short_name(index);
+        let operator = self.calls.resolved.get(index);
         let reads = |arg: &ValueId| {
             *arg == value || self.plan.value(*arg).is_some_and(|list| list.as_tensors().contains(&value))
         };
         let position = form.ins.iter().position(reads)?;
-        let argument = self.calls.signature(index).and_then(|signature| signature.args.get(position));
-        let argument = argument.map_or("constant", |argument| labels::constant_name(operator, &argument.name));
+        let argument = operator.and_then(|operator| operator.constant_name(position)).unwrap_or("constant");
         Some((operator, (*form.outs.first()?, argument)))
     }
 
     /// Returns the name of the values that an operator produces.
     fn short_name(&self, operator: OperatorId) -> &'p str {
-        self.plan
-            .operator(operator)
-            .map_or("value", |operator| labels::short_name(operator.name.as_deref().unwrap_or_default()))
+        let short = self.calls.resolved.get(operator).and_then(|known| known.facts.short_name);
+        let name = self.plan.operator(operator).map(|operator| operator.name.as_deref().unwrap_or_default());
+        let bare = |name: &'p str| {
+            let name = name.split_once("::").map_or(name, |(_, name)| name);
+            name.split('.').next().unwrap_or(name).trim_matches('_')
+        };
+        short.or(name.map(bare)).unwrap_or("value")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The operators of `aten`.
 
-use crate::operators::facts::{Facts, Family, Gradients, Samples, Selected, operator};
+use crate::operators::facts::{Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
 use crate::operators::inference::constraints::Constraint;
 use crate::operators::inference::out_type::Conversion;
 use crate::operators::inference::{
@@ -66,30 +66,45 @@ pub(super) static ROWS: &[Facts] = &[
             Constraint::Bool { argument: 2, value: false },
             Constraint::NotEmptyFrom { argument: 0, dim: 1 },
         ])
-        .samples(Samples::Float),
+        .samples(Samples::Float)
+        .functions(&["log_softmax"]),
     operator("aten::_native_batch_norm_legit.no_stats_out", normalization::batch_norm_legit::<3>)
         .gradients(Gradients::First)
-        .random(Family::BatchNorm, Samples::Floating),
+        .random(Family::BatchNorm, Samples::Floating)
+        .short_name(Some("batch_norm")),
     operator("aten::_native_batch_norm_legit.out", normalization::batch_norm_legit::<5>)
         .gradients(Gradients::First)
-        .random(Family::BatchNorm, Samples::Floating),
+        .random(Family::BatchNorm, Samples::Floating)
+        .short_name(Some("batch_norm")),
     operator("aten::_native_batch_norm_legit_no_training.out", normalization::batch_norm_no_training)
         .gradients(Gradients::First)
-        .random(Family::BatchNorm, Samples::Floating),
+        .random(Family::BatchNorm, Samples::Floating)
+        .functions(&["batch_norm"])
+        .short_name(Some("batch_norm")),
     operator("aten::_pdist_forward.out", matmul::pdist).random(Family::RankTwo, Samples::Floating),
     operator("aten::_softmax.out", elementwise::softmax)
         .constraints(&[Constraint::Bool { argument: 2, value: false }, Constraint::Lines { argument: 0, dim: 1 }])
-        .samples(Samples::Floating),
-    operator("aten::_to_copy.out", elementwise::copy_in_format::<2>).conversion(Conversion::Real).contiguous_only(true),
+        .samples(Samples::Floating)
+        .functions(&["softmax"]),
+    operator("aten::_to_copy.out", elementwise::copy_in_format::<2>)
+        .conversion(Conversion::Real)
+        .contiguous_only(true)
+        .functions(&["to"]),
     operator("aten::_upsample_bilinear2d_aa.out", resample::upsample)
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
-    operator("aten::abs.out", elementwise::abs).conversion(Conversion::Floating).samples(Samples::Numbers),
+    operator("aten::abs.out", elementwise::abs)
+        .conversion(Conversion::Floating)
+        .samples(Samples::Numbers)
+        .maps_floats(true),
     floating_unary("aten::acos.out"),
     floating_unary("aten::acosh.out"),
     operator("aten::add.Scalar_out", elementwise::binary).conversion(Conversion::Floating).samples(Samples::Numbers),
     arithmetic("aten::add.out"),
-    operator("aten::addmm.out", matmul::addmm).random(Family::Addmm, Samples::Numbers),
+    operator("aten::addmm.out", matmul::addmm)
+        .random(Family::Addmm, Samples::Numbers)
+        .short_name(Some("linear"))
+        .constant_names(&[("self", "bias"), ("mat2", "weight")]),
     operator("aten::alias_copy.out", elementwise::contiguous),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
@@ -140,15 +155,21 @@ pub(super) static ROWS: &[Facts] = &[
             Constraint::same_size(1, 0, [0, 0]),
             Constraint::same_size(1, 0, [1, 2]),
         ])
-        .random(Family::Bmm, Samples::Numbers),
-    operator("aten::cat.out", join::cat).conversion(Conversion::Promotion).family(Family::Cat),
+        .random(Family::Bmm, Samples::Numbers)
+        .functions(&["batch_matmul"])
+        .constant_names(&[("mat2", "weight")]),
+    operator("aten::cat.out", join::cat)
+        .conversion(Conversion::Promotion)
+        .family(Family::Cat)
+        .functions(&["concat", "concatenate"]),
     operator("aten::ceil.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::clamp.Tensor_out", elementwise::clamp).conversion(Conversion::Promotion),
-    operator("aten::clamp.out", elementwise::clamp),
-    operator("aten::clone.out", elementwise::copy_in_format::<1>),
+    operator("aten::clamp.out", elementwise::clamp).functions(&["clip"]),
+    operator("aten::clone.out", elementwise::copy_in_format::<1>).functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
         .constraints(&[Constraint::Int { argument: 1, min: 0, max: i64::MAX }])
-        .family(Family::PadAny),
+        .family(Family::PadAny)
+        .functions(&["pad"]),
     operator("aten::convolution.out", convolution::convolution)
         .constraints(&[
             Constraint::Rank { argument: 0, min: 3, max: 4 },
@@ -156,15 +177,20 @@ pub(super) static ROWS: &[Facts] = &[
             Constraint::Channels { argument: 2, weight: 1, transposed: 6, groups: 8 },
         ])
         .ignored(&[7])
-        .random(Family::Convolution, Samples::Floating),
+        .random(Family::Convolution, Samples::Floating)
+        .functions(&["conv", "conv1d", "conv2d", "conv3d", "conv_transpose2d"])
+        .short_name(Some("conv")),
     operator("aten::convolution_backward.out", convolution::convolution_backward)
         .constraints(&[Constraint::divisor(9), Constraint::BiasSizes { argument: 3, gradient: 0, mask: 10 }])
         .ignored(&[8])
         .out_mask(Some(10))
         .random(Family::ConvolutionBackward, Samples::Floating),
     operator("aten::copy.out", elementwise::copy).overwrites_self(true).family(Family::Copy),
-    operator("aten::copy_", elementwise::copy).overwrites_self(true).family(Family::Copy),
-    floating_unary("aten::cos.out"),
+    operator("aten::copy_", elementwise::copy)
+        .overwrites_self(true)
+        .family(Family::Copy)
+        .loop_part(Some(LoopPart::Copy)),
+    floating_unary("aten::cos.out").maps_floats(true),
     floating_unary("aten::cosh.out"),
     operator("aten::cumsum.out", reduction::cumsum).conversion(Conversion::Real).family(Family::WithDimensions),
     operator("aten::detach_copy.out", elementwise::contiguous),
@@ -175,7 +201,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::div.Scalar_out", elementwise::binary_floating),
     operator("aten::div.out", elementwise::binary_floating)
         .conversion(Conversion::Quotient)
-        .constraints(COMPLEX_DIVISION),
+        .constraints(COMPLEX_DIVISION)
+        .functions(&["divide", "true_divide"]),
     operator("aten::div.out_mode", elementwise::div_mode)
         .conversion(Conversion::Promotion)
         .constraints(COMPLEX_DIVISION),
@@ -215,8 +242,8 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::GridSampler, Samples::Floating)
         .contiguous_only(true),
     comparison("aten::gt.Scalar_out"),
-    comparison("aten::gt.Tensor_out"),
-    operator("aten::hardtanh.out", elementwise::unary).samples(Samples::Numbers),
+    comparison("aten::gt.Tensor_out").functions(&["greater"]),
+    operator("aten::hardtanh.out", elementwise::unary).samples(Samples::Numbers).functions(&["relu6"]),
     operator("aten::index.Tensor_out", indexing::index)
         .constraints(&[Constraint::same_type(2, 0), SELECTS])
         .family(Family::Index),
@@ -231,7 +258,9 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::le.Tensor_out"),
     operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
     operator("aten::lift_fresh_copy.out", elementwise::contiguous),
-    operator("aten::linear.out", matmul::linear).random(Family::Linear, Samples::Floating),
+    operator("aten::linear.out", matmul::linear)
+        .random(Family::Linear, Samples::Floating)
+        .functions(&["dense", "fully_connected"]),
     floating_unary("aten::log.out"),
     floating_unary("aten::log10.out"),
     floating_unary("aten::log1p.out"),
@@ -244,7 +273,7 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Floating)
         .samples(Samples::FloatOrDouble),
     comparison("aten::lt.Scalar_out"),
-    comparison("aten::lt.Tensor_out"),
+    comparison("aten::lt.Tensor_out").functions(&["less"]),
     operator("aten::masked_fill.Scalar_out", elementwise::masked).family(Family::Masked),
     operator("aten::masked_scatter.out", elementwise::masked).family(Family::Masked),
     operator("aten::masked_select.out", indexing::masked_select)
@@ -256,7 +285,9 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::max_pool2d_with_indices.out", pooling::max_pool2d_with_indices)
         .constraints(&[Constraint::divisor(2), Constraint::Window { argument: 1 }])
         .ignored(&[0, 2, 4])
-        .random(Family::Pool, Samples::Floating),
+        .random(Family::Pool, Samples::Floating)
+        .functions(&["max_pool2d"])
+        .short_name(Some("max_pool2d")),
     operator("aten::max_pool2d_with_indices_backward.grad_input", pooling::max_pool2d_with_indices_backward)
         .constraints(&[Constraint::divisor(3), Constraint::SameSizes { argument: 7, other: 0 }])
         .selection(Some(([7, 1], Selected::Elements)))
@@ -267,28 +298,37 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::min.dim_min", reduction::extreme_with_indices),
     operator("aten::min.unary_out", reduction::extreme_all).conversion(Conversion::Promotion),
     operator("aten::minimum.out", elementwise::binary).conversion(Conversion::Promotion),
-    operator("aten::mm.out", matmul::mm).random(Family::Mm, Samples::Numbers),
+    operator("aten::mm.out", matmul::mm)
+        .random(Family::Mm, Samples::Numbers)
+        .functions(&["matmul"])
+        .constant_names(&[("mat2", "weight")]),
     operator("aten::mul.Scalar_out", elementwise::binary),
-    operator("aten::mul.out", elementwise::binary).conversion(Conversion::Promotion),
+    operator("aten::mul.out", elementwise::binary).conversion(Conversion::Promotion).functions(&["multiply"]),
     operator("aten::narrow_copy.out", views::narrow)
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .family(Family::Narrow),
-    operator("aten::native_dropout.out", elementwise::native_dropout).samples(Samples::Floating),
+    operator("aten::native_dropout.out", elementwise::native_dropout)
+        .samples(Samples::Floating)
+        .functions(&["dropout"]),
     operator("aten::native_group_norm.out", normalization::group_norm)
         .constraints(&[Constraint::min_rank(0, 2), Constraint::rank(1, 1), Constraint::rank(2, 1)])
         .is_thorough(true)
-        .random(Family::GroupNorm, Samples::Floating),
+        .random(Family::GroupNorm, Samples::Floating)
+        .functions(&["group_norm"])
+        .short_name(Some("group_norm")),
     operator("aten::native_layer_norm.out", normalization::layer_norm)
         .gradients(Gradients::First)
-        .random(Family::LayerNorm, Samples::Floating),
+        .random(Family::LayerNorm, Samples::Floating)
+        .functions(&["layer_norm"])
+        .short_name(Some("layer_norm")),
     comparison("aten::ne.Scalar_out"),
-    comparison("aten::ne.Tensor_out"),
-    operator("aten::neg.out", elementwise::unary).samples(Samples::Numbers),
+    comparison("aten::ne.Tensor_out").functions(&["not_equal"]),
+    operator("aten::neg.out", elementwise::unary).samples(Samples::Numbers).functions(&["negative"]).maps_floats(true),
     operator("aten::nonzero.out", indexing::nonzero)
         .constraints(&[Constraint::int64(1), Constraint::rank(1, 2)])
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
     operator("aten::ones.out", creation::of_sizes).conversion(Conversion::Real),
-    operator("aten::permute_copy.out", views::permute).family(Family::Permute),
+    operator("aten::permute_copy.out", views::permute).family(Family::Permute).functions(&["movedim"]).transposes(true),
     operator("aten::pixel_shuffle.out", resample::pixel_shuffle)
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
@@ -300,7 +340,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::pow.Scalar_out", elementwise::pow).conversion(Conversion::Promotion).samples(Samples::Numbers),
     operator("aten::pow.Tensor_Scalar_out", elementwise::pow)
         .conversion(Conversion::Promotion)
-        .samples(Samples::Numbers),
+        .samples(Samples::Numbers)
+        .functions(&["square"]),
     operator("aten::pow.Tensor_Tensor_out", elementwise::pow)
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers),
@@ -312,7 +353,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::reflection_pad1d.out", pad::reflection_pad::<1>).family(Family::Pad(1)),
     operator("aten::reflection_pad2d.out", pad::reflection_pad::<2>).family(Family::Pad(2)).contiguous_only(true),
     operator("aten::reflection_pad3d.out", pad::reflection_pad::<3>).family(Family::Pad(3)),
-    operator("aten::relu.out", elementwise::unary).samples(Samples::Floating),
+    operator("aten::relu.out", elementwise::unary).samples(Samples::Floating).maps_floats(true),
     operator("aten::remainder.Scalar_out", elementwise::binary)
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }])
@@ -344,15 +385,15 @@ pub(super) static ROWS: &[Facts] = &[
         .is_thorough(true)
         .family(Family::Gather),
     operator("aten::scatter_add.out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
-    operator("aten::select_copy.int_out", indexing::select).family(Family::Select),
+    operator("aten::select_copy.int_out", indexing::select).family(Family::Select).loop_part(Some(LoopPart::Slice)),
     operator("aten::select_scatter.out", indexing::select_scatter).family(Family::Select),
-    floating_unary("aten::sigmoid.out"),
+    floating_unary("aten::sigmoid.out").maps_floats(true),
     operator("aten::sign.out", elementwise::unary),
-    floating_unary("aten::sin.out"),
+    floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
     operator("aten::slice_copy.Tensor_out", indexing::slice).family(Family::Slice),
     operator("aten::slice_scatter.out", indexing::slice_scatter).family(Family::Slice),
-    operator("aten::split_copy.Tensor_out", join::split).conversion(Conversion::Real),
+    operator("aten::split_copy.Tensor_out", join::split).conversion(Conversion::Real).functions(&["chunk"]),
     operator("aten::split_with_sizes_copy.out", join::split_with_sizes)
         .conversion(Conversion::Real)
         .constraints(&[Constraint::OneType { argument: 3 }])
@@ -363,7 +404,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::squeeze_copy.dims_out", views::squeeze_dims).is_thorough(true),
     operator("aten::stack.out", join::stack).conversion(Conversion::Promotion).family(Family::Cat),
     operator("aten::sub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
-    arithmetic("aten::sub.out"),
+    arithmetic("aten::sub.out").functions(&["subtract"]),
     operator("aten::sum.IntList_out", reduction::sum)
         .conversion(Conversion::Real)
         .constraints(&[Constraint::Dimension { argument: 1, tensor: 0 }]),
@@ -371,14 +412,15 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::sym_size.int", prim::sym_size)
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .reads_sizes(true)
-        .family(Family::SymSize),
-    operator("aten::t_copy.out", views::t).family(Family::AtMostRankTwo),
+        .family(Family::SymSize)
+        .loop_part(Some(LoopPart::Count)),
+    operator("aten::t_copy.out", views::t).family(Family::AtMostRankTwo).transposes(true),
     floating_unary("aten::tan.out"),
-    floating_unary("aten::tanh.out"),
+    floating_unary("aten::tanh.out").maps_floats(true),
     operator("aten::topk.values", reduction::topk)
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
         .random(Family::Topk, Samples::Numbers),
-    operator("aten::transpose_copy.int_out", views::transpose),
+    operator("aten::transpose_copy.int_out", views::transpose).functions(&["swapaxes"]).transposes(true),
     operator("aten::tril.out", indexing::tril).family(Family::Matrix),
     operator("aten::trunc.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::unbind_copy.int_out", join::unbind)
@@ -396,7 +438,8 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::Upsample, Samples::Floating),
     operator("aten::upsample_nearest2d.vec_out", resample::upsample_nearest2d_vec)
         .constraints(&[Constraint::not_empty_last(2)])
-        .random(Family::Upsample, Samples::Floating),
+        .random(Family::Upsample, Samples::Floating)
+        .functions(&["interpolate", "upsample"]),
     operator("aten::var.correction_out", reduction::var).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::var.out", reduction::var).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::var_mean.correction_out", reduction::var_mean)
@@ -410,7 +453,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::view_copy.out", views::view)
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
-        .family(Family::View),
+        .family(Family::View)
+        .functions(&["flatten", "reshape"]),
     operator("aten::where.self_out", elementwise::where_self)
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),

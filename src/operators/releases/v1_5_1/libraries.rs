@@ -52,7 +52,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("cortex_m::transpose.out", views::permute),
     operator("llama::channelwise_gated_delta_rule.out", libraries::gated_delta_rule),
     operator("llama::custom_quantized_sdpa.out", libraries::contiguous_float),
-    operator("llama::custom_sdpa.out", elementwise::contiguous),
+    operator("llama::custom_sdpa.out", elementwise::contiguous)
+        .functions(&["attention", "scaled_dot_product_attention"]),
     operator("llama::fallback.out", libraries::like_input),
     operator("llama::fast_hadamard_transform.out", libraries::like_input),
     operator("llama::gated_delta_rule.out", libraries::gated_delta_rule),

@@ -1,6 +1,6 @@
 //! The operators of the runtime itself, and copies between orders of memory and devices.
 
-use crate::operators::facts::{Facts, Family, Samples, operator};
+use crate::operators::facts::{Facts, Family, LoopPart, Samples, operator};
 use crate::operators::inference::constraints::Constraint;
 use crate::operators::inference::out_type::Conversion;
 use crate::operators::inference::{Rule, memory, prim, views};
@@ -18,7 +18,8 @@ const fn scalar(name: &'static str, rule: Rule, kinds: &'static [Kinds], result:
 pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_clone_dim_order.out", memory::copy_in_order)
         .copies_dim_order(true)
-        .family(Family::DimOrderCopy),
+        .family(Family::DimOrderCopy)
+        .short_name(Some("clone")),
     operator("dim_order_ops::_empty_dim_order.out", memory::empty_in_order)
         .conversion(Conversion::Any)
         .ignored(&[1])
@@ -26,7 +27,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
         .conversion(Conversion::Any)
         .copies_dim_order(true)
-        .family(Family::DimOrderCopy),
+        .family(Family::DimOrderCopy)
+        .short_name(Some("to_copy")),
     operator("et_copy::_d2h_copy.out", memory::copy).copies_between_devices(true),
     operator("et_copy::_h2d_copy.out", memory::copy).copies_between_devices(true),
     scalar("executorch_prim::add.Scalar", prim::add, &[Kinds::NUMBER], ResultKinds::Promoted),
@@ -35,7 +37,8 @@ pub(super) static ROWS: &[Facts] = &[
     operator("executorch_prim::eq.Scalar", prim::not_int).comparison(Some(|a, b| a == b)),
     operator("executorch_prim::et_copy_index.tensor", memory::copy_index)
         .overwrites_self(true)
-        .family(Family::CopyIndex),
+        .family(Family::CopyIndex)
+        .loop_part(Some(LoopPart::Store)),
     operator("executorch_prim::et_view.default", views::view)
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .aliased(Some(0))

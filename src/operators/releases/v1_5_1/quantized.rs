@@ -111,7 +111,8 @@ pub(super) static ROWS: &[Facts] = &[
         Channels::One,
         false,
     )
-    .conversion(Conversion::Floating),
+    .conversion(Conversion::Floating)
+    .functions(&["dequantize"]),
     dequantize("quantized_decomposed::dequantize_per_token.out", quantized::dequantize_per_token, Channels::Rows, true)
         .constraints(&[HAS_ROWS])
         .ignored(&[3, 4]),
@@ -157,7 +158,8 @@ pub(super) static ROWS: &[Facts] = &[
         Channels::One,
         true,
     ),
-    quantize("quantized_decomposed::quantize_per_tensor.out", quantized::quantize_per_tensor, Channels::One, false),
+    quantize("quantized_decomposed::quantize_per_tensor.out", quantized::quantize_per_tensor, Channels::One, false)
+        .functions(&["quantize"]),
     quantize("quantized_decomposed::quantize_per_token.out", quantized::quantize_per_token, Channels::Rows, true)
         .constraints(&[HAS_ROWS]),
 ];
