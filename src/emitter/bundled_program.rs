@@ -142,11 +142,11 @@ mod tests {
     use super::*;
     use crate::data::Blob;
     use crate::format::ScalarType;
-    use crate::program::contiguous;
+    use crate::program::DimOrder;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
         let data = Blob::new(len, crate::data::BlobSource::Repeat([1].into()));
-        let dim_order = contiguous(sizes.len()).into_owned();
+        let dim_order = DimOrder::contiguous(sizes.len());
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }
 

@@ -24,7 +24,7 @@ use crate::diagnostics::{Code, clipped};
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::words::MEMORY_FORMATS;
-use crate::format::{Kind, ScalarType};
+use crate::format::{DimOrder, Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
@@ -624,8 +624,8 @@ impl Decoder {
         let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
         let buffer_idx =
             fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"));
-        let Device { device_type, index } = fields.value(self, buffer_device::device, Decoder::device)?;
-        Some(NonConstBufferDevice { buffer_idx: buffer_idx?, device_type, device_index: index })
+        let device = fields.value(self, buffer_device::device, Decoder::device)?;
+        Some(NonConstBufferDevice::new(buffer_idx?, device))
     }
 
     fn declaration<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
@@ -1360,6 +1360,7 @@ decoded! {
     bool = |decoder, node, _| decoder.bool(node);
     String = |decoder, node, key| decoder.text(node, key.what).map(|word| word.value.into_owned());
     ScalarType = |decoder, node, _| decoder.dtype(&node);
+    DimOrder = |decoder, node, key| Vec::<u8>::decode(decoder, node, key).map(|order| DimOrder::from(&order[..]));
     Literal<'a> = |decoder, node, _| decoder.literal(node).map(|literal| literal.value);
     TestValue<'a> = |decoder, node, _| decoder.test_value(node);
     MemoryPlacement = |decoder, node, _| decoder.memory_placement(node);

@@ -47,7 +47,7 @@ macro_rules! grammar {
             => [node #[derive(Debug, Default)] ParsedTensor<'a> { attributes: Vec<(usize, i32)> }] {
                 scalar_type ("tensor"): Dtype => Option<At<ScalarType>>, "Element type; inferred if left out of what an instruction writes or a view.";
                 sizes: INTS => Option<At<Vec<i32>>>: "a size", "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data, or inferred with dim_order and dynamism, if left out. A view may have one -1.";
-                dim_order: SIZES => Option<At<Vec<u8>>>: "a dimension", "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
+                dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
                 data: SOURCE => Option<Data<'a>>, "Constant content, or the initial state of a mutable tensor.";
                 mutable: Bool => bool, "The tensor keeps its content from one execution to the next.";
                 memory: Either(&[OneOf(MEMORY_PLACEMENT_WORDS), Form::Shape(&MEMORY_PLACEMENT)]) => Option<MemoryPlacement>, "Placement in planned memory.";
@@ -225,7 +225,7 @@ macro_rules! grammar {
                 external: Either(&[Bool, Text]) => Option<At<Option<Cow<'a, str>>>> as external, "The blob is stored in a .ptd: true, or the tag that names it.";
                 scalar_type ("tensor"): Dtype => Option<ScalarType>, "Element type, if the content is a tensor.";
                 sizes: SIZES => Option<At<Vec<i32>>>: "a size", "Size of each dimension, if the content is a tensor.";
-                dim_order: SIZES => Option<At<Vec<u8>>>: "a dimension", "Dimensions from the outermost in memory to the innermost.";
+                dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost.";
             }
             CHECKPOINT = checkpoint "The tensors of a .safetensors file, or of a set of them, with their names, types and sizes." required [safetensors] one of []
             => [node #[derive(Debug)] Checkpoint<'a>] {

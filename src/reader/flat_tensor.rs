@@ -5,7 +5,6 @@ use std::io;
 use super::program::{EMPTY, segments};
 use crate::data::Blob;
 use crate::data::Origin;
-use crate::format::ScalarType;
 use crate::format::container::{
     self, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET,
 };
@@ -13,6 +12,7 @@ use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};
 use crate::format::flatbuffer::view::Table;
+use crate::format::{DimOrder, ScalarType};
 use crate::program::TensorLayout;
 
 /// A key of a `.ptd` and its data.
@@ -141,7 +141,7 @@ fn entry(
         Some(t) => Some(TensorLayout {
             scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
             sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
-            dim_order: t.u8s(tensor_layout::dim_order)?.unwrap_or_default(),
+            dim_order: t.bytes(tensor_layout::dim_order)?.map(DimOrder::from).unwrap_or_default(),
         }),
         None => None,
     };
@@ -172,7 +172,8 @@ mod tests {
     #[test]
     fn keys_have_their_layout_and_their_bytes() {
         let entries = entries(&file(YAML)).unwrap();
-        let layout = TensorLayout { scalar_type: ScalarType::LONG, sizes: vec![2, 2], dim_order: vec![1, 0] };
+        let layout =
+            TensorLayout { scalar_type: ScalarType::LONG, sizes: vec![2, 2], dim_order: DimOrder::from(&[1, 0]) };
         let found: Vec<_> = entries.iter().map(|entry| (&*entry.key, entry.tensor_layout.as_ref())).collect();
         assert_eq!(found, [("w", Some(&layout)), ("b", None), ("c", None)]);
         let words: Vec<u8> = [1u64, 3, 2, 4].into_iter().flat_map(u64::to_le_bytes).collect();

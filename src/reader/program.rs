@@ -28,9 +28,9 @@ use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
 use crate::program::tables::{model_tables, value_tables};
 use crate::program::{
-    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DeviceType, EValue, ExecutionPlan, ExtraTensorInfo,
-    Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
-    TensorData, TensorDataLocation, ValueId,
+    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DeviceType, DimOrder, EValue, ExecutionPlan,
+    ExtraTensorInfo, Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program,
+    StackFrame, Tensor, TensorData, TensorDataLocation, ValueId,
 };
 
 /// The extended header of a `.pte`.
@@ -546,7 +546,7 @@ impl ProgramReader<'_> {
                     self.program.add_blob(Blob::bytes([]))
                 }
             };
-            Ok(NamedData { key, data, alignment: 1 })
+            Ok(NamedData::new(key, data))
         })?;
         self.program.named_data = named;
         Ok(())
@@ -809,7 +809,7 @@ impl ValueReader<'_> {
         let mut found = Tensor {
             scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
             sizes: t.i32s(tensor::sizes)?,
-            dim_order: t.bytes(tensor::dim_order)?.map(crate::program::dim_order),
+            dim_order: t.bytes(tensor::dim_order)?.map(DimOrder::from),
             memory,
             extra_tensor_info: extra.map(|t| ExtraTensorInfo::read(&t).map(Box::new)).transpose()?,
             ..Tensor::default()

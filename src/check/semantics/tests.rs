@@ -110,9 +110,8 @@ fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
 
 /// Appends a call of an operator to the first chain.
 fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
-    let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
-    operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
+    operators.push(Operator::new(name));
     let op_index = OperatorId::of(operators.len() - 1);
     instructions(plan).push(Instruction::KernelCall { op_index, args: Some(ids(args).into()) });
 }
