@@ -3,6 +3,7 @@
 use std::io;
 
 use super::program::{EMPTY, segments};
+use super::table::ReadField;
 use crate::data::Blob;
 use crate::data::Origin;
 use crate::format::container::{
@@ -12,7 +13,6 @@ use crate::format::flat_tensor as schema;
 use crate::format::flat_tensor::*;
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef};
 use crate::format::flatbuffer::view::Table;
-use crate::format::{DimOrder, ScalarType};
 use crate::program::TensorLayout;
 
 /// A key of a `.ptd` and its data.
@@ -137,20 +137,14 @@ fn entry(
     let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
         return t.wrong(named_data::segment_index, format!("segment {index} is out of range"));
     };
-    let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
-        Some(t) => Some(TensorLayout {
-            scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
-            sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
-            dim_order: t.bytes(tensor_layout::dim_order)?.map(DimOrder::from).unwrap_or_default(),
-        }),
-        None => None,
-    };
+    let tensor_layout = ReadField::read_field(t, named_data::tensor_layout)?;
     Ok(FlatTensorEntry { key, data, tensor_layout })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{DimOrder, ScalarType};
     use crate::ir::resolve::tests::assembled;
 
     const YAML: &str = "named_data:
