@@ -786,6 +786,14 @@ impl ExternalData {
 }
 
 /// Type and shape of a tensor's data (table `TensorLayout` of `flat_tensor.fbs`).
+///
+/// ```
+/// use pte_emit::ScalarType;
+/// use pte_emit::program::{Tensor, TensorLayout};
+///
+/// let tensor = Tensor::new(ScalarType::FLOAT, &[2, 3]);
+/// assert_eq!(TensorLayout::of(&tensor), TensorLayout::new(ScalarType::FLOAT, vec![2, 3]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TensorLayout {

@@ -1,13 +1,15 @@
 //! Test cases of methods: inputs and expected outputs, as stored in a `.bpte`. They are not executed here.
 //!
 //! ```
-//! use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
+//! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 //! use pte_emit::{Model, Options};
 //!
 //! let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
 //! let mut resolved = source.parse()?.resolve()?;
 //! let outputs = Some(vec![TestData::Int(7)]);
-//! resolved.tests.push(MethodTests::new("seven", vec![TestCase::new(Vec::new(), outputs)]));
+//! let case = TestCase::new(Vec::new(), outputs);
+//! assert_eq!((case.atol, case.rtol), (DEFAULT_ATOL, DEFAULT_RTOL));
+//! resolved.tests.push(MethodTests::new("seven", vec![case]));
 //! let assembly = resolved.plan(&Options::default())?.emit()?;
 //! assert_eq!(assembly.tests[0].cases.len(), 1);
 //! # Ok::<(), pte_emit::Error>(())

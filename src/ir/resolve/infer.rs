@@ -14,7 +14,7 @@ use crate::format::{DimOrder, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{
-    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
+    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
@@ -640,7 +640,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         {
             self.diagnostics.push(diagnostic);
         }
-        if let Some(MemoryPlacement::In { offset: Some(offset), .. }) = written.memory {
+        if let Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })) = written.memory {
             self.check_offset(value_of, tensor.scalar_type, offset);
         }
         if let Some(view_of) = &written.view_of {

@@ -8,7 +8,9 @@ use super::{bytes_disagree, graph};
 use crate::diagnostics::{Code, clipped, counted};
 use crate::format::{DimOrder, ScalarType};
 use crate::ir::data::{self, DataRequest};
-use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, Word};
+use crate::ir::document::{
+    self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, ParsedPlacement, Word,
+};
 use crate::layout::memory::MAX_POOLS;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
@@ -192,7 +194,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) {
         let name = &value.name;
         match (written.mutable, written.memory) {
-            (false, Some(MemoryPlacement::Auto | MemoryPlacement::In { .. })) if written.data.is_some() => {
+            (false, Some(MemoryPlacement::Auto | MemoryPlacement::In(_))) if written.data.is_some() => {
                 let message = format!("`{}` is a constant and cannot be placed in planned memory", name.value);
                 self.error(
                     Code::MemoryPlacement,
@@ -205,17 +207,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
                 self.error(Code::MemoryPlacement, name.id, message, "drop `memory: none`, or `mutable`");
             }
-            (_, Some(MemoryPlacement::In { pool: 0, .. })) => {
+            (_, Some(MemoryPlacement::In(ParsedPlacement { pool: 0, .. }))) => {
                 let message = format!("`{}` is placed in pool 0, which is reserved", name.value);
                 self.error(Code::MemoryPlacement, name.id, message, "pools count from 1");
             }
-            (_, Some(MemoryPlacement::In { pool, .. })) if pool as usize > MAX_POOLS => {
+            (_, Some(MemoryPlacement::In(ParsedPlacement { pool, .. }))) if pool as usize > MAX_POOLS => {
                 let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
                 self.error(Code::MemoryPlacement, name.id, message, "expected a smaller number");
             }
             _ => {}
         }
-        if let (Some(MemoryPlacement::In { offset: Some(offset), .. }), Some(scalar_type)) =
+        if let (Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })), Some(scalar_type)) =
             (written.memory, scalar_type)
         {
             self.check_offset(value, scalar_type, offset);
@@ -355,8 +357,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let persistent = written.mutable;
         match written.memory {
             Some(MemoryPlacement::None) => Memory::None,
-            Some(MemoryPlacement::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
-            Some(MemoryPlacement::In { pool, offset: None }) => {
+            Some(MemoryPlacement::In(ParsedPlacement { pool, offset: Some(offset) })) => Memory::At { pool, offset },
+            Some(MemoryPlacement::In(ParsedPlacement { pool, offset: None })) => {
                 Memory::Auto { pool: Some(pool), persistent, shared: None }
             }
             Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent, shared: None },
