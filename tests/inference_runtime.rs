@@ -171,7 +171,7 @@ impl Method {
 
     fn input(&mut self, arg: &str, value: &str, tensor: &TensorMeta, inputs: &mut Vec<String>) -> String {
         let sizes = commas(tensor.sizes.iter().map(|dim| dim.size));
-        let order = commas(&tensor.dim_order);
+        let order = commas(&*tensor.dim_order);
         let word = |list: &str| if list.is_empty() { "-".to_owned() } else { list.to_owned() };
         let bytes = fill(arg, tensor);
         let hex = if bytes.is_empty() { "-".to_owned() } else { data_encoding::HEXLOWER.encode(&bytes) };

@@ -120,12 +120,3 @@ impl FromIterator<u8> for DimOrder {
         DimOrder(dims.into_iter().collect())
     }
 }
-
-impl<'a> IntoIterator for &'a DimOrder {
-    type Item = &'a u8;
-    type IntoIter = std::slice::Iter<'a, u8>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
-    }
-}

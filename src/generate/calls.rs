@@ -117,7 +117,7 @@ fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
     }
     orders.extend(own);
     orders.iter().all(|order| order.is_sorted())
-        || !facts.contiguous_only && orders.iter().all(|order| **order == [0, 2, 3, 1])
+        || !facts.contiguous_only && orders.iter().all(|order| *order == DimOrder::channels_last(4))
 }
 
 /// Returns results like the first tensor, for a call that the rule does not accept.

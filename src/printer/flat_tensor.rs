@@ -73,7 +73,7 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
                 yaml::number(layout.scalar_type, fields.key("tensor"));
                 yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
                 if layout.dim_order != DimOrder::contiguous(layout.sizes.len()) {
-                    yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
+                    yaml::list(fields.key("dim_order"), layout.dim_order.iter(), yaml::number);
                 }
                 let tensor = Tensor::new(layout.scalar_type, &layout.sizes);
                 let dim_order = Some(layout.dim_order.clone());

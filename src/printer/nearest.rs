@@ -93,7 +93,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
     let operators = plan.operators.get_or_insert_default();
     let count = operators.len().max(1);
     if operators.is_empty() && plan.chains.iter().flatten().any(has_kernels) {
-        operators.push(Operator { name: None, overload: None });
+        operators.push(Operator::default());
     }
     for operator in operators {
         operator.name.get_or_insert_with(|| "aten::unknown".into());

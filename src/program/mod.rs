@@ -584,7 +584,7 @@ impl ExtraTensorInfo {
 }
 
 /// A kernel's name (table `Operator`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Operator {
     /// `aten::add`
@@ -597,7 +597,7 @@ impl Operator {
     /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is empty.
     pub fn new(full_name: &str) -> Operator {
         let (name, overload) = full_name.rsplit_once('.').unwrap_or((full_name, ""));
-        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }
+        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()), ..Operator::default() }
     }
 
     /// Returns the name with the overload, as YAML states it: `aten::add.out`. `None` if the name is absent.
@@ -708,7 +708,7 @@ pub struct CompileSpec {
 impl CompileSpec {
     /// Returns an option.
     pub fn new(key: impl Into<String>, value: Vec<u8>) -> CompileSpec {
-        CompileSpec { key: Some(key.into()), value: Some(value) }
+        CompileSpec { key: Some(key.into()), value: Some(value), ..CompileSpec::default() }
     }
 }
 
@@ -720,7 +720,7 @@ impl CompileSpec {
 /// let cuda = Device { device_type: DeviceType::CUDA, index: 0 };
 /// assert_eq!(NonConstBufferDevice::new(1, cuda).device(), cuda);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NonConstBufferDevice {
     /// Index into `non_const_buffer_sizes`.
@@ -734,7 +734,8 @@ pub struct NonConstBufferDevice {
 impl NonConstBufferDevice {
     /// Returns the entry of a buffer.
     pub fn new(buffer_idx: i32, device: Device) -> NonConstBufferDevice {
-        NonConstBufferDevice { buffer_idx, device_type: device.device_type, device_index: device.index }
+        let Device { device_type, index } = device;
+        NonConstBufferDevice { buffer_idx, device_type, device_index: index, ..NonConstBufferDevice::default() }
     }
 
     /// Returns the device that the buffer is on.

@@ -867,7 +867,7 @@ fn indices_out_of_range_are_skipped() {
         list.push(Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(index) });
         list.push(Instruction::FreeCall { value_index: ValueId(index) });
         list.push(Instruction::JumpFalseCall { cond_value_index: ValueId(index), destination_instruction: index });
-        plan.operators.as_mut().unwrap().push(Operator { name: None, overload: None });
+        plan.operators.as_mut().unwrap().push(Operator::default());
         // The lists of the first call are of a wrong kind; invalid indices are reported by other rules.
         let at = |path: &str| format!("methods.forward.instructions[2].{path}");
         let expected = [(O_2, at("args[0]")), (O_2, at("args[1]")), (O_4, at("args[2]"))];

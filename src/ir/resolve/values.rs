@@ -22,7 +22,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn operators(&mut self) -> Vec<Operator> {
         let operators = std::mem::take(&mut self.operators);
         let text = |text: &str| Some(text.to_owned());
-        operators.into_keys().map(|(name, overload)| Operator { name: text(name), overload: text(overload) }).collect()
+        let operator =
+            |(name, overload)| Operator { name: text(name), overload: text(overload), ..Operator::default() };
+        operators.into_keys().map(operator).collect()
     }
 
     pub(super) fn delegates(&mut self) -> Vec<BackendDelegate> {
