@@ -66,9 +66,8 @@ fn add_tensor(plan: &mut ExecutionPlan) -> ValueId {
 
 /// Inserts a call at a position.
 fn insert(plan: &mut ExecutionPlan, at: usize, name: &str, args: &[ValueId]) {
-    let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
-    operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
+    operators.push(Operator::new(name));
     let call = Instruction::KernelCall { op_index: OperatorId::of(operators.len() - 1), args: Some(args.into()) };
     plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap().insert(at, call);
 }
@@ -159,7 +158,7 @@ impl Call {
     fn program(&self, edit: impl FnOnce(&mut ExecutionPlan)) -> Program {
         let mut plan = self.plan.clone();
         edit(&mut plan);
-        Program { execution_plan: Some(vec![plan]), ..Program::default() }
+        Program::new(vec![plan])
     }
 }
 

@@ -9,7 +9,7 @@ use pte_emit::emitter::bundled_program::emit;
 use pte_emit::format::ScalarType;
 use pte_emit::format::serializer::Serializer;
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
-use pte_emit::program::{contiguous, nbytes};
+use pte_emit::program::{DimOrder, nbytes};
 
 mod support;
 
@@ -25,7 +25,7 @@ fn devtools_make_tests_contiguous() {
     let found = read_bytes(&bytes_of("channels_last/devtools.bpte")).unwrap();
     let TestData::Tensor { sizes, dim_order, data, .. } = &found.tests[0].cases[0].inputs[0] else { panic!() };
     let bytes: Vec<u8> = (-12..12i16).flat_map(|n| f32::from(n).to_le_bytes()).collect();
-    assert_eq!((sizes.as_slice(), dim_order.as_slice()), (&[1, 2, 3, 4][..], &[0, 1, 2, 3][..]));
+    assert_eq!((sizes.as_slice(), &**dim_order), (&[1, 2, 3, 4][..], &[0, 1, 2, 3][..]));
     assert_eq!(data.to_vec().unwrap(), bytes);
 }
 
@@ -75,7 +75,7 @@ fn values() -> impl Strategy<Value = Vec<TestData>> {
     let tensor = (0..30i8, prop::collection::vec(0..4i32, 0..4), any::<bool>(), any::<u8>()).prop_map(
         |(code, sizes, reversed, byte)| {
             let scalar_type = ScalarType(code);
-            let mut dim_order = contiguous(sizes.len()).into_owned();
+            let mut dim_order = DimOrder::contiguous(sizes.len());
             if reversed {
                 dim_order.reverse();
             }
@@ -97,11 +97,11 @@ fn method_tests() -> impl Strategy<Value = Vec<MethodTests>> {
         if let Some(outputs) = &mut outputs {
             outputs.retain(|output| matches!(output, TestData::Tensor { .. }));
         }
-        TestCase { inputs, outputs, atol: 1e-6, rtol: 1e-5 }
+        TestCase::new(inputs, outputs)
     });
     let cases = prop::collection::vec(case, 0..4);
     prop::collection::btree_map("[A-Za-zé\u{4e00}]{0,5}", cases, 0..4)
-        .prop_map(|suites| suites.into_iter().rev().map(|(method, cases)| MethodTests { method, cases }).collect())
+        .prop_map(|suites| suites.into_iter().rev().map(|(method, cases)| MethodTests::new(method, cases)).collect())
 }
 
 proptest! {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use libtest_mimic::Trial;
-use pte_emit::format::ScalarType;
+use pte_emit::format::{DimOrder, ScalarType};
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
 use pte_emit::{
@@ -159,7 +159,8 @@ fn coordinates_depend_on_the_dim_order() {
 }
 
 fn differences_are_reported() {
-    let case = TestCase { inputs: Vec::new(), outputs: None, atol: 0.5, rtol: 0.0 };
+    let mut case = TestCase::new(Vec::new(), None);
+    (case.atol, case.rtol) = (0.5, 0.0);
     assert!(near(1.0, 1.5, &case) && !near(1.0, 1.75, &case));
     assert!(near(f64::NAN, f64::NAN, &case) && !near(f64::NAN, 1.0, &case) && !near(1.0, f64::NAN, &case));
     assert!(near(f64::INFINITY, f64::INFINITY, &case) && !near(f64::INFINITY, 1.0, &case));
@@ -167,7 +168,7 @@ fn differences_are_reported() {
     let expected = TestData::Tensor {
         scalar_type: ScalarType::LONG,
         sizes: vec![1],
-        dim_order: vec![0],
+        dim_order: DimOrder::contiguous(1),
         data: pte_emit::data::Blob::bytes(&7i64.to_le_bytes()[..]),
     };
     assert_eq!(runner::spell(&expected).unwrap(), "tensor 4 1 0 0700000000000000");
@@ -186,7 +187,7 @@ fn differences_are_reported() {
 
 /// As a user of the library may write it.
 fn a_default_method_is_loaded() {
-    let program = Program { execution_plan: Some(vec![ExecutionPlan::default()]), ..Program::default() };
+    let program = Program::new(vec![ExecutionPlan::default()]);
     let assembly = program.to_files(&AssembleOptions::default()).unwrap();
     let path = tempfile::tempdir().unwrap();
     let (pte, _) = support::files::write(&assembly, path.path()).unwrap();

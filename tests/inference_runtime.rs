@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use pte_emit::analysis::inference;
 use pte_emit::analysis::operators::ResolvedOperator;
 use pte_emit::data::number::{self, NumericValue};
-use pte_emit::format::ScalarType;
+use pte_emit::format::{DimOrder, ScalarType};
 use pte_emit::operators::inference::constraints;
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, Base, Role, Signature};
@@ -171,7 +171,7 @@ impl Method {
 
     fn input(&mut self, arg: &str, value: &str, tensor: &TensorMeta, inputs: &mut Vec<String>) -> String {
         let sizes = commas(tensor.sizes.iter().map(|dim| dim.size));
-        let order = commas(&tensor.dim_order);
+        let order = commas(&*tensor.dim_order);
         let word = |list: &str| if list.is_empty() { "-".to_owned() } else { list.to_owned() };
         let bytes = fill(arg, tensor);
         let hex = if bytes.is_empty() { "-".to_owned() } else { data_encoding::HEXLOWER.encode(&bytes) };
@@ -408,8 +408,8 @@ fn other_outs(run: &Run<'_, '_>, types: bool) -> Vec<(&'static str, Change)> {
     if outs.iter().all(|(_, meta)| meta.sizes.iter().all(|dim| dim.size > 0)) {
         changes.push(("sizes", Box::new(larger)));
     }
-    let mut orders: BTreeSet<Vec<u8>> = BTreeSet::from([vec![0, 2, 3, 1], vec![0, 2, 3, 4, 1]]);
-    orders.extend((1..7).map(|rank| (0..rank).collect()));
+    let mut orders = BTreeSet::from([4, 5].map(DimOrder::channels_last));
+    orders.extend((1..7).map(DimOrder::contiguous));
     for argument in run.case.arguments() {
         if let Argument::Tensor(tensor) = argument {
             orders.insert(tensor.dim_order.clone());
@@ -419,7 +419,7 @@ fn other_outs(run: &Run<'_, '_>, types: bool) -> Vec<(&'static str, Change)> {
         if outs.iter().any(|(_, meta)| meta.dim_order.len() == order.len() && meta.dim_order != order) {
             let change = move |_: usize, tensor: &mut Tensor| {
                 if tensor.sizes.as_deref().unwrap().len() == order.len() {
-                    tensor.dim_order = Some(order.clone().into());
+                    tensor.dim_order = Some(order.clone());
                 }
             };
             changes.push(("dim_order", Box::new(change)));
@@ -852,8 +852,7 @@ fn mismatches_of_sizes_are_those_of_the_kernels() {
                     ));
                     let change: Change = Box::new(move |number, tensor| {
                         if number == out {
-                            let contiguous: Vec<u8> = (0..u8::try_from(sizes.len()).unwrap()).collect();
-                            tensor.dim_order = Some(contiguous.into());
+                            tensor.dim_order = Some(DimOrder::contiguous(sizes.len()));
                             tensor.shape_dynamism = dynamism;
                             tensor.sizes = Some(sizes.clone().into());
                         }

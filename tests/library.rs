@@ -233,20 +233,15 @@ fn constants_and_arguments_of_all_types() {
 
 /// A method `forward` with these values.
 fn method(values: Vec<EValue>) -> ExecutionPlan {
-    ExecutionPlan {
-        name: Some("forward".to_owned()),
-        values: Some(values),
-        inputs: Some(vec![]),
-        outputs: Some(vec![]),
-        chains: Some(vec![Chain { instructions: Some(vec![]), ..Chain::default() }]),
-        operators: Some(vec![]),
-        delegates: Some(vec![]),
-        ..ExecutionPlan::default()
-    }
+    let mut method = ExecutionPlan::new("forward");
+    method.values = Some(values);
+    method
 }
 
 fn constant(data: BlobId) -> EValue {
-    EValue::Tensor(Tensor { data: TensorData::Blob(data), memory: Memory::None, ..Tensor::new(FLOAT, &[1]) })
+    let mut tensor = Tensor::new(FLOAT, &[1]);
+    (tensor.data, tensor.memory) = (TensorData::Blob(data), Memory::None);
+    EValue::Tensor(tensor)
 }
 
 fn planning_error(program: &Program) -> String {
@@ -261,8 +256,8 @@ fn planning_errors_of_a_program_without_a_source_begin_with_the_path() {
     let expected = "error: methods.forward.values[1]: the tensor has 4 bytes, its data have 8 bytes";
     assert_eq!(planning_error(&program), expected);
 
-    let named = |key: &str| NamedData { key: key.to_owned(), data, alignment: 1 };
-    let program = Program { named_data: Some(vec![named("a"), named("a")]), execution_plan: None, ..program };
+    program.named_data = Some(vec![NamedData::new("a", data), NamedData::new("a", data)]);
+    program.execution_plan = None;
     assert_eq!(planning_error(&program), "error: named_data[1]: duplicate key `a` (first defined here: named_data[0])");
 }
 
@@ -272,19 +267,19 @@ fn unknown_blobs_are_errors_with_the_path() {
     let of_method = |change: fn(&mut ExecutionPlan)| {
         let mut forward = method(vec![EValue::Null]);
         change(&mut forward);
-        Program { execution_plan: Some(vec![forward]), ..Program::default() }
+        Program::new(vec![forward])
     };
     let delegate = |plan: &mut ExecutionPlan| {
-        let delegate = BackendDelegate { id: None, processed: BlobId(7), inline: None, compile_specs: None };
-        plan.delegates = Some(vec![delegate]);
+        plan.delegates = Some(vec![BackendDelegate::new("b", BlobId(7))]);
     };
-    let named = NamedData { key: "k".to_owned(), data: missing, alignment: 1 };
-    let external = ExternalData { key: "k".to_owned(), tag: None, data: missing, alignment: 1, tensor_layout: None };
+    let (mut of_named, mut of_external) = (Program::default(), Program::default());
+    of_named.named_data = Some(vec![NamedData::new("k", missing)]);
+    of_external.external_data = vec![ExternalData::new("k", missing)];
     let cases = [
         (of_method(|plan| plan.values = Some(vec![constant(BlobId(7))])), "methods.forward.values[0]"),
         (of_method(delegate), "methods.forward.delegates[0]"),
-        (Program { named_data: Some(vec![named]), ..Program::default() }, "named_data[0]"),
-        (Program { external_data: vec![external], ..Program::default() }, "external_data[0]"),
+        (of_named, "named_data[0]"),
+        (of_external, "external_data[0]"),
     ];
     for (program, path) in cases {
         assert_eq!(planning_error(&program), format!("error: {path}: unknown blob 7: the program has 0 blobs"));
@@ -294,9 +289,13 @@ fn unknown_blobs_are_errors_with_the_path() {
 /// The size limit includes padding: writing it would fill the memory.
 #[test]
 fn a_large_alignment_exceeds_the_size_limit() {
-    let mut program = Program { execution_plan: Some(vec![method(vec![])]), ..Program::default() };
+    let mut program = Program::new(vec![method(vec![])]);
     let data = [program.add_blob(Blob::bytes([1])), program.add_blob(Blob::bytes([2]))];
-    let named = |(key, data): (&str, BlobId)| NamedData { key: key.to_owned(), data, alignment: 1 << 40 };
+    let named = |(key, data): (&str, BlobId)| {
+        let mut named = NamedData::new(key, data);
+        named.alignment = 1 << 40;
+        named
+    };
     program.named_data = Some(["a", "b"].into_iter().zip(data).map(named).collect());
     let message = planning_error(&program);
     assert!(message.contains("named_data[") && message.contains("1099511627777 bytes"), "{message}");
@@ -319,7 +318,7 @@ fn inconsistent_programs_do_not_panic() {
         plan
     };
     fn calls(plan: &mut ExecutionPlan, instruction: Instruction) {
-        plan.chains = Some(vec![Chain { instructions: Some(vec![instruction]), ..Chain::default() }]);
+        plan.chains = Some(vec![Chain::new(vec![instruction])]);
     }
     let plans = [
         tensor(|tensor| tensor.memory = Memory::View { base: 0 }),
@@ -361,7 +360,7 @@ fn inconsistent_programs_do_not_panic() {
         }),
     ];
     for plan in plans {
-        let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+        let program = Program::new(vec![plan]);
         if let Ok(assembly) = program.to_files(&AssembleOptions::default()) {
             assembly.program_file().unwrap().to_vec().unwrap();
         }
@@ -369,9 +368,11 @@ fn inconsistent_programs_do_not_panic() {
     let mut program = Program::default();
     let data = program.add_blob(Blob::bytes([1, 2]));
     for alignment in [0, 3, u64::MAX] {
-        let named = NamedData { key: "k".to_owned(), data, alignment };
-        let external = ExternalData { key: "e".to_owned(), tag: None, data, alignment, tensor_layout: None };
-        program.named_data = Some(vec![named.clone(), NamedData { key: "l".to_owned(), ..named }]);
+        let (mut named, mut external) = (NamedData::new("k", data), ExternalData::new("e", data));
+        (named.alignment, external.alignment) = (alignment, alignment);
+        let mut other = named.clone();
+        other.key = "l".to_owned();
+        program.named_data = Some(vec![named, other]);
         program.external_data = vec![external];
         program.execution_plan = Some(vec![method(vec![])]);
         let _ = program.to_files(&AssembleOptions::default());

@@ -350,7 +350,7 @@ fn zero(value: &EValue) -> Option<TestData> {
         EValue::Double(x) => TestData::Double(*x),
         EValue::Bool(b) => TestData::Bool(*b),
         EValue::Tensor(tensor) => {
-            let (sizes, dim_order) = (tensor.sizes.as_ref()?.to_vec(), tensor.dim_order.as_ref()?.to_vec());
+            let (sizes, dim_order) = (tensor.sizes.as_ref()?.to_vec(), tensor.dim_order.clone()?);
             let mut bytes = tensor.scalar_type.info()?.size as usize;
             for size in &sizes {
                 bytes = bytes.checked_mul(usize::try_from(*size).ok()?).filter(|bytes| *bytes <= 1 << 20)?;

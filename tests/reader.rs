@@ -80,30 +80,26 @@ fn programs() -> impl Strategy<Value = Program> {
         prop::option::of(instructions()),
         any::<bool>(),
     )
-        .prop_map(|(name, values, inputs, outputs, instructions, absent)| program::ExecutionPlan {
-            name,
-            container_meta_type: (!absent).then(program::ContainerMetadata::default),
-            values: Some(values),
-            inputs,
-            outputs,
-            chains: Some(vec![program::Chain {
-                instructions,
-                inputs: (!absent).then(Vec::new),
-                ..program::Chain::default()
-            }]),
-            operators: (!absent).then(|| {
-                vec![program::Operator { name: Some("aten::relu".into()), overload: absent.then(String::new) }]
-            }),
-            delegates: (!absent).then(Vec::new),
-            memory: program::MemoryRequest {
-                non_const_buffer_sizes: Some(vec![0, i64::MAX, i64::MAX]),
-                ..program::MemoryRequest::default()
-            },
+        .prop_map(|(name, values, inputs, outputs, instructions, absent)| {
+            let mut chain = program::Chain::default();
+            (chain.instructions, chain.inputs) = (instructions, (!absent).then(Vec::new));
+            let mut operator = program::Operator::new("aten::relu");
+            operator.overload = absent.then(String::new);
+            let mut plan = program::ExecutionPlan::default();
+            plan.name = name;
+            plan.container_meta_type = (!absent).then(program::ContainerMetadata::default);
+            plan.values = Some(values);
+            (plan.inputs, plan.outputs) = (inputs, outputs);
+            plan.chains = Some(vec![chain]);
+            plan.operators = (!absent).then(|| vec![operator]);
+            plan.delegates = (!absent).then(Vec::new);
+            plan.memory.non_const_buffer_sizes = Some(vec![0, i64::MAX, i64::MAX]);
+            plan
         });
-    (any::<u32>(), prop::option::of(prop::collection::vec(plan, 0..3))).prop_map(|(version, execution_plan)| Program {
-        version,
-        execution_plan,
-        ..Program::default()
+    (any::<u32>(), prop::option::of(prop::collection::vec(plan, 0..3))).prop_map(|(version, execution_plan)| {
+        let mut program = Program::default();
+        (program.version, program.execution_plan) = (version, execution_plan);
+        program
     })
 }
 
@@ -143,13 +139,15 @@ fn data_of_all_storages_are_read() {
     let mut mutable = constant.clone();
     mutable.data = program::TensorData::Blob(state);
     mutable.memory = program::Memory::At { pool: 1, offset: 0 };
-    let delegate =
-        |inline| program::BackendDelegate { id: None, processed: blob, inline: Some(inline), compile_specs: None };
-    program.execution_plan = Some(vec![program::ExecutionPlan {
-        values: Some(vec![EValue::Tensor(constant), EValue::Tensor(mutable)]),
-        delegates: Some(vec![delegate(true), delegate(false)]),
-        ..program::ExecutionPlan::default()
-    }]);
+    let delegate = |inline| {
+        let mut delegate = program::BackendDelegate::new("b", blob);
+        delegate.inline = Some(inline);
+        delegate
+    };
+    let mut plan = program::ExecutionPlan::default();
+    plan.values = Some(vec![EValue::Tensor(constant), EValue::Tensor(mutable)]);
+    plan.delegates = Some(vec![delegate(true), delegate(false)]);
+    program.execution_plan = Some(vec![plan]);
     for constants in [Storage::Segment, Storage::Inline] {
         for header in [HeaderMode::Auto, HeaderMode::Length(24)] {
             let mut options = LayoutConfig::default();
@@ -193,8 +191,9 @@ fn a_large_program_round_trips() {
         op_index: OperatorId(n),
         args: Some((n..n + n % 9).map(ValueId).collect()),
     };
-    let chain = program::Chain { instructions: Some((0..COUNT).map(instruction).collect()), ..Default::default() };
-    let plan = program::ExecutionPlan { values: Some(values), chains: Some(vec![chain]), ..Default::default() };
+    let mut plan = program::ExecutionPlan::default();
+    plan.values = Some(values);
+    plan.chains = Some(vec![program::Chain::new((0..COUNT).map(instruction).collect())]);
     program.execution_plan = Some(vec![plan.clone(), plan]);
     let mut bytes = write(&program, &LayoutConfig::default());
     assert!(bytes.len() > 1 << 20, "{} bytes are read by one core", bytes.len());

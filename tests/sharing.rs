@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use pte_emit::Options;
 use pte_emit::data::number::{self, NumericValue};
-use pte_emit::format::ScalarType;
+use pte_emit::format::{DimOrder, ScalarType};
 use pte_emit::operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
 use pte_emit::operators::{self, ArgKind, Base, Role, Signature};
 use pte_emit::program::{
@@ -120,7 +120,7 @@ fn commas<T: ToString>(items: &[T]) -> String {
 fn planned(meta: &TensorMeta, end: &mut u64) -> Tensor {
     let sizes: Vec<i32> = meta.sizes.iter().map(|dim| i32::try_from(dim.size).unwrap()).collect();
     let mut tensor = Tensor::new(meta.scalar_type, &sizes);
-    tensor.dim_order = Some(meta.dim_order.clone().into());
+    tensor.dim_order = Some(meta.dim_order.clone());
     tensor.memory = Memory::At { pool: 1, offset: *end };
     *end = (*end + tensor.nbytes().unwrap()).next_multiple_of(64);
     tensor
@@ -188,11 +188,9 @@ impl Method {
         if !values.iter().all(has_bytes) {
             return None;
         }
-        let (name, overload) = operator.rsplit_once('.').unwrap_or((operator, ""));
-        method.plan.operators =
-            Some(vec![Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }]);
+        method.plan.operators = Some(vec![Operator::new(operator)]);
         let call = Instruction::KernelCall { op_index: OperatorId(0), args: Some(args[..].into()) };
-        method.plan.chains = Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]);
+        method.plan.chains = Some(vec![Chain::new(vec![call])]);
         method.plan.memory.non_const_buffer_sizes = Some(vec![0, end as i64]);
         method.plan.values = Some(values);
         method.plan.inputs = Some(inputs);
@@ -313,7 +311,7 @@ fn execute(methods: &[(&ExecutionPlan, &str)]) -> Vec<Option<Vec<Value>>> {
         plan.name = Some(format!("m{number}"));
         plan
     });
-    let program = Program { execution_plan: Some(plans.collect()), ..Program::default() };
+    let program = Program::new(plans.collect());
     let assembly = program.to_files(&Options::default()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (pte, _) = support::files::write(&assembly, folder.path()).unwrap();

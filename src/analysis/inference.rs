@@ -10,7 +10,7 @@ use crate::format::ScalarType;
 use crate::operators::Base;
 use crate::operators::facts::Gradients;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
-use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId, contiguous};
+use crate::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 
 /// What is known of a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,7 +211,7 @@ impl Inference {
 pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
     let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
     let sizes = tensor.sizes.as_deref()?;
-    let order = tensor.dim_order.as_deref().map_or_else(|| contiguous(sizes.len()).into_owned(), <[u8]>::to_vec);
+    let order = tensor.dim_order.clone().unwrap_or_else(|| DimOrder::contiguous(sizes.len()));
     if order.len() != sizes.len() || sizes.iter().any(|size| *size < 0) {
         return None;
     }
@@ -267,7 +267,7 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
         () if !sizes.iter().map(|size| i64::from(*size)).eq(inferred.sizes.iter().map(|dim| dim.size)) => {
             Some(Difference::Sizes)
         }
-        () if tensor.dim_order.as_deref().unwrap_or_default() != inferred.dim_order => Some(Difference::DimOrder),
+        () if tensor.dim_order.as_deref().unwrap_or_default() != &*inferred.dim_order => Some(Difference::DimOrder),
         () if tensor.shape_dynamism != TensorShapeDynamism::of(inferred.is_dynamic()) => Some(Difference::Dynamism),
         () => None,
     }

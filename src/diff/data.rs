@@ -411,8 +411,8 @@ fn describe_entry(entry: &ExternalEntry) -> String {
     let bytes = counted(entry.data.len(), "byte");
     match &entry.tensor_layout {
         Some(TensorLayout { scalar_type, sizes, dim_order }) => {
-            let is_contiguous = dim_order.iter().enumerate().all(|(position, dim)| usize::from(*dim) == position);
-            let order = if is_contiguous { String::new() } else { format!(" dim_order {}", list(Some(dim_order))) };
+            let order =
+                if dim_order.is_contiguous() { String::new() } else { format!(" dim_order {}", list(Some(dim_order))) };
             format!("{scalar_type} {}{order}, {bytes}", list(Some(sizes)))
         }
         None => bytes,

@@ -5,7 +5,8 @@
 use std::io;
 
 use super::encoding::FieldEncodings;
-use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
+use super::flatbuffer::{FlatBuffer, Offset, Writer};
+use super::table::table;
 use crate::diagnostics::counted;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
@@ -37,62 +38,50 @@ pub fn emit(
     let mut suites: Vec<&MethodTests> = tests.iter().collect();
     suites.sort_by(|a, b| a.method.cmp(&b.method));
     let mut w = Writer::new(serializer, Strings::Separate, encodings);
-    let suites = suites.into_iter().map(|suite| self::suite(&mut w, suite)).collect::<io::Result<Vec<Offset>>>()?;
-    let suites = w.tables(Some(&suites));
-    let program = w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT);
-    let slots = [
-        (bundled_program::version, FieldValue::UInt(BUNDLED_PROGRAM_VERSION)),
-        (bundled_program::method_test_suites, suites),
-        (bundled_program::program, program),
-    ];
-    let root = w.table(&BUNDLED_PROGRAM, &slots);
+    let root = table!(w, BUNDLED_PROGRAM bundled_program {
+        version: BUNDLED_PROGRAM_VERSION,
+        method_test_suites: suites.into_iter().map(|suite| self::suite(&mut w, suite)).collect::<io::Result<Vec<Offset>>>()?,
+        program: w.aligned_bytes(program_bytes, PROGRAM_ALIGNMENT),
+    });
     w.finish(root, schema::IDENTIFIER, "the .bpte")
 }
 
 fn suite(w: &mut Writer<'_>, suite: &MethodTests) -> io::Result<Offset> {
-    let name = w.string(&suite.method);
-    let cases = suite.cases.iter().map(|case| self::case(w, case)).collect::<io::Result<Vec<Offset>>>()?;
-    let cases = w.tables(Some(&cases));
-    let slots = [(bundled_method_test_suite::method_name, name), (bundled_method_test_suite::test_cases, cases)];
-    Ok(w.table(&BUNDLED_METHOD_TEST_SUITE, &slots))
+    Ok(table!(*w, BUNDLED_METHOD_TEST_SUITE bundled_method_test_suite {
+        method_name: suite.method,
+        test_cases: suite.cases.iter().map(|case| self::case(w, case)).collect::<io::Result<Vec<Offset>>>()?,
+    }))
 }
 
 fn case(w: &mut Writer<'_>, case: &TestCase) -> io::Result<Offset> {
-    let inputs = values(w, &case.inputs)?;
-    // An empty list means "not compared"; the runtime dereferences an absent list (B-3, B-10).
-    let outputs = values(w, case.outputs.as_deref().unwrap_or_default())?;
-    let slots = [(bundled_method_test_case::inputs, inputs), (bundled_method_test_case::expected_outputs, outputs)];
-    Ok(w.table(&BUNDLED_METHOD_TEST_CASE, &slots))
+    Ok(table!(*w, BUNDLED_METHOD_TEST_CASE bundled_method_test_case {
+        inputs: values(w, &case.inputs)?,
+        // An empty list means "not compared"; the runtime dereferences an absent list (B-3, B-10).
+        expected_outputs: values(w, case.outputs.as_deref().unwrap_or_default())?,
+    }))
 }
 
-fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<FieldValue> {
-    let values = values.iter().map(|value| self::value(w, value)).collect::<io::Result<Vec<Offset>>>()?;
-    Ok(w.tables(Some(&values)))
+fn values(w: &mut Writer<'_>, values: &[TestData]) -> io::Result<Vec<Offset>> {
+    values.iter().map(|value| self::value(w, value)).collect()
 }
 
 fn value(w: &mut Writer<'_>, value: &TestData) -> io::Result<Offset> {
     let (kind, member) = match value {
         TestData::Tensor { scalar_type, sizes, dim_order, data } => {
-            let sizes = w.vector(Some(sizes));
-            let data = w.aligned_blob(data, DATA_ALIGNMENT)?;
-            let dim_order = w.vector(Some(dim_order));
-            let slots = [
-                (tensor::scalar_type, FieldValue::Byte(scalar_type.0 as u8)),
-                (tensor::sizes, sizes),
-                (tensor::data, data),
-                (tensor::dim_order, dim_order),
-            ];
-            (ValueType::Tensor, w.table(&TENSOR, &slots))
+            let table = table!(*w, TENSOR tensor {
+                scalar_type: scalar_type,
+                sizes: sizes,
+                data: w.aligned_blob(data, DATA_ALIGNMENT)?,
+                dim_order: dim_order,
+            });
+            (ValueType::Tensor, table)
         }
-        TestData::Int(n) => (ValueType::Int, w.table(&INT, &[(int::int_val, FieldValue::Long(*n))])),
-        TestData::Bool(b) => (ValueType::Bool, w.table(&BOOL, &[(bool_::bool_val, FieldValue::Byte((*b).into()))])),
-        TestData::Double(x) => (ValueType::Double, w.table(&DOUBLE, &[(double::double_val, FieldValue::Double(*x))])),
+        TestData::Int(n) => (ValueType::Int, table!(*w, INT int { int_val: n })),
+        TestData::Bool(b) => (ValueType::Bool, table!(*w, BOOL bool_ { bool_val: b })),
+        TestData::Double(x) => (ValueType::Double, table!(*w, DOUBLE double { double_val: x })),
         TestData::Null | TestData::String(_) => unreachable!("rejected by `check`"),
     };
-    Ok(w.table(
-        &VALUE,
-        &[(value::val_type, FieldValue::Byte(kind.tag())), (value::val, FieldValue::Child(Some(member)))],
-    ))
+    Ok(table!(*w, VALUE value { val_type: kind.tag(), val: member }))
 }
 
 /// Rejects values that the format does not have (B-7, B-10), and data that the runtime would read beyond the end (B-9).
@@ -142,11 +131,11 @@ mod tests {
     use super::*;
     use crate::data::Blob;
     use crate::format::ScalarType;
-    use crate::program::contiguous;
+    use crate::program::DimOrder;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
         let data = Blob::new(len, crate::data::BlobSource::Repeat([1].into()));
-        let dim_order = contiguous(sizes.len()).into_owned();
+        let dim_order = DimOrder::contiguous(sizes.len());
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }
 

@@ -1,7 +1,7 @@
 //! FlatBuffer writer with the write orders of both serializers of ExecuTorch (docs/format.md, "FlatBuffer write order"), on top of the
 //! `flatbuffers` crate.
 //!
-//! Callers write children before parents, in ascending slot order. The tables are written in `super::program` and `super::flat_tensor`.
+//! Callers write children before parents, in ascending slot order. The tables are written by [`super::table`].
 
 use std::collections::HashMap;
 use std::io;
@@ -110,7 +110,7 @@ impl<'f> Writer<'f> {
             FieldEncoding::Absent => return slots.retain(|(other, _)| *other != slot),
             FieldEncoding::Null => FieldValue::UInt(0),
             FieldEncoding::Empty if matches!(kind, Kind::Text) => self.string(""),
-            FieldEncoding::Empty => self.vector::<u32>(Some(&[])),
+            FieldEncoding::Empty => self.vector::<u32>(&[]),
             FieldEncoding::Present => match SlotContent::of(kind) {
                 SlotContent::Scalar(Scalar::Bool | Scalar::U8 | Scalar::I8) => FieldValue::Byte(0),
                 SlotContent::Scalar(Scalar::U16 | Scalar::I16) => FieldValue::Short(0),
@@ -183,24 +183,13 @@ impl<'f> Writer<'f> {
         FieldValue::Child(Some(WIPOffset::new(offset.value())))
     }
 
-    /// Writes an optional string.
-    pub fn text(&mut self, text: Option<&str>) -> FieldValue {
-        text.map_or(FieldValue::Child(None), |text| self.string(text))
-    }
-
-    /// Writes an optional vector of scalars.
-    pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: Option<&[T]>) -> FieldValue {
-        let Some(items) = items else { return FieldValue::Child(None) };
+    /// Writes a vector of scalars or of written tables.
+    pub fn vector<T: Push<Output: 'static> + Copy>(&mut self, items: &[T]) -> FieldValue {
         if !self.fits(size_of_val(items)) {
             return Writer::left_out();
         }
         let empty = self.serializer.facts().empty_vector;
         FieldValue::Child(Some(write::vector(&mut self.builder, empty, items)))
-    }
-
-    /// Writes an optional vector of written tables.
-    pub fn tables(&mut self, items: Option<&[Offset]>) -> FieldValue {
-        self.vector(items)
     }
 
     /// Writes a vector of bytes that starts at a multiple of `alignment`, a power of two up to

@@ -8,6 +8,7 @@ pub mod flatbuffer;
 mod out;
 pub mod program;
 pub mod safetensors;
+mod table;
 
 use std::io::{self, Write};
 

@@ -6,7 +6,8 @@ use std::io;
 
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
-use crate::format::TableSchema;
+use super::table::{EmitField, EmitTable, slots, table, tables};
+use crate::data::BlobId;
 use crate::format::program as schema;
 use crate::format::program::DataLocation;
 use crate::format::program::*;
@@ -14,10 +15,9 @@ use crate::format::table::Union;
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::MAX_FIELDS;
-use crate::program::tables::{model_tables, value_tables};
+use crate::program::tables::value_tables;
 use crate::program::{
-    BackendDelegate, Chain, CompileSpec, ContainerMetadata, EValue, ExecutionPlan, ExtraTensorInfo, FieldReference,
-    Instruction, Ints, NonConstBufferDevice, Operator, Program, StackFrame, Tensor, ValueId,
+    BackendDelegate, Chain, EValue, ExecutionPlan, FieldReference, Instruction, Program, StackFrame, Tensor,
 };
 
 /// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
@@ -45,132 +45,82 @@ struct Emitter<'a> {
 
 impl Emitter<'_> {
     fn program(&mut self) -> io::Result<Offset> {
-        let plans = self.program.execution_plan.as_ref().map(|plans| {
-            plans.iter().enumerate().map(|(method, plan)| self.execution_plan(method, plan)).collect::<Vec<_>>()
-        });
-        let plans = self.w.tables(plans.as_deref());
-        let buffers = self.buffers()?;
-        let inline = self.inline_delegates()?;
-        let segments = segments(&mut self.w, &self.plan.segments);
-        let constants = self.subsegments(0, &self.plan.constant_offsets);
-        let mutable =
-            self.plan.mutable_data.as_ref().map(|(segment, offsets)| vec![self.subsegments(*segment, offsets)]);
-        let mutable = self.w.tables(mutable.as_deref());
-        let named = self.named_data();
-        Ok(self.w.table(
-            &PROGRAM,
-            &[
-                (program::version, FieldValue::UInt(self.program.version)),
-                (program::execution_plan, plans),
-                (program::constant_buffer, buffers),
-                (program::backend_delegate_data, inline),
-                (program::segments, segments),
-                (program::constant_segment, FieldValue::Child(Some(constants))),
-                (program::mutable_data_segments, mutable),
-                (program::named_data, named),
-            ],
-        ))
+        let states = self.plan.mutable_data.as_ref();
+        Ok(table!(self.w, PROGRAM program {
+            version: self.program.version,
+            execution_plan: list(&self.program.execution_plan, |method, plan| self.execution_plan(method, plan)),
+            constant_buffer: self.buffers()?,
+            backend_delegate_data: self.inline_delegates()?,
+            segments: self.plan.segments,
+            constant_segment: self.subsegments(0, &self.plan.constant_offsets),
+            mutable_data_segments: states.map(|(segment, offsets)| vec![self.subsegments(*segment, offsets)]),
+            named_data: list(&self.program.named_data, |index, entry| table!(self.w, NAMED_DATA named_data {
+                key: entry.key,
+                segment_index: self.plan.named_data[index],
+            })),
+        }))
     }
 
-    fn buffers(&mut self) -> io::Result<FieldValue> {
-        let mut buffers = Vec::with_capacity(self.plan.constant_buffer.len());
-        for blob in &self.plan.constant_buffer {
-            let storage = match blob {
-                Some(id) => self.w.aligned_blob(self.program.blob(*id), self.options.tensor_alignment)?,
-                None => self.w.aligned_bytes(&[], self.options.tensor_alignment),
-            };
-            buffers.push(self.w.table(&BUFFER, &[(buffer::storage, storage)]));
-        }
-        Ok(self.w.tables(Some(&buffers)))
+    fn buffers(&mut self) -> io::Result<Vec<Offset>> {
+        let buffer = |blob: &Option<BlobId>| {
+            let alignment = self.options.tensor_alignment;
+            Ok(table!(self.w, BUFFER buffer {
+                storage: match blob {
+                    Some(id) => self.w.aligned_blob(self.program.blob(*id), alignment)?,
+                    None => self.w.aligned_bytes(&[], alignment),
+                },
+            }))
+        };
+        self.plan.constant_buffer.iter().map(buffer).collect()
     }
 
-    fn inline_delegates(&mut self) -> io::Result<FieldValue> {
-        let mut entries = Vec::with_capacity(self.plan.inline_delegates.len());
-        for id in &self.plan.inline_delegates {
-            let data = self.w.aligned_blob(self.program.blob(*id), self.options.delegate_alignment)?;
-            entries.push(self.w.table(&BACKEND_DELEGATE_INLINE_DATA, &[(backend_delegate_inline_data::data, data)]));
-        }
-        Ok(self.w.tables(Some(&entries)))
+    fn inline_delegates(&mut self) -> io::Result<Vec<Offset>> {
+        let entry = |id: &BlobId| {
+            Ok(table!(self.w, BACKEND_DELEGATE_INLINE_DATA backend_delegate_inline_data {
+                data: self.w.aligned_blob(self.program.blob(*id), self.options.delegate_alignment)?,
+            }))
+        };
+        self.plan.inline_delegates.iter().map(entry).collect()
     }
 
     fn subsegments(&mut self, segment: u32, offsets: &[u64]) -> Offset {
-        let offsets = self.w.vector(Some(offsets));
-        self.w.table(
-            &SUBSEGMENT_OFFSETS,
-            &[(subsegment_offsets::segment_index, FieldValue::UInt(segment)), (subsegment_offsets::offsets, offsets)],
-        )
-    }
-
-    fn named_data(&mut self) -> FieldValue {
-        let Some(entries) = &self.program.named_data else { return FieldValue::Child(None) };
-        let mut tables = Vec::with_capacity(entries.len());
-        for (entry, segment) in entries.iter().zip(&self.plan.named_data) {
-            let key = self.w.string(&entry.key);
-            let slots = [(named_data::key, key), (named_data::segment_index, FieldValue::UInt(*segment))];
-            tables.push(self.w.table(&NAMED_DATA, &slots));
-        }
-        self.w.tables(Some(&tables))
+        table!(self.w, SUBSEGMENT_OFFSETS subsegment_offsets { segment_index: segment, offsets: self.w.vector(offsets) })
     }
 
     fn execution_plan(&mut self, method: usize, plan: &ExecutionPlan) -> Offset {
         let memory = &self.plan.memory[method];
-        let name = self.w.text(plan.name.as_deref());
-        let container = plan.container_meta_type.as_ref().map(|meta| meta.table(&mut self.w));
-        let values = plan.values.as_ref().map(|values| {
-            values.iter().enumerate().map(|(index, value)| self.evalue(method, index, value)).collect::<Vec<_>>()
-        });
-        let values = self.w.tables(values.as_deref());
-        let inputs = plan.inputs.emit(&mut self.w);
-        let outputs = plan.outputs.emit(&mut self.w);
-        let chains = plan.chains.emit(&mut self.w);
-        let operators = plan.operators.emit(&mut self.w);
-        let delegates = plan.delegates.as_ref().map(|delegates| {
-            delegates
-                .iter()
-                .zip(&self.plan.delegates[method])
-                .map(|(d, data)| self.delegate(d, *data))
-                .collect::<Vec<_>>()
-        });
-        let delegates = self.w.tables(delegates.as_deref());
-        let sizes = self.w.vector(Some(&memory.sizes));
-        let devices = memory.devices.emit(&mut self.w);
-        self.w.table(
-            &EXECUTION_PLAN,
-            &[
-                (execution_plan::name, name),
-                (execution_plan::container_meta_type, FieldValue::Child(container)),
-                (execution_plan::values, values),
-                (execution_plan::inputs, inputs),
-                (execution_plan::outputs, outputs),
-                (execution_plan::chains, chains),
-                (execution_plan::operators, operators),
-                (execution_plan::delegates, delegates),
-                (execution_plan::non_const_buffer_sizes, sizes),
-                (execution_plan::non_const_buffer_device, devices),
-            ],
-        )
+        table!(self.w, EXECUTION_PLAN execution_plan {
+            name: plan.name,
+            container_meta_type: plan.container_meta_type,
+            values: list(&plan.values, |index, value| self.evalue(method, index, value)),
+            inputs: plan.inputs,
+            outputs: plan.outputs,
+            chains: plan.chains,
+            operators: plan.operators,
+            delegates: list(&plan.delegates, |index, delegate| self.delegate(delegate, self.plan.delegates[method][index])),
+            non_const_buffer_sizes: memory.sizes,
+            non_const_buffer_device: memory.devices,
+        })
     }
 
     fn tensor(&mut self, method: usize, index: usize, t: &Tensor) -> Offset {
-        let sizes = self.w.vector(t.sizes.as_deref());
-        let dim_order = self.w.vector(t.dim_order.as_deref());
-        let allocation = self.plan.memory[method].places[index].map(|(pool, offset)| {
-            let slots = [
-                (allocation_details::memory_id, FieldValue::UInt(pool)),
-                (allocation_details::memory_offset_low, FieldValue::UInt(offset as u32)),
-                (allocation_details::memory_offset_high, FieldValue::UInt((offset >> 32) as u32)),
-            ];
-            self.w.table(&ALLOCATION_DETAILS, &slots)
-        });
-        let extra = t.extra_tensor_info.as_ref().map(|extra| extra.table(&mut self.w));
-        let mut slots = vec![
-            (tensor::scalar_type, FieldValue::Byte(t.scalar_type.0 as u8)),
-            (tensor::sizes, sizes),
-            (tensor::dim_order, dim_order),
-            (tensor::data_buffer_idx, FieldValue::UInt(self.plan.buffer_index[method][index])),
-            (tensor::allocation_info, FieldValue::Child(allocation)),
-            (tensor::extra_tensor_info, FieldValue::Child(extra)),
-        ];
+        let place = self.plan.memory[method].places[index];
+        let mut slots = slots!(
+            self.w,
+            tensor {
+                scalar_type: t.scalar_type,
+                sizes: t.sizes,
+                dim_order: t.dim_order,
+                data_buffer_idx: self.plan.buffer_index[method][index],
+                allocation_info: place.map(|(pool, offset)| table!(self.w, ALLOCATION_DETAILS allocation_details {
+                    memory_id: pool,
+                    memory_offset_low: offset as u32,
+                    memory_offset_high: (offset >> 32) as u32,
+                })),
+                extra_tensor_info: t.extra_tensor_info,
+            }
+        )
+        .to_vec();
         slots.extend(TENSOR_ATTRIBUTES.iter().map(|attribute| {
             let value = (attribute.get)(t);
             let content = match attribute.kind {
@@ -184,108 +134,36 @@ impl Emitter<'_> {
     }
 
     fn delegate(&mut self, delegate: &BackendDelegate, data: DelegateData) -> Offset {
-        let id = self.w.text(delegate.id.as_deref());
-        let location = if data.storage == Storage::Segment { DataLocation::SEGMENT } else { DataLocation::INLINE };
-        let processed = self.w.table(
-            &BACKEND_DELEGATE_DATA_REFERENCE,
-            &[
-                (backend_delegate_data_reference::location, FieldValue::Byte(location.0 as u8)),
-                (backend_delegate_data_reference::index, FieldValue::UInt(data.index)),
-            ],
-        );
-        let specs = delegate.compile_specs.emit(&mut self.w);
-        self.w.table(
-            &BACKEND_DELEGATE,
-            &[
-                (backend_delegate::id, id),
-                (backend_delegate::processed, FieldValue::Child(Some(processed))),
-                (backend_delegate::compile_specs, specs),
-            ],
-        )
+        table!(self.w, BACKEND_DELEGATE backend_delegate {
+            id: delegate.id,
+            processed: table!(self.w, BACKEND_DELEGATE_DATA_REFERENCE backend_delegate_data_reference {
+                location: match data.storage {
+                    Storage::Segment => DataLocation::SEGMENT,
+                    Storage::Inline => DataLocation::INLINE,
+                },
+                index: data.index,
+            }),
+            compile_specs: delegate.compile_specs,
+        })
     }
 }
 
-/// Writes a table with only a union: tag in slot 0, value in slot 1.
-fn union(w: &mut Writer<'_>, table: &'static TableSchema, tag: u8, value: Offset) -> Offset {
-    w.table(table, &[(0, FieldValue::Byte(tag)), (1, FieldValue::Child(Some(value)))])
+/// Writes the items of a list, each with its index.
+fn list<T>(items: &Option<Vec<T>>, mut write: impl FnMut(usize, &T) -> Offset) -> Option<Vec<Offset>> {
+    let items = items.as_ref()?.iter().enumerate();
+    Some(items.map(|(index, item)| write(index, item)).collect())
 }
 
-/// A part of the model that is a table.
-trait EmitTable {
-    /// Writes the table, its children first.
-    fn table(&self, w: &mut Writer<'_>) -> Offset;
-}
-
-/// A field of a table.
-trait EmitField {
-    /// Writes what the field refers to; returns its content.
-    fn emit(&self, w: &mut Writer<'_>) -> FieldValue;
-}
-
-macro_rules! fields {
-    ($( $type:ty = |$value:ident, $w:ident| $content:expr; )*) => {$(
-        impl EmitField for $type {
-            fn emit(&self, $w: &mut Writer<'_>) -> FieldValue {
-                let $value = self;
-                $content
-            }
-        }
-    )*};
-}
-
-fields! {
-    bool = |value, _w| FieldValue::Byte((*value).into());
-    i8 = |value, _w| FieldValue::Byte(*value as u8);
-    TensorDataLocation = |value, _w| FieldValue::Byte(value.0 as u8);
-    DeviceType = |value, _w| FieldValue::Byte(value.0 as u8);
-    i32 = |value, _w| FieldValue::Int(*value);
-    i64 = |value, _w| FieldValue::Long(*value);
-    u64 = |value, _w| FieldValue::ULong(*value);
-    f64 = |value, _w| FieldValue::Double(*value);
-    Option<String> = |value, w| w.text(value.as_deref());
-    Option<Vec<u8>> = |value, w| w.vector(value.as_deref());
-    Option<Vec<bool>> = |value, w| w.vector(value.as_deref());
-    Option<Vec<i32>> = |value, w| w.vector(value.as_deref());
-    Option<Vec<ValueId>> = |value, w| ids(value.as_deref(), w);
-    Option<Vec<i64>> = |value, w| w.vector(value.as_deref());
-    Option<Vec<f64>> = |value, w| w.vector(value.as_deref());
-}
-
-/// Writes a list of values.
-fn ids(ids: Option<&[ValueId]>, w: &mut Writer<'_>) -> FieldValue {
-    let numbers = ids.map(|ids| ids.iter().map(|id| id.0).collect::<Ints<6>>());
-    w.vector(numbers.as_deref())
-}
-
-impl<T: EmitTable> EmitField for Option<Vec<T>> {
-    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
-        let tables = self.as_ref().map(|items| items.iter().map(|item| item.table(w)).collect::<Vec<_>>());
-        w.tables(tables.as_deref())
-    }
-}
-
-macro_rules! tables {
-    ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
-        impl EmitTable for $name {
-            fn table(&self, w: &mut Writer<'_>) -> Offset {
-                let slots = [$( ($module::$field, self.$field.emit(w)) ),*];
-                w.table(&$table, &slots)
-            }
-        }
-    )*};
-}
-
-model_tables!(tables);
-// The reader reads instructions apart from their chains.
+// The reader reads instructions apart from their chains, and segments as ranges of the file.
 tables! {
     Chain = CHAIN chain { inputs, outputs, instructions, stacktrace }
+    Segment = DATA_SEGMENT data_segment { offset, size }
 }
 
 /// Frames of an instruction.
 impl EmitTable for Option<Vec<StackFrame>> {
     fn table(&self, w: &mut Writer<'_>) -> Offset {
-        let items = self.emit(w);
-        w.table(&FRAME_LIST, &[(frame_list::items, items)])
+        table!(*w, FRAME_LIST frame_list { items: self })
     }
 }
 
@@ -295,7 +173,7 @@ impl EmitTable for Instruction {
         let mut count = 0;
         for field in self.fields() {
             let value = match field.reference {
-                FieldReference::Args(args) => ids(args, w),
+                FieldReference::Args(args) => args.emit(w),
                 FieldReference::Operator(id) => FieldValue::Int(id.0),
                 FieldReference::Delegate(id) => FieldValue::Int(id.0),
                 FieldReference::Operand(id, _) => FieldValue::Int(id.0),
@@ -306,7 +184,7 @@ impl EmitTable for Instruction {
         }
         let kind = self.kind();
         let table = w.table(kind.table(), &slots[..count]);
-        union(w, &INSTRUCTION, kind.tag(), table)
+        table!(*w, INSTRUCTION instruction { instr_args_type: kind.tag(), instr_args: table })
     }
 }
 
@@ -317,31 +195,15 @@ macro_rules! values {
                 let table = match value {
                     EValue::Null => self.w.table(&NULL, &[]),
                     EValue::Tensor(tensor) => self.tensor(method, index, tensor),
-                    $( EValue::$variant(content) => {
-                        let content = content.emit(&mut self.w);
-                        self.w.table(&$table, &[($module::$field, content)])
-                    } )*
+                    $( EValue::$variant(content) => table!(self.w, $table $module { $field: content }), )*
                 };
-                union(&mut self.w, &EVALUE, value.tag(), table)
+                table!(self.w, EVALUE evalue { val_type: value.tag(), val: table })
             }
         }
     };
 }
 
 value_tables!(values);
-
-/// Writes the vector of segments, which `.pte` and `.ptd` share.
-pub(super) fn segments(w: &mut Writer<'_>, segments: &[Segment]) -> FieldValue {
-    let mut tables = Vec::with_capacity(segments.len());
-    for segment in segments {
-        let slots = [
-            (data_segment::offset, FieldValue::ULong(segment.offset)),
-            (data_segment::size, FieldValue::ULong(segment.size)),
-        ];
-        tables.push(w.table(&DATA_SEGMENT, &slots));
-    }
-    w.tables(Some(&tables))
-}
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use super::ByteSink;
 use crate::data::Blob;
 use crate::diagnostics::clipped;
 use crate::format::safetensors::{HEADER_ORDER, MAX_HEADER, METADATA, PREAMBLE, SafetensorsMetadata, TYPES, is_key_of};
-use crate::program::{ExternalData, Program, TensorLayout, contiguous, is_dim_order, nbytes};
+use crate::program::{DimOrder, ExternalData, Program, TensorLayout, nbytes};
 
 /// A `.safetensors` ready to be written: the result of [`Assembly::safetensors`](crate::Assembly::safetensors).
 #[derive(Debug)]
@@ -83,14 +83,14 @@ fn tensor(program: &Program, entry: &ExternalData, layout: &TensorLayout) -> io:
     let Some((dtype, _)) = TYPES.iter().find(|(_, known)| Some(*known) == name) else {
         return Err(wrong(&entry.key, &format!("is of type {}", layout.scalar_type)));
     };
-    if !is_dim_order(layout.dim_order.iter().copied(), layout.sizes.len()) {
+    if !layout.dim_order.is_permutation(layout.sizes.len()) {
         return Err(wrong(&entry.key, "has an invalid dim_order"));
     }
     if nbytes(layout.scalar_type, &layout.sizes) != Some(program.blob(entry.data).len) {
         return Err(wrong(&entry.key, "has data that do not match its sizes"));
     }
     let element = layout.scalar_type.info().map_or(1, |info| info.size);
-    let order = contiguous(layout.sizes.len());
+    let order = DimOrder::contiguous(layout.sizes.len());
     let blob = program.blob(entry.data).clone();
     Ok((*dtype, blob.reordered(element, &layout.sizes, &layout.dim_order, &order)))
 }

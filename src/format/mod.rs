@@ -7,6 +7,7 @@
 
 pub mod bundled_program;
 pub mod container;
+pub mod dim_order;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod path;
@@ -18,5 +19,6 @@ pub mod table;
 pub mod words;
 
 pub use container::Format;
+pub use dim_order::DimOrder;
 pub use scalar_type::{ScalarType, ScalarTypeInfo};
 pub use table::{Field, Kind, TableSchema};

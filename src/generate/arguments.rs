@@ -7,7 +7,7 @@
 use super::operand::{Content, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::operators::facts::{Channels, Family, Samples};
 use crate::operators::kinds::Kinds;
 use crate::operators::{self, Arg, Base, Role, Signature};
@@ -226,7 +226,7 @@ impl Draft<'_> {
     fn typed(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> TensorOperand {
         let mut tensor = TensorOperand::new(scalar_type, sizes, Content::Input);
         if sizes.len() == 4 && self.channels_last {
-            tensor.dim_order = vec![0, 2, 3, 1];
+            tensor.dim_order = DimOrder::channels_last(4);
         }
         match self.random.below(100) {
             0..15 => {
@@ -1008,7 +1008,7 @@ fn unsqueeze(draft: &mut Draft<'_>) {
 fn view(draft: &mut Draft<'_>) {
     let sizes = draft.sizes(0, 4);
     let mut first = draft.typed(draft.main, &sizes);
-    first.dim_order = (0..sizes.len() as u8).collect();
+    first.dim_order = DimOrder::contiguous(sizes.len());
     if first.dynamism != TensorShapeDynamism::STATIC {
         first.dynamism = TensorShapeDynamism::STATIC;
     }

@@ -3,7 +3,7 @@
 use super::arguments::arguments;
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::operators::facts::Family;
 use crate::operators::inference::{Argument, Call, InferenceError, ResultMeta, TensorMeta, constraints};
 use crate::operators::{self, Base, Role, Signature};
@@ -94,8 +94,8 @@ pub fn runs_on_cpu(name: &str) -> bool {
 /// must have that of its argument.
 fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
     let tensors = args.iter().flat_map(Operand::tensors);
-    let mut orders: Vec<Vec<u8>> = tensors.map(|tensor| tensor.dim_order.clone()).collect();
-    let own: Vec<Vec<u8>> = results
+    let mut orders: Vec<DimOrder> = tensors.map(|tensor| tensor.dim_order.clone()).collect();
+    let own: Vec<DimOrder> = results
         .iter()
         .flat_map(|result| match result {
             ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => vec![meta.dim_order.clone()],
@@ -112,18 +112,22 @@ fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
             Operand::Ints(items) => Some(items.iter().map(|dim| *dim as u8).collect()),
             _ => None,
         });
-        let expected: Option<Vec<u8>> = requested.or_else(|| orders.first().cloned());
+        let expected: Option<DimOrder> = requested.or_else(|| orders.first().cloned());
         return expected.is_none_or(|expected| own.iter().all(|order| *order == expected));
     }
     orders.extend(own);
     orders.iter().all(|order| order.is_sorted())
-        || !facts.contiguous_only && orders.iter().all(|order| *order == [0, 2, 3, 1])
+        || !facts.contiguous_only && orders.iter().all(|order| *order == DimOrder::channels_last(4))
 }
 
 /// Returns results like the first tensor, for a call that the rule does not accept.
 pub fn guessed(signature: &Signature, args: &[Operand]) -> Vec<ResultMeta> {
     let first = args.iter().find_map(Operand::as_tensor).map(TensorOperand::meta);
-    let meta = first.unwrap_or(TensorMeta { scalar_type: ScalarType::FLOAT, sizes: Vec::new(), dim_order: Vec::new() });
+    let meta = first.unwrap_or(TensorMeta {
+        scalar_type: ScalarType::FLOAT,
+        sizes: Vec::new(),
+        dim_order: DimOrder::default(),
+    });
     let of = |list: bool| if list { ResultMeta::Tensors(vec![meta.clone()]) } else { ResultMeta::Tensor(meta.clone()) };
     match signature.result {
         Some(Base::Tensor) => vec![of(false)],

@@ -169,8 +169,7 @@ impl MethodWriter {
         let next = OperatorId::of(self.indices.len());
         let index = *self.indices.entry(name).or_insert(next);
         if index == next {
-            let (base, overload) = name.rsplit_once('.').unwrap_or((name, ""));
-            self.operators.push(Operator { name: Some(base.to_owned()), overload: Some(overload.to_owned()) });
+            self.operators.push(Operator::new(name));
         }
         index
     }
@@ -256,19 +255,13 @@ impl MethodWriter {
         }
         let order = self.order();
         let mut plan = ExecutionPlan {
-            name: Some(name.to_owned()),
             container_meta_type: Some(ContainerMetadata::flat(self.inputs.len(), self.outputs.len(), false)),
             values: Some(self.values),
             inputs: Some(self.inputs),
             outputs: Some(self.outputs),
-            chains: Some(vec![Chain {
-                inputs: Some(Vec::new()),
-                outputs: Some(Vec::new()),
-                instructions: Some(self.instructions),
-                stacktrace: None,
-            }]),
+            chains: Some(vec![Chain::new(self.instructions)]),
             operators: Some(self.operators),
-            ..ExecutionPlan::default()
+            ..ExecutionPlan::new(name)
         };
         let mut new = vec![0; order.len()];
         order.iter().enumerate().for_each(|(index, old)| new[*old] = index as i64);

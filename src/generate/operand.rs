@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::data::number::{self, NumericValue};
 use crate::format::ScalarType;
 use crate::operators::inference::{Argument, Dim, IntMeta, TensorMeta};
-use crate::program::{Tensor, TensorShapeDynamism, ValueId, contiguous, dim_order, nbytes};
+use crate::program::{DimOrder, Tensor, TensorShapeDynamism, ValueId, nbytes};
 
 /// Initial content and memory of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct TensorOperand {
     /// Sizes.
     pub sizes: Vec<i32>,
     /// Dimensions from the outermost in memory to the innermost.
-    pub dim_order: Vec<u8>,
+    pub dim_order: DimOrder,
     /// As in the schema: 0 static, 1 dynamic with a bound.
     pub dynamism: TensorShapeDynamism,
     /// Content and memory.
@@ -98,7 +98,7 @@ pub struct GeneratedCall {
 impl TensorOperand {
     /// Returns a static contiguous tensor.
     pub fn new(scalar_type: ScalarType, sizes: &[i32], content: Content) -> TensorOperand {
-        let dim_order = contiguous(sizes.len()).into_owned();
+        let dim_order = DimOrder::contiguous(sizes.len());
         TensorOperand { scalar_type, sizes: sizes.to_vec(), dim_order, dynamism: TensorShapeDynamism::STATIC, content }
     }
 
@@ -127,8 +127,8 @@ impl TensorOperand {
 
     /// Returns the tensor of the program, without data and memory.
     pub fn tensor(&self) -> Tensor {
-        let order = Some(dim_order(&self.dim_order));
-        Tensor { dim_order: order, shape_dynamism: self.dynamism, ..Tensor::new(self.scalar_type, &self.sizes) }
+        let dim_order = Some(self.dim_order.clone());
+        Tensor { dim_order, shape_dynamism: self.dynamism, ..Tensor::new(self.scalar_type, &self.sizes) }
     }
 
     /// Makes it a constant of numbers, which repeat. Types that cannot represent them, and sizes beyond `limit` bytes, leave it as it is.

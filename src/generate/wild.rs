@@ -7,7 +7,7 @@ use super::calls::{complete, guessed, inferred, loose, valid};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::operators::{ArgKind, Base, Signature};
 
 /// Largest tensor in elements.
@@ -262,8 +262,8 @@ fn change_tensor(random: &mut Random, tensor: &mut TensorOperand) {
             reshaped(tensor);
         }
         9 => match tensor.sizes.len() {
-            4 if random.chance(60) => tensor.dim_order = vec![0, 2, 3, 1],
-            5 if random.chance(60) => tensor.dim_order = vec![0, 2, 3, 4, 1],
+            4 if random.chance(60) => tensor.dim_order = DimOrder::channels_last(4),
+            5 if random.chance(60) => tensor.dim_order = DimOrder::channels_last(5),
             _ => random.shuffle(&mut tensor.dim_order),
         },
         10 => tensor.dynamism.0 ^= 1,
@@ -291,7 +291,7 @@ fn resize(random: &mut Random, tensor: &mut TensorOperand) {
 /// Makes the order of dimensions and the data those of the sizes.
 fn reshaped(tensor: &mut TensorOperand) {
     if tensor.dim_order.len() != tensor.sizes.len() {
-        tensor.dim_order = (0..tensor.sizes.len()).map(|dim| dim as u8).collect();
+        tensor.dim_order = DimOrder::contiguous(tensor.sizes.len());
     }
     let Some(len) = tensor.nbytes() else { return };
     if let Content::Constant(bytes) = &mut tensor.content {

@@ -12,7 +12,7 @@ use crate::data::{Blob, BlobSource};
 use crate::diagnostics::{Code, clipped};
 use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
 use crate::ir::tree::NodeId;
-use crate::program::{TensorLayout, contiguous};
+use crate::program::TensorLayout;
 use crate::reader::flat_tensor::FlatTensorEntry;
 
 /// Index of a set of files: file name by tensor name.
@@ -71,8 +71,7 @@ impl<'d, 'a> Finder<'d, 'a> {
                         continue;
                     }
                 };
-                let dim_order = contiguous(tensor.sizes.len()).into_owned();
-                let layout = TensorLayout { scalar_type: tensor.scalar_type, sizes: tensor.sizes, dim_order };
+                let layout = TensorLayout::new(tensor.scalar_type, tensor.sizes);
                 let source = BlobSource::File { path: path.as_path().into(), offset: tensor.offset };
                 let (key, data) = (renamed(name, &checkpoint.rename), Blob::new(tensor.len, source));
                 entries.push(FlatTensorEntry { key, data, tensor_layout: Some(layout) });

@@ -23,7 +23,7 @@ use crate::format::ScalarType;
 use crate::format::safetensors::MAX_HEADER;
 use crate::format::scalar_type::Encoding;
 use crate::ir::NodeDiagnostic;
-use crate::program::{MAX_DIMENSIONS, TensorData, TensorLayout, contiguous, is_dim_order};
+use crate::program::{DimOrder, MAX_DIMENSIONS, TensorData, TensorLayout};
 use crate::reader::flat_tensor::FlatTensorEntry;
 use crate::reader::{self, npy, safetensors};
 
@@ -34,7 +34,7 @@ const MAX_IN_MEMORY: u64 = 64 << 20;
 #[derive(Debug, Clone, Copy)]
 pub enum DataRequest<'w> {
     /// A tensor: type, sizes if stated, and order of dimensions if stated.
-    Tensor(ScalarType, Option<&'w [i32]>, Option<&'w [u8]>),
+    Tensor(ScalarType, Option<&'w [i32]>, Option<&'w DimOrder>),
     /// Bytes.
     Bytes,
     /// Bytes; an unknown name is a string whose bytes are used.
@@ -67,7 +67,7 @@ pub struct Finder<'d, 'a> {
 struct LogicalTensor {
     blob: Blob,
     sizes: Option<Vec<i32>>,
-    order: Vec<u8>,
+    order: DimOrder,
 }
 
 impl<'d, 'a> Finder<'d, 'a> {
@@ -156,7 +156,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         data: &Data<'a>,
         scalar_type: ScalarType,
         sizes: Option<&[i32]>,
-        dim_order: Option<&[u8]>,
+        dim_order: Option<&DimOrder>,
     ) -> Option<ResolvedData> {
         let what = match (&data.source, data.dtype, data.align) {
             (source, Some(dtype), _) if dtype != scalar_type && !source.is_stored() => {
@@ -209,13 +209,13 @@ impl<'d, 'a> Finder<'d, 'a> {
                 };
                 let blob = self.generated(data, scalar_type, len)?;
                 let rank = sizes.map_or(0, <[i32]>::len);
-                LogicalTensor { blob, sizes: None, order: contiguous(rank).into_owned() }
+                LogicalTensor { blob, sizes: None, order: DimOrder::contiguous(rank) }
             }
             DataSource::Name(_) => return None,
         };
         let sizes = sizes.map(<[i32]>::to_vec).or(logical.sizes.clone());
         let rank = sizes.as_ref().map_or(0, Vec::len);
-        let to = dim_order.map_or_else(|| contiguous(rank), Cow::Borrowed);
+        let to = dim_order.cloned().unwrap_or_else(|| DimOrder::contiguous(rank));
         let element = stored.info().map_or(1, |info| info.size);
         let blob = logical.blob.reordered(element, sizes.as_deref().unwrap_or_default(), &logical.order, &to);
         let found = self.noted(raw(blob))?;
@@ -371,7 +371,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         let found: Option<Vec<i32>> = shape.iter().map(|n| i32::try_from(*n).ok()).collect();
         let rank = sizes.map_or(shape.len(), <[i32]>::len);
-        Some(LogicalTensor { blob: Blob::bytes(bytes), sizes: found, order: contiguous(rank).into_owned() })
+        Some(LogicalTensor { blob: Blob::bytes(bytes), sizes: found, order: DimOrder::contiguous(rank) })
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
@@ -505,7 +505,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             );
         };
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), expected)?;
-        let mut order = contiguous(sizes.len()).into_owned();
+        let mut order = DimOrder::contiguous(sizes.len());
         if npy.fortran_order {
             order.reverse();
         }
@@ -539,7 +539,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let safetensors::SafetensorsTensor { scalar_type, sizes, offset, len } = found;
         let what = format!("tensor `{}` of {}", name.value, path.display());
         self.check_tensor(at, &what, (scalar_type, &sizes), expected)?;
-        let order = contiguous(sizes.len()).into_owned();
+        let order = DimOrder::contiguous(sizes.len());
         let blob = Blob::new(len, BlobSource::File { path: path.into(), offset });
         Some((scalar_type, LogicalTensor { blob, sizes: Some(sizes), order }))
     }
@@ -603,8 +603,8 @@ fn entries_of(program: &crate::program::Program) -> Vec<FlatTensorEntry> {
     let tensors = program.plans().iter().flat_map(|plan| plan.tensors()).filter_map(|(_, tensor)| {
         let TensorData::Blob(blob) = tensor.data else { return None };
         let key = tensor.name()?.to_owned();
-        let (sizes, dim_order) = (tensor.sizes.as_deref()?.to_vec(), tensor.dim_order.clone()?.into_owned());
-        let tensor_layout = Some(TensorLayout { scalar_type: tensor.scalar_type, sizes, dim_order });
+        let (Some(_), Some(_)) = (&tensor.sizes, &tensor.dim_order) else { return None };
+        let tensor_layout = Some(TensorLayout::of(tensor));
         Some(FlatTensorEntry { key, data: program.blob(blob).clone(), tensor_layout })
     });
     named.chain(tensors).collect()
@@ -721,8 +721,8 @@ pub fn check_sizes(sizes: &At<Vec<i32>>) -> Result<(), NodeDiagnostic> {
 }
 
 /// Checks an order of `rank` dimensions (rules T-7, T-9).
-pub fn check_dim_order(order: &At<Vec<u8>>, rank: usize) -> Result<(), NodeDiagnostic> {
-    if is_dim_order(order.value.iter().copied(), rank) {
+pub fn check_dim_order(order: &At<DimOrder>, rank: usize) -> Result<(), NodeDiagnostic> {
+    if order.value.is_permutation(rank) {
         return Ok(());
     }
     let message = format!("{:?} is not an order of {}", order.value, counted(rank, "dimension"));

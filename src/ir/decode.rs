@@ -24,12 +24,12 @@ use crate::diagnostics::{Code, clipped};
 use crate::format::path::FieldPath;
 use crate::format::program::DEVICE_TYPE;
 use crate::format::words::MEMORY_FORMATS;
-use crate::format::{Kind, ScalarType};
+use crate::format::{DimOrder, Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
-use crate::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, StackFrame};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
 /// in quotes ([`super::template::unquote`]).
@@ -620,14 +620,6 @@ impl Decoder {
         self.position(node, key).map(|position| position == 1)
     }
 
-    fn buffer_device(&mut self, node: SourceNode<'_>) -> Option<NonConstBufferDevice> {
-        let mut fields = self.fields(node, &shape::BUFFER_DEVICE)?;
-        let buffer_idx =
-            fields.take(buffer_device::buffer_idx).and_then(|node| self.int(&node, "the index of a buffer"));
-        let Device { device_type, index } = fields.value(self, buffer_device::device, Decoder::device)?;
-        Some(NonConstBufferDevice { buffer_idx: buffer_idx?, device_type, device_index: index })
-    }
-
     fn declaration<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
         let NodeValue::Map(entries) = &node.value else {
             let value = Declared::Other(self.literal(node)?);
@@ -706,11 +698,7 @@ impl Decoder {
                 .one_of(&node, shape::MEMORY_PLACEMENT_WORDS)
                 .map(|position| if position == 0 { MemoryPlacement::Auto } else { MemoryPlacement::None });
         }
-        let mut fields = self.fields(node, &shape::MEMORY_PLACEMENT)?;
-        let pool =
-            fields.take(memory_placement::pool).and_then(|node| self.int(&node, "the number of a pool, from 1"))?;
-        let offset = fields.take(memory_placement::offset).and_then(|node| self.int(&node, "an offset in bytes"));
-        Some(MemoryPlacement::In { pool, offset })
+        ParsedPlacement::whole(self, node).map(MemoryPlacement::In)
     }
 
     /// `external: true` or a tag; `false` is equal to an absent key.
@@ -1074,12 +1062,6 @@ impl Decoder {
         self.graph_constant(&mut fields, names).map(ParsedScales::Constant)
     }
 
-    fn extra_field<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedExtraField<'a>> {
-        let mut fields = self.fields(node, &shape::EXTRA_FIELD)?;
-        let id = fields.id;
-        ParsedExtraField::keys(self, &mut fields, (Some(id),))
-    }
-
     /// A number as float32.
     fn single(&mut self, node: &SourceNode<'_>) -> Option<f32> {
         let number = self.float(node)?;
@@ -1118,12 +1100,6 @@ impl Decoder {
                 }
             }
         };
-        let mut single = |name| fields.take(name).and_then(|node| self.single(&node));
-        let (output_min, output_max) = (single(graph_node::output_min), single(graph_node::output_max));
-        let debug_handle = fields.take(graph_node::debug_handle).and_then(|node| self.int(&node, "a number"));
-        let extra =
-            fields.take(graph_node::extra).map_or(Vec::new(), |node| self.list(node, "a list of {slot, bytes}"));
-        let extra = extra.into_iter().filter_map(|node| self.extra_field(node)).collect();
         let mut found = Vec::new();
         for (slot, field) in operation.table().fields.iter().enumerate() {
             let Some(node) = operands.take(field_key(operation.table(), slot)) else { continue };
@@ -1140,7 +1116,7 @@ impl Decoder {
             };
             found.extend(value.map(|value| (slot, At { id: at, value })));
         }
-        Some(ParsedNode { id, operation, fields: found, extra, output_min, output_max, debug_handle })
+        ParsedNode::keys(self, &mut fields, (Some(id), Some(operation), Some(found)))
     }
 
     fn patterns<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<Vec<Word<'a>>> {
@@ -1204,11 +1180,8 @@ impl Decoder {
                 DataSource::Fill(self.number(&value)?, count)
             }
             data_map::iota => {
-                let mut inner = self.fields(value, &shape::IOTA)?;
-                let mut number = |name, default| {
-                    inner.take(name).map_or(Some(NumericValue::Int(default)), |node| self.number(&node))
-                };
-                DataSource::Iota(number(iota::start, 0)?, number(iota::step, 1)?)
+                let ParsedIota { start, step } = ParsedIota::whole(self, value)?;
+                DataSource::Iota(start.unwrap_or(NumericValue::Int(0)), step.unwrap_or(NumericValue::Int(1)))
             }
             data_map::random => self.random(value)?,
             data_map::file => {
@@ -1360,11 +1333,13 @@ decoded! {
     bool = |decoder, node, _| decoder.bool(node);
     String = |decoder, node, key| decoder.text(node, key.what).map(|word| word.value.into_owned());
     ScalarType = |decoder, node, _| decoder.dtype(&node);
+    DimOrder = |decoder, node, key| Vec::<u8>::decode(decoder, node, key).map(|order| DimOrder::from(&order[..]));
     Literal<'a> = |decoder, node, _| decoder.literal(node).map(|literal| literal.value);
     TestValue<'a> = |decoder, node, _| decoder.test_value(node);
     MemoryPlacement = |decoder, node, _| decoder.memory_placement(node);
     MemoryPlanner = |decoder, node, key| decoder.position(node, key).map(|position| MemoryPlanner::ALL[position]);
-    NonConstBufferDevice = |decoder, node, _| decoder.buffer_device(node);
+    NumericValue = |decoder, node, _| decoder.number(&node);
+    f32 = |decoder, node, _| decoder.single(&node);
     Data<'a> = |decoder, node, _| decoder.data(node);
     ParsedInstruction<'a> = |decoder, node, _| decoder.instruction(node);
     ParsedNode<'a> = |decoder, node, _| decoder.graph_node(node);
@@ -1372,6 +1347,11 @@ decoded! {
         let mut fields = decoder.fields(node, &shape::GRAPH)?;
         let id = fields.id;
         ParsedGraph::keys(decoder, &mut fields, (Some(id),))
+    };
+    ParsedExtraField<'a> = |decoder, node, _| {
+        let mut fields = decoder.fields(node, &shape::EXTRA_FIELD)?;
+        let id = fields.id;
+        ParsedExtraField::keys(decoder, &mut fields, (Some(id),))
     };
     ParsedOverrides<'a> = |decoder, node, _| {
         let mut fields = decoder.fields(node, &shape::RAW)?;
@@ -1555,7 +1535,7 @@ macro_rules! fields {
 
 fields! {
     // Keys that are required.
-    |value| value => {T} At<T>; {'a} Cow<'a, str>; {'a} Data<'a>; {} u16; {} i32; {} u32;
+    |value| value => {T} At<T>; {'a} Cow<'a, str>; {'a} Data<'a>; {} Device; {} u16; {} i32; {} u32;
     |value| Some(value.unwrap_or_default()) =>
         {T} Vec<T>; {'a} ParsedOverrides<'a>; {} bool; {} Layout; {} MemoryPlanner; {} MethodMemory;
 }

@@ -10,12 +10,12 @@ use super::tree::{NodeId, SourceNode};
 use crate::data::number::NumericValue;
 use crate::data::random::Distribution;
 use crate::delegate::xnnpack::model::NodeOperation;
-use crate::format::ScalarType;
 use crate::format::path::FieldPath;
 use crate::format::program::InstructionType;
+use crate::format::{DimOrder, ScalarType};
 use crate::layout::options::LayoutOptions;
 use crate::program::instruction::FieldRole;
-use crate::program::{ContainerMetadata, Device, MemoryPlanner, NonConstBufferDevice, StackFrame};
+use crate::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
 
 /// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,12 +98,7 @@ pub enum MemoryPlacement {
     /// Not in planned memory.
     None,
     /// In a pool, at an offset if given.
-    In {
-        /// Number of the pool.
-        pool: u32,
-        /// Offset in bytes.
-        offset: Option<u64>,
-    },
+    In(ParsedPlacement),
 }
 
 /// A literal, a name, or a value by number.
@@ -300,25 +295,6 @@ pub enum ParsedScales<'a> {
     Listed(Vec<f32>),
     /// In a constant.
     Constant(ParsedConstant<'a>),
-}
-
-/// Operation of a graph, as parsed.
-#[derive(Debug)]
-pub struct ParsedNode<'a> {
-    /// Node.
-    pub id: NodeId,
-    /// Operation.
-    pub operation: NodeOperation,
-    /// Given fields, by slot.
-    pub fields: Vec<(usize, At<ParsedField<'a>>)>,
-    /// Fields that the schema does not have.
-    pub extra: Vec<ParsedExtraField<'a>>,
-    /// Bounds of the output.
-    pub output_min: Option<f32>,
-    /// Upper bound.
-    pub output_max: Option<f32>,
-    /// Number of the node in the exporter's graph.
-    pub debug_handle: Option<u32>,
 }
 
 /// Field of an operation, as parsed.

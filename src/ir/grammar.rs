@@ -47,7 +47,7 @@ macro_rules! grammar {
             => [node #[derive(Debug, Default)] ParsedTensor<'a> { attributes: Vec<(usize, i32)> }] {
                 scalar_type ("tensor"): Dtype => Option<At<ScalarType>>, "Element type; inferred if left out of what an instruction writes or a view.";
                 sizes: INTS => Option<At<Vec<i32>>>: "a size", "Size of each dimension; for a dynamic tensor the upper bound. Taken from nested data, or inferred with dim_order and dynamism, if left out. A view may have one -1.";
-                dim_order: SIZES => Option<At<Vec<u8>>>: "a dimension", "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
+                dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost; contiguous if left out.";
                 data: SOURCE => Option<Data<'a>>, "Constant content, or the initial state of a mutable tensor.";
                 mutable: Bool => bool, "The tensor keeps its content from one execution to the next.";
                 memory: Either(&[OneOf(MEMORY_PLACEMENT_WORDS), Form::Shape(&MEMORY_PLACEMENT)]) => Option<MemoryPlacement>, "Placement in planned memory.";
@@ -59,9 +59,10 @@ macro_rules! grammar {
                 data_buffer_idx: UInt => Option<At<u32>>: "a number", "With `external` and no data: the index in the file, which is unused; counted.";
                 index: UInt, "Number of the value; computed in the exporter's order.";
             }
-            MEMORY_PLACEMENT = memory_placement "Placement in planned memory." required [pool] one of [] => [] {
-                pool: UInt, "Number of the planned buffer, from 1.";
-                offset: UInt, "Bytes from its start; computed if left out.";
+            MEMORY_PLACEMENT = memory_placement "Placement in planned memory." required [pool] one of []
+            => [node #[derive(Debug, Clone, Copy)] ParsedPlacement] {
+                pool: UInt => u32: "the number of a pool, from 1", "Number of the planned buffer, from 1.";
+                offset: UInt => Option<u64>: "an offset in bytes", "Bytes from its start; computed if left out.";
             }
             LITERAL_MAP = literal_map "A value of a stated kind: one of the keys, and an optional index." required [] one of [int double bool string null dtype memory_format int_list double_list bool_list tensor_list optional_tensor_list] or [index] => [] {
                 int: Int, "An Int.";
@@ -169,12 +170,13 @@ macro_rules! grammar {
                 key: Text, "Key in the named data of the program, or of a .ptd.";
                 size: UInt, "Size in bytes; computed.";
             }
-            GRAPH_NODE_BASE = graph_node "An operation of a graph: its name, and what belongs to all of them." required [] one of [] => [] {
+            GRAPH_NODE_BASE = graph_node "An operation of a graph: its name, and what belongs to all of them." required [] one of []
+            => [node #[derive(Debug)] ParsedNode<'a> { id: NodeId, operation: NodeOperation, fields: Vec<(usize, At<ParsedField<'a>>)> }] {
                 unknown: Form::Shape(&UNKNOWN_OPERATION), "An operation that the schema of ExecuTorch 1.5.1 does not have: all its fields are in extra.";
-                extra: List(&Form::Shape(&EXTRA_FIELD)), "Fields of the operation that the schema of ExecuTorch 1.5.1 does not have.";
-                output_min: Number, "Lower bound that the output is clamped to; -inf if only output_max is given. Only some operations apply it.";
-                output_max: Number, "Upper bound; inf if only output_min is given.";
-                debug_handle: UInt, "Number of the node in the exporter's graph; 65535.";
+                extra: List(&Form::Shape(&EXTRA_FIELD)) => Vec<ParsedExtraField<'a>>: "a list of {slot, bytes}", "Fields of the operation that the schema of ExecuTorch 1.5.1 does not have.";
+                output_min: Number => Option<f32>, "Lower bound that the output is clamped to; -inf if only output_max is given. Only some operations apply it.";
+                output_max: Number => Option<f32>, "Upper bound; inf if only output_min is given.";
+                debug_handle: UInt => Option<u32>: "a number", "Number of the node in the exporter's graph; 65535.";
             }
             UNKNOWN_OPERATION = unknown_operation "An operation that the schema does not have." required [tag] one of [] => [] {
                 tag: UInt, "Number in the union of operations, 48 or more.";
@@ -188,7 +190,7 @@ macro_rules! grammar {
             METHOD_MEMORY = memory "Planned memory of a method." required [] one of []
             => [node #[derive(Debug, Default)] MethodMemory] {
                 sizes ("non_const_buffer_sizes"): INTS => Option<Vec<i64>>: "a size in bytes", "Sizes of the planned buffers in bytes, the first reserved; computed. Given sizes are checked.";
-                devices ("non_const_buffer_device"): List(&Form::Shape(&BUFFER_DEVICE)) => Option<Vec<NonConstBufferDevice>>: "a list of {buffer_idx, device}", "Devices of the planned buffers; computed.";
+                devices ("non_const_buffer_device"): List(&Form::Shape(&BUFFER_DEVICE)) => Option<Vec<ParsedBufferDevice>>: "a list of {buffer_idx, device}", "Devices of the planned buffers; computed.";
                 alignment: Alignment => Option<u64> as memory_alignment, "Offsets are multiples of this, 16 at least.";
                 planner: OneOf(PLANNERS) => MemoryPlanner, "greedy; naive: no tensors share memory; greedy_no_overlap: at one time, each object of memory has one tensor.";
                 padding: Size => Option<u64> as size, "Padding after each used buffer, in bytes; 64 with an XNNPACK delegate, but for pools of shared state, else 0.";
@@ -197,9 +199,10 @@ macro_rules! grammar {
                 unplanned_inputs ("inputs"): OneOf(&["planned", "unplanned"]) => bool as unplanned, "Planned memory of inputs.";
                 unplanned_outputs ("outputs"): OneOf(&["planned", "unplanned"]) => bool as unplanned, "Planned memory of outputs.";
             }
-            BUFFER_DEVICE = buffer_device "Device of a planned buffer." required [buffer_idx device] one of [] => [] {
-                buffer_idx: Int, "Number of the buffer.";
-                device: Text, "cpu, cuda, cuda:1.";
+            BUFFER_DEVICE = buffer_device "Device of a planned buffer." required [buffer_idx device] one of []
+            => [node #[derive(Debug)] ParsedBufferDevice] {
+                buffer_idx: Int => i32: "the index of a buffer", "Number of the buffer.";
+                device: Text => Device as device, "cpu, cuda, cuda:1.";
             }
             CONTAINER_META = container_meta "How containers were flattened: pytree's JSON." required [] one of []
             => [model ContainerMetadata] {
@@ -225,7 +228,7 @@ macro_rules! grammar {
                 external: Either(&[Bool, Text]) => Option<At<Option<Cow<'a, str>>>> as external, "The blob is stored in a .ptd: true, or the tag that names it.";
                 scalar_type ("tensor"): Dtype => Option<ScalarType>, "Element type, if the content is a tensor.";
                 sizes: SIZES => Option<At<Vec<i32>>>: "a size", "Size of each dimension, if the content is a tensor.";
-                dim_order: SIZES => Option<At<Vec<u8>>>: "a dimension", "Dimensions from the outermost in memory to the innermost.";
+                dim_order: SIZES => Option<At<DimOrder>>: "a dimension", "Dimensions from the outermost in memory to the innermost.";
             }
             CHECKPOINT = checkpoint "The tensors of a .safetensors file, or of a set of them, with their names, types and sizes." required [safetensors] one of []
             => [node #[derive(Debug)] Checkpoint<'a>] {
@@ -257,9 +260,10 @@ macro_rules! grammar {
                 copy: UInt => u32 = 0: "a number", "Equal data share an offset in the file; data with another number have their own. 0.";
                 align: Alignment => Option<u64> as multiple, "For named data: alignment of the segment, at least.";
             }
-            IOTA = iota "start, start + step, and so on." required [] one of [] => [] {
-                start: Number, "First number; 0.";
-                step: Number, "Difference; 1.";
+            IOTA = iota "start, start + step, and so on." required [] one of []
+            => [node #[derive(Debug)] ParsedIota] {
+                start: Number => Option<NumericValue>, "First number; 0.";
+                step: Number => Option<NumericValue>, "Difference; 1.";
             }
             RANDOM = random "Random numbers." required [seed] one of [] => [] {
                 seed: UInt, "The same seed gives the same numbers.";

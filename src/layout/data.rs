@@ -130,11 +130,7 @@ impl<'a> Collector<'a> {
     fn collect_tensor(&mut self, at: Element, tensor: &Tensor, blob: BlobId) -> u32 {
         let size = self.size(blob);
         if let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|_| tensor.is_external()) {
-            let layout = TensorLayout {
-                scalar_type: tensor.scalar_type,
-                sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
-                dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
-            };
+            let layout = TensorLayout::of(tensor);
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             return self.add_external(
                 extra.tag.clone(),

@@ -210,8 +210,7 @@ mod tests {
     fn a_key_with_other_bytes_another_layout_or_another_tag_is_an_error() {
         let mut external = ExternalFiles::default();
         add(&mut external, None, entry("k", 5, 4)).unwrap();
-        let layout =
-            Some(TensorLayout { scalar_type: crate::format::ScalarType::BYTE, sizes: vec![4], dim_order: vec![0] });
+        let layout = Some(TensorLayout::new(crate::format::ScalarType::BYTE, vec![4]));
         let (bytes, tag) =
             (add(&mut external, None, entry("k", 6, 4)), add(&mut external, Some("t"), entry("k", 5, 4)));
         let layout = add(&mut external, None, ExternalItem { layout, ..entry("k", 5, 4) });

@@ -569,11 +569,7 @@ fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBuffe
     let list: Vec<_> = devices
         .iter()
         .filter(|(_, device)| **device != Device::CPU)
-        .map(|(pool, device)| NonConstBufferDevice {
-            buffer_idx: *pool as i32,
-            device_type: device.device_type,
-            device_index: device.index,
-        })
+        .map(|(pool, device)| NonConstBufferDevice::new(*pool as i32, *device))
         .collect();
     (!list.is_empty()).then_some(list)
 }

@@ -9,7 +9,7 @@ use super::yaml;
 use crate::data::number;
 use crate::data::{Blob, BlobSource};
 use crate::format::ScalarType;
-use crate::program::{Tensor, contiguous};
+use crate::program::{DimOrder, Tensor};
 
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
@@ -148,7 +148,7 @@ fn source(fields: &str, blob: &Blob) -> String {
 fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let sizes = tensor.sizes.as_deref()?;
     let info = tensor.scalar_type.info()?;
-    if *tensor.dim_order.as_deref()? != *contiguous(sizes.len()) || bytes.is_empty() {
+    if tensor.dim_order != Some(DimOrder::contiguous(sizes.len())) || bytes.is_empty() {
         return None;
     }
     let elements = bytes.chunks_exact(info.size as usize);

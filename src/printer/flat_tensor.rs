@@ -12,7 +12,7 @@ use super::{layout, nearest};
 use crate::assembly::{Assembly, OutputFile};
 use crate::data::Origin;
 use crate::format::flat_tensor::FLAT_TENSOR;
-use crate::program::{Program, Tensor, contiguous};
+use crate::program::{DimOrder, Program, Tensor};
 use crate::raw::{FileOverrides, residue};
 use crate::recover;
 use crate::recover::layout::RecoveredFlatTensor;
@@ -72,11 +72,11 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
             Some(layout) => {
                 yaml::number(layout.scalar_type, fields.key("tensor"));
                 yaml::list(fields.key("sizes"), &layout.sizes, yaml::number);
-                if layout.dim_order[..] != *contiguous(layout.sizes.len()) {
-                    yaml::list(fields.key("dim_order"), &layout.dim_order, yaml::number);
+                if layout.dim_order != DimOrder::contiguous(layout.sizes.len()) {
+                    yaml::list(fields.key("dim_order"), layout.dim_order.iter(), yaml::number);
                 }
                 let tensor = Tensor::new(layout.scalar_type, &layout.sizes);
-                let dim_order = Some(layout.dim_order.clone().into());
+                let dim_order = Some(layout.dim_order.clone());
                 data.tensor(blob, &Tensor { dim_order, ..tensor }, &entry.key)?
             }
             None => data.bytes(blob, &entry.key)?,

@@ -4,11 +4,10 @@
 
 use std::collections::HashSet;
 
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::program::{
     Chain, ContainerMetadata, DeviceType, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator,
-    OperatorId, Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, contiguous, is_dim_order,
-    nbytes,
+    OperatorId, Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, nbytes,
 };
 
 /// Returns the nearest program that YAML can express.
@@ -68,8 +67,8 @@ fn layout(layout: &mut TensorLayout, len: u64) {
         let count = element(layout.scalar_type).and_then(|size| i32::try_from(len / size).ok());
         layout.sizes.iter_mut().take(1).for_each(|size| *size = count.unwrap_or(1));
     }
-    if !is_dim_order(layout.dim_order.iter().copied(), rank) {
-        layout.dim_order = contiguous(rank).into_owned();
+    if !layout.dim_order.is_permutation(rank) {
+        layout.dim_order = DimOrder::contiguous(rank);
     }
 }
 
@@ -94,7 +93,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
     let operators = plan.operators.get_or_insert_default();
     let count = operators.len().max(1);
     if operators.is_empty() && plan.chains.iter().flatten().any(has_kernels) {
-        operators.push(Operator { name: None, overload: None });
+        operators.push(Operator::default());
     }
     for operator in operators {
         operator.name.get_or_insert_with(|| "aten::unknown".into());
@@ -138,15 +137,14 @@ fn tensor(tensor: &mut Tensor) {
     if tensor.scalar_type.info().is_none() {
         tensor.scalar_type = ScalarType::FLOAT;
     }
-    let order = tensor.dim_order.as_ref().map(|order| order.to_vec());
-    let rank = order.as_ref().map_or(16, Vec::len);
+    let rank = tensor.dim_order.as_ref().map_or(16, |order| order.len());
     let sizes = tensor.sizes.get_or_insert_with(|| vec![1; rank.min(16)].into());
     // If the length of `sizes` is malformed, the order of dimensions may have the correct rank.
     sizes.truncate(rank.min(16));
     sizes.iter_mut().filter(|size| **size < 0).for_each(|size| *size = 1);
     let rank = sizes.len();
-    if !order.is_some_and(|order| is_dim_order(order.iter().copied(), rank)) {
-        tensor.dim_order = Some(contiguous(rank));
+    if !tensor.dim_order.as_ref().is_some_and(|order| order.is_permutation(rank)) {
+        tensor.dim_order = Some(DimOrder::contiguous(rank));
     }
     if tensor.nbytes().is_none() {
         tensor.sizes = Some(vec![1; rank].into());

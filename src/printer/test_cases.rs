@@ -50,7 +50,7 @@ fn test_value(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::R
         TestData::String(text) => yaml::text(text).into_owned(),
         TestData::Tensor { scalar_type, sizes, dim_order, data: blob } => {
             let mut tensor = Tensor::new(*scalar_type, sizes);
-            tensor.dim_order = Some(dim_order.clone().into());
+            tensor.dim_order = Some(dim_order.clone());
             let printed = data.tensor(blob, &tensor, name)?;
             // Nested lists have the sizes; other data need `sizes`.
             let nested = printed.starts_with('[') && !sizes.contains(&0);

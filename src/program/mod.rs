@@ -12,20 +12,15 @@
 //! use pte_emit::{Options, ScalarType};
 //!
 //! let x = EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2, 2]));
-//! let relu = Operator { name: Some("aten::relu".to_owned()), overload: Some("out".to_owned()) };
 //! let call = Instruction::KernelCall { op_index: OperatorId(0), args: Some(Args::from(&[0, 1, 1])) };
-//! let forward = ExecutionPlan {
-//!     name: Some("forward".to_owned()),
-//!     container_meta_type: Some(ContainerMetadata::flat(1, 1, false)),
-//!     values: Some(vec![x.clone(), x]),
-//!     inputs: Some(vec![ValueId(0)]),
-//!     outputs: Some(vec![ValueId(1)]),
-//!     chains: Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]),
-//!     operators: Some(vec![relu]),
-//!     delegates: Some(Vec::new()),
-//!     ..ExecutionPlan::default()
-//! };
-//! let program = Program { execution_plan: Some(vec![forward]), ..Program::default() };
+//! let mut forward = ExecutionPlan::new("forward");
+//! forward.container_meta_type = Some(ContainerMetadata::flat(1, 1, false));
+//! forward.values = Some(vec![x.clone(), x]);
+//! forward.inputs = Some(vec![ValueId(0)]);
+//! forward.outputs = Some(vec![ValueId(1)]);
+//! forward.chains = Some(vec![Chain::new(vec![call])]);
+//! forward.operators = Some(vec![Operator::new("aten::relu.out")]);
+//! let program = Program::new(vec![forward]);
 //! let files = program.to_files(&Options::default())?;
 //! assert_eq!(files.plan().memory[0].sizes, [0, 32]);
 //! # Ok::<(), pte_emit::Error>(())
@@ -42,10 +37,10 @@ pub(crate) mod positions;
 pub(crate) mod tables;
 pub mod test_cases;
 
-use std::borrow::Cow;
 use std::fmt;
 
 use crate::data::{Blob, BlobId};
+pub use crate::format::DimOrder;
 use crate::format::ScalarType;
 use crate::format::program::KernelType;
 pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
@@ -65,9 +60,9 @@ pub use ints::{Args, Ints, Sizes};
 ///
 /// let mut program = Program::default();
 /// let data: BlobId = program.add_blob(Blob::bytes([0, 0, 0, 63, 0, 0, 0, 191]));
-/// let layout = TensorLayout { scalar_type: ScalarType::FLOAT, sizes: vec![2], dim_order: vec![0] };
-/// let (key, tag, alignment) = ("bias".to_owned(), None, 1);
-/// program.external_data.push(ExternalData { key, tag, data, alignment, tensor_layout: Some(layout) });
+/// let mut bias = ExternalData::new("bias", data);
+/// bias.tensor_layout = Some(TensorLayout::new(ScalarType::FLOAT, vec![2]));
+/// program.external_data.push(bias);
 /// assert_eq!(program.blob(data).len(), 8);
 /// assert!(program.plans().is_empty());
 ///
@@ -76,6 +71,7 @@ pub use ints::{Args, Ints, Sizes};
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Program {
     /// Schema version. Releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another version (rule P-1).
     pub version: u32,
@@ -107,6 +103,7 @@ pub struct Program {
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ExecutionPlan {
     /// Name the runtime looks the method up by.
     pub name: Option<String>,
@@ -159,21 +156,16 @@ impl ExecutionPlan {
     }
 }
 
-impl Default for ExecutionPlan {
-    /// Returns a method `forward` without values and instructions, which the runtime loads: it rejects one without these lists.
-    fn default() -> ExecutionPlan {
+impl ExecutionPlan {
+    /// Returns a method without values and instructions, which the runtime loads: it rejects one without these lists.
+    pub fn new(name: impl Into<String>) -> ExecutionPlan {
         ExecutionPlan {
-            name: Some("forward".to_owned()),
+            name: Some(name.into()),
             container_meta_type: Some(ContainerMetadata::flat(0, 0, true)),
             values: Some(Vec::new()),
             inputs: Some(Vec::new()),
             outputs: Some(Vec::new()),
-            chains: Some(vec![Chain {
-                inputs: Some(Vec::new()),
-                outputs: Some(Vec::new()),
-                instructions: Some(Vec::new()),
-                stacktrace: None,
-            }]),
+            chains: Some(vec![Chain::new(Vec::new())]),
             operators: Some(Vec::new()),
             delegates: Some(Vec::new()),
             memory: MemoryRequest::default(),
@@ -181,10 +173,17 @@ impl Default for ExecutionPlan {
     }
 }
 
+impl Default for ExecutionPlan {
+    /// Returns [`ExecutionPlan::new`] with the name `forward`.
+    fn default() -> ExecutionPlan {
+        ExecutionPlan::new("forward")
+    }
+}
+
 /// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
 ///
 /// ```
-/// use pte_emit::program::{DeviceType, EValue, Memory, NonConstBufferDevice};
+/// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice};
 /// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
 ///
 /// let mut forward = MethodBuilder::new("forward");
@@ -200,14 +199,15 @@ impl Default for ExecutionPlan {
 ///     }
 /// }
 /// method.memory.alignment = Some(64);
-/// let device = NonConstBufferDevice { buffer_idx: 2, device_type: DeviceType::CUDA, device_index: 0 };
-/// method.memory.non_const_buffer_device = Some(vec![device]);
+/// let device = Device { device_type: DeviceType::CUDA, index: 0 };
+/// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice::new(2, device)]);
 ///
 /// let files = program.to_files(&Options::default())?;
 /// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct MemoryRequest {
     /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
     pub non_const_buffer_sizes: Option<Vec<i64>>,
@@ -261,6 +261,7 @@ impl MemoryPlanner {
 
 /// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContainerMetadata {
     /// Of the inputs.
     pub encoded_inp_str: Option<String>,
@@ -361,32 +362,29 @@ tables::value_tables!(members);
 /// A tensor (table `Tensor`).
 ///
 /// ```
-/// use pte_emit::program::{Device, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, dim_order};
+/// use pte_emit::program::{Device, DimOrder, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation};
 /// use pte_emit::ScalarType;
 ///
 /// // An image in channels-last order, of 2 bytes per element.
 /// let mut image = Tensor::new(ScalarType::parse("float16").unwrap(), &[1, 3, 8, 8]);
-/// image.dim_order = Some(dim_order(&[0, 2, 3, 1]));
+/// image.dim_order = Some(DimOrder::channels_last(4));
 /// assert_eq!(image.nbytes(), Some(2 * 3 * 64));
 /// assert_eq!(image.device(), Device::CPU);
 /// assert_eq!(image.memory, Memory::Auto { pool: None, persistent: false, shared: None });
 ///
 /// // The weights of another file: they need a name, and no planned memory.
-/// let extra = ExtraTensorInfo {
-///     fully_qualified_name: Some("conv.weight".to_owned()),
-///     location: TensorDataLocation::EXTERNAL,
-///     ..ExtraTensorInfo::default()
-/// };
-/// let weight = Tensor {
-///     data: TensorData::Elsewhere(None),
-///     memory: Memory::None,
-///     extra_tensor_info: Some(Box::new(extra)),
-///     ..Tensor::new(ScalarType::FLOAT, &[4, 3, 3, 3])
-/// };
+/// let mut extra = ExtraTensorInfo::default();
+/// extra.fully_qualified_name = Some("conv.weight".to_owned());
+/// extra.location = TensorDataLocation::EXTERNAL;
+/// let mut weight = Tensor::new(ScalarType::FLOAT, &[4, 3, 3, 3]);
+/// weight.data = TensorData::Elsewhere(None);
+/// weight.memory = Memory::None;
+/// weight.extra_tensor_info = Some(Box::new(extra));
 /// assert!(weight.is_external());
 /// assert_eq!(weight.name(), Some("conv.weight"));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Tensor {
     /// Element type.
     pub scalar_type: ScalarType,
@@ -434,7 +432,7 @@ impl Tensor {
         Tensor {
             scalar_type,
             sizes: Some(sizes.into()),
-            dim_order: Some(contiguous(sizes.len())),
+            dim_order: Some(DimOrder::contiguous(sizes.len())),
             memory: Memory::Auto { pool: None, persistent: false, shared: None },
             ..Tensor::default()
         }
@@ -486,57 +484,6 @@ pub(crate) const MAX_DIMENSIONS: usize = 16;
 pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
     let element = scalar_type.info()?.size;
     sizes.iter().try_fold(element, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
-}
-
-/// An order of dimensions, from the outermost in memory to the innermost. Most tensors share the contiguous one.
-///
-/// ```
-/// use pte_emit::program::{DimOrder, contiguous, is_dim_order};
-///
-/// let channels_last: DimOrder = vec![0, 2, 3, 1].into();
-/// assert!(is_dim_order(channels_last.iter().copied(), 4));
-/// assert!(!is_dim_order(channels_last.iter().copied(), 3));
-/// assert_eq!(*contiguous(4), [0, 1, 2, 3]);
-/// ```
-pub type DimOrder = Cow<'static, [u8]>;
-
-static CONTIGUOUS: [u8; 256] = {
-    let mut order = [0; 256];
-    let mut d = 0;
-    while d < 256 {
-        order[d] = d as u8;
-        d += 1;
-    }
-    order
-};
-
-/// The dim order of a contiguous tensor: 0, 1, 2, ...
-pub fn contiguous(rank: usize) -> DimOrder {
-    match CONTIGUOUS.get(..rank) {
-        Some(order) => Cow::Borrowed(order),
-        None => Cow::Owned((0..rank).map(|d| d.min(255) as u8).collect()),
-    }
-}
-
-/// Returns true if `order` is a permutation of `rank` dimensions (rules T-7, T-9).
-pub fn is_dim_order(order: impl Iterator<Item = u8>, rank: usize) -> bool {
-    let mut seen = [false; 256];
-    let mut count = 0;
-    for dim in order {
-        if usize::from(dim) >= rank || std::mem::replace(&mut seen[usize::from(dim)], true) {
-            return false;
-        }
-        count += 1;
-    }
-    count == rank
-}
-
-/// An order of dimensions, shared if it is the contiguous one.
-pub fn dim_order(order: &[u8]) -> DimOrder {
-    match contiguous(order.len()) {
-        shared if *shared == *order => shared,
-        Cow::Borrowed(_) | Cow::Owned(_) => Cow::Owned(order.to_vec()),
-    }
 }
 
 /// Initial data of a tensor. Exhaustive on purpose, as [`EValue`].
@@ -613,6 +560,7 @@ impl fmt::Display for Device {
 
 /// Optional properties of a tensor (table `ExtraTensorInfo`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExtraTensorInfo {
     /// Ignored by the runtime (docs/format.md, "Location of tensor data").
     pub mutable_data_segments_idx: u64,
@@ -636,7 +584,8 @@ impl ExtraTensorInfo {
 }
 
 /// A kernel's name (table `Operator`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Operator {
     /// `aten::add`
     pub name: Option<String>,
@@ -645,6 +594,12 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is empty.
+    pub fn new(full_name: &str) -> Operator {
+        let (name, overload) = full_name.rsplit_once('.').unwrap_or((full_name, ""));
+        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()), ..Operator::default() }
+    }
+
     /// Returns the name with the overload, as YAML states it: `aten::add.out`. `None` if the name is absent.
     pub(crate) fn full_name(&self) -> Option<String> {
         let name = self.name.as_deref()?;
@@ -657,6 +612,7 @@ impl Operator {
 
 /// A list of instructions (table `Chain`).
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Chain {
     /// Ignored by the runtime (M-24).
     pub inputs: Option<Vec<ValueId>>,
@@ -668,25 +624,30 @@ pub struct Chain {
     pub stacktrace: Option<Vec<Option<Vec<StackFrame>>>>,
 }
 
+impl Chain {
+    /// Returns a chain as the exporter writes it without stack traces: its inputs and outputs are empty lists.
+    pub fn new(instructions: Vec<Instruction>) -> Chain {
+        let empty = || Some(Vec::new());
+        Chain { inputs: empty(), outputs: empty(), instructions: Some(instructions), stacktrace: None }
+    }
+}
+
 /// One line of a stack trace (table `Frame`).
 ///
 /// ```
 /// use pte_emit::program::{Chain, Instruction, StackFrame, ValueId};
 ///
-/// let frame = StackFrame {
-///     filename: Some("model.py".to_owned()),
-///     lineno: 12,
-///     name: Some("forward".to_owned()),
-///     context: Some("return x".to_owned()),
-/// };
-/// let chain = Chain {
-///     instructions: Some(vec![Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(1) }]),
-///     stacktrace: Some(vec![Some(vec![frame])]),
-///     ..Chain::default()
-/// };
+/// let mut frame = StackFrame::default();
+/// frame.filename = Some("model.py".to_owned());
+/// frame.lineno = 12;
+/// frame.name = Some("forward".to_owned());
+/// frame.context = Some("return x".to_owned());
+/// let mut chain = Chain::new(vec![Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(1) }]);
+/// chain.stacktrace = Some(vec![Some(vec![frame])]);
 /// assert_eq!(chain.stacktrace.map(|traces| traces.len()), chain.instructions.map(|list| list.len()));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct StackFrame {
     /// File.
     pub filename: Option<String>,
@@ -705,18 +666,17 @@ pub struct StackFrame {
 /// use pte_emit::Blob;
 ///
 /// let mut program = Program::default();
-/// let delegate = BackendDelegate {
-///     id: Some("MyBackend".to_owned()),
-///     processed: program.add_blob(Blob::bytes(*b"compiled")),
-///     inline: None,
-///     compile_specs: Some(vec![CompileSpec { key: Some("threads".to_owned()), value: Some(vec![4]) }]),
-/// };
+/// let mut delegate = BackendDelegate::new("MyBackend", program.add_blob(Blob::bytes(*b"compiled")));
+/// delegate.compile_specs = Some(vec![CompileSpec::new("threads", vec![4])]);
 /// // Data that the backend finds by their key.
 /// let data = program.add_blob(Blob::bytes([0; 1024]));
-/// program.named_data = Some(vec![NamedData { key: "weights".to_owned(), data, alignment: 64 }]);
+/// let mut weights = NamedData::new("weights", data);
+/// weights.alignment = 64;
+/// program.named_data = Some(vec![weights]);
 /// assert_ne!(delegate.processed, data);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct BackendDelegate {
     /// Name of the backend.
     pub id: Option<String>,
@@ -728,8 +688,16 @@ pub struct BackendDelegate {
     pub compile_specs: Option<Vec<CompileSpec>>,
 }
 
+impl BackendDelegate {
+    /// Returns a delegate without options, whose payload is stored as the layout option `delegates` states.
+    pub fn new(id: impl Into<String>, processed: BlobId) -> BackendDelegate {
+        BackendDelegate { id: Some(id.into()), processed, inline: None, compile_specs: Some(Vec::new()) }
+    }
+}
+
 /// An option for a backend (table `CompileSpec`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompileSpec {
     /// Name.
     pub key: Option<String>,
@@ -737,15 +705,23 @@ pub struct CompileSpec {
     pub value: Option<Vec<u8>>,
 }
 
+impl CompileSpec {
+    /// Returns an option.
+    pub fn new(key: impl Into<String>, value: Vec<u8>) -> CompileSpec {
+        CompileSpec { key: Some(key.into()), value: Some(value), ..CompileSpec::default() }
+    }
+}
+
 /// Device of one planned buffer (table `NonConstBufferDevice`).
 ///
 /// ```
-/// use pte_emit::program::{DeviceType, NonConstBufferDevice};
+/// use pte_emit::program::{Device, DeviceType, NonConstBufferDevice};
 ///
-/// let of_pool = NonConstBufferDevice { buffer_idx: 1, device_type: DeviceType::CUDA, device_index: 0 };
-/// assert_eq!(of_pool.device().to_string(), "cuda");
+/// let cuda = Device { device_type: DeviceType::CUDA, index: 0 };
+/// assert_eq!(NonConstBufferDevice::new(1, cuda).device(), cuda);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NonConstBufferDevice {
     /// Index into `non_const_buffer_sizes`.
     pub buffer_idx: i32,
@@ -756,6 +732,12 @@ pub struct NonConstBufferDevice {
 }
 
 impl NonConstBufferDevice {
+    /// Returns the entry of a buffer.
+    pub fn new(buffer_idx: i32, device: Device) -> NonConstBufferDevice {
+        let Device { device_type, index } = device;
+        NonConstBufferDevice { buffer_idx, device_type, device_index: index, ..NonConstBufferDevice::default() }
+    }
+
     /// Returns the device that the buffer is on.
     pub fn device(&self) -> Device {
         Device { device_type: self.device_type, index: self.device_index }
@@ -764,6 +746,7 @@ impl NonConstBufferDevice {
 
 /// A keyed blob of a `.pte` (table `NamedData`).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedData {
     /// Key.
     pub key: String,
@@ -773,8 +756,16 @@ pub struct NamedData {
     pub alignment: u64,
 }
 
+impl NamedData {
+    /// Returns an entry without a minimum alignment.
+    pub fn new(key: impl Into<String>, data: BlobId) -> NamedData {
+        NamedData { key: key.into(), data, alignment: 1 }
+    }
+}
+
 /// A keyed blob or tensor of a `.ptd` that no tensor of a method refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExternalData {
     /// Key.
     pub key: String,
@@ -788,18 +779,56 @@ pub struct ExternalData {
     pub tensor_layout: Option<TensorLayout>,
 }
 
+impl ExternalData {
+    /// Returns a blob for the default `.ptd`, without a minimum alignment.
+    pub fn new(key: impl Into<String>, data: BlobId) -> ExternalData {
+        ExternalData { key: key.into(), tag: None, data, alignment: 1, tensor_layout: None }
+    }
+}
+
 /// Type and shape of a tensor's data (table `TensorLayout` of `flat_tensor.fbs`).
+///
+/// ```
+/// use pte_emit::ScalarType;
+/// use pte_emit::program::{Tensor, TensorLayout};
+///
+/// let tensor = Tensor::new(ScalarType::FLOAT, &[2, 3]);
+/// assert_eq!(TensorLayout::of(&tensor), TensorLayout::new(ScalarType::FLOAT, vec![2, 3]));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TensorLayout {
     /// Element type.
     pub scalar_type: ScalarType,
     /// Size of each dimension.
     pub sizes: Vec<i32>,
     /// Dimensions from the outermost in memory to the innermost.
-    pub dim_order: Vec<u8>,
+    pub dim_order: DimOrder,
+}
+
+impl TensorLayout {
+    /// Returns the layout of contiguous data.
+    pub fn new(scalar_type: ScalarType, sizes: Vec<i32>) -> TensorLayout {
+        let dim_order = DimOrder::contiguous(sizes.len());
+        TensorLayout { scalar_type, sizes, dim_order }
+    }
+
+    /// Returns type and shape of a tensor; lists that it lacks are empty.
+    pub fn of(tensor: &Tensor) -> TensorLayout {
+        TensorLayout {
+            scalar_type: tensor.scalar_type,
+            sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
+            dim_order: tensor.dim_order.clone().unwrap_or_default(),
+        }
+    }
 }
 
 impl Program {
+    /// Returns a program of these methods, without data.
+    pub fn new(methods: Vec<ExecutionPlan>) -> Program {
+        Program { execution_plan: Some(methods), ..Program::default() }
+    }
+
     /// Adds a blob and returns its id.
     pub fn add_blob(&mut self, blob: Blob) -> BlobId {
         self.blobs.push(blob);

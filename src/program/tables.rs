@@ -14,6 +14,7 @@ macro_rules! model_tables {
             Operator = OPERATOR operator { name, overload }
             StackFrame = FRAME frame { filename, lineno, name, context }
             CompileSpec = COMPILE_SPEC compile_spec { key, value }
+            TensorLayout = TENSOR_LAYOUT tensor_layout { scalar_type, sizes, dim_order }
             NonConstBufferDevice = NON_CONST_BUFFER_DEVICE non_const_buffer_device { buffer_idx, device_type, device_index }
         }
     };

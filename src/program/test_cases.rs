@@ -7,15 +7,16 @@
 //! let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
 //! let mut resolved = source.parse()?.resolve()?;
 //! let outputs = Some(vec![TestData::Int(7)]);
-//! let case = TestCase { inputs: Vec::new(), outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL };
-//! resolved.tests.push(MethodTests { method: "seven".to_owned(), cases: vec![case] });
+//! let case = TestCase::new(Vec::new(), outputs);
+//! assert_eq!((case.atol, case.rtol), (DEFAULT_ATOL, DEFAULT_RTOL));
+//! resolved.tests.push(MethodTests::new("seven", vec![case]));
 //! let assembly = resolved.plan(&Options::default())?.emit()?;
 //! assert_eq!(assembly.tests[0].cases.len(), 1);
 //! # Ok::<(), pte_emit::Error>(())
 //! ```
 
 use crate::data::Blob;
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// Allowed absolute difference of a test without one.
 pub const DEFAULT_ATOL: f64 = 1e-6;
@@ -25,6 +26,7 @@ pub const DEFAULT_RTOL: f64 = 1e-5;
 
 /// Tests of a method.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MethodTests {
     /// The method.
     pub method: String,
@@ -33,6 +35,11 @@ pub struct MethodTests {
 }
 
 impl MethodTests {
+    /// Returns the tests of a method.
+    pub fn new(method: impl Into<String>, cases: Vec<TestCase>) -> MethodTests {
+        MethodTests { method: method.into(), cases }
+    }
+
     /// Returns the total size of the tensors in bytes.
     pub(crate) fn size(&self) -> u64 {
         let values = self.cases.iter().flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten()));
@@ -45,6 +52,7 @@ impl MethodTests {
 
 /// A test.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct TestCase {
     /// Inputs of the method.
     pub inputs: Vec<TestData>,
@@ -54,6 +62,13 @@ pub struct TestCase {
     pub atol: f64,
     /// Allowed relative difference.
     pub rtol: f64,
+}
+
+impl TestCase {
+    /// Returns a test with the default allowed differences.
+    pub fn new(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> TestCase {
+        TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL }
+    }
 }
 
 /// A value of a test. Exhaustive on purpose, as [`EValue`](super::EValue).
@@ -76,7 +91,7 @@ pub enum TestData {
         /// Sizes.
         sizes: Vec<i32>,
         /// Dimensions from the outermost in memory to the innermost.
-        dim_order: Vec<u8>,
+        dim_order: DimOrder,
         /// Bytes, in the order of memory.
         data: Blob,
     },

@@ -8,13 +8,13 @@ use std::io;
 use crate::data::Origin;
 use crate::data::{Blob, BlobSource};
 use crate::diagnostics::counted;
-use crate::format::ScalarType;
 use crate::format::bundled_program as schema;
 use crate::format::bundled_program::*;
 use crate::format::container::{self, HEAD, MAX_FLATBUFFER};
 use crate::format::flatbuffer::read::{Buffer, Result, TableRef};
-use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{is_dim_order, nbytes};
+use crate::format::{DimOrder, ScalarType};
+use crate::program::nbytes;
+use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
 /// Content of a `.bpte`: program and tests.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ impl BundledProgramReader<'_> {
         };
         let cases =
             t.children(bundled_method_test_suite::test_cases, &BUNDLED_METHOD_TEST_CASE, |t| self.test_case(t))?;
-        Ok(MethodTests { method, cases: cases.unwrap_or_default() })
+        Ok(MethodTests::new(method, cases.unwrap_or_default()))
     }
 
     fn test_case(&self, t: TableRef<'_, '_>) -> Result<TestCase> {
@@ -90,7 +90,7 @@ impl BundledProgramReader<'_> {
         // An empty list of outputs means that they are not compared (B-10).
         let outputs = outputs.filter(|outputs| !outputs.is_empty());
         // The format has no tolerances: the defaults of the YAML.
-        Ok(TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL })
+        Ok(TestCase::new(inputs, outputs))
     }
 
     fn value(&self, t: TableRef<'_, '_>) -> Result<TestData> {
@@ -109,8 +109,8 @@ impl BundledProgramReader<'_> {
     fn tensor(&self, t: TableRef<'_, '_>) -> Result<TestData> {
         let scalar_type = ScalarType(t.i8(tensor::scalar_type)?);
         let sizes: Vec<i32> = t.i32s(tensor::sizes)?.unwrap_or_default();
-        let dim_order: Vec<u8> = t.u8s(tensor::dim_order)?.unwrap_or_default();
-        if !is_dim_order(dim_order.iter().copied(), sizes.len()) {
+        let dim_order = t.bytes(tensor::dim_order)?.map(DimOrder::from).unwrap_or_default();
+        if !dim_order.is_permutation(sizes.len()) {
             return t.wrong(tensor::dim_order, format!("not a permutation of {}", counted(sizes.len(), "dimension")));
         }
         let Some(expected) = nbytes(scalar_type, &sizes) else {

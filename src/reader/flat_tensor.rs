@@ -3,9 +3,9 @@
 use std::io;
 
 use super::program::{EMPTY, segments};
+use super::table::ReadField;
 use crate::data::Blob;
 use crate::data::Origin;
-use crate::format::ScalarType;
 use crate::format::container::{
     self, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, HEAD, SEGMENT_BASE_OFFSET,
 };
@@ -137,20 +137,14 @@ fn entry(
     let Some(data) = range.and_then(|(offset, size)| origin.blob(offset, size, length)) else {
         return t.wrong(named_data::segment_index, format!("segment {index} is out of range"));
     };
-    let tensor_layout = match t.child(named_data::tensor_layout, &TENSOR_LAYOUT)? {
-        Some(t) => Some(TensorLayout {
-            scalar_type: ScalarType(t.i8(tensor_layout::scalar_type)?),
-            sizes: t.i32s(tensor_layout::sizes)?.unwrap_or_default(),
-            dim_order: t.u8s(tensor_layout::dim_order)?.unwrap_or_default(),
-        }),
-        None => None,
-    };
+    let tensor_layout = ReadField::read_field(t, named_data::tensor_layout)?;
     Ok(FlatTensorEntry { key, data, tensor_layout })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{DimOrder, ScalarType};
     use crate::ir::resolve::tests::assembled;
 
     const YAML: &str = "named_data:
@@ -172,7 +166,8 @@ mod tests {
     #[test]
     fn keys_have_their_layout_and_their_bytes() {
         let entries = entries(&file(YAML)).unwrap();
-        let layout = TensorLayout { scalar_type: ScalarType::LONG, sizes: vec![2, 2], dim_order: vec![1, 0] };
+        let layout =
+            TensorLayout { scalar_type: ScalarType::LONG, sizes: vec![2, 2], dim_order: DimOrder::from(&[1, 0]) };
         let found: Vec<_> = entries.iter().map(|entry| (&*entry.key, entry.tensor_layout.as_ref())).collect();
         assert_eq!(found, [("w", Some(&layout)), ("b", None), ("c", None)]);
         let words: Vec<u8> = [1u64, 3, 2, 4].into_iter().flat_map(u64::to_le_bytes).collect();

@@ -9,3 +9,4 @@ pub mod npy;
 pub mod program;
 pub mod root;
 pub mod safetensors;
+mod table;

@@ -9,12 +9,12 @@ use std::{io, vec};
 
 use indexmap::IndexSet;
 
+use super::table::ReadField;
 use crate::data::workers;
 use crate::data::{Blob, BlobId};
 use crate::data::{Head, Origin};
 use crate::diagnostics::counted;
 use crate::format::ScalarType;
-use crate::format::TableSchema;
 use crate::format::container;
 use crate::format::container::{
     ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
@@ -26,11 +26,10 @@ use crate::format::program::*;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
-use crate::program::tables::{model_tables, value_tables};
+use crate::program::tables::value_tables;
 use crate::program::{
-    Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DeviceType, EValue, ExecutionPlan, ExtraTensorInfo,
-    Instruction, Memory, MemoryRequest, NamedData, NonConstBufferDevice, Operator, Program, StackFrame, Tensor,
-    TensorData, TensorDataLocation, ValueId,
+    Args, BackendDelegate, Chain, DimOrder, EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NamedData,
+    Program, Tensor, TensorData, ValueId,
 };
 
 /// The extended header of a `.pte`.
@@ -546,7 +545,7 @@ impl ProgramReader<'_> {
                     self.program.add_blob(Blob::bytes([]))
                 }
             };
-            Ok(NamedData { key, data, alignment: 1 })
+            Ok(NamedData::new(key, data))
         })?;
         self.program.named_data = named;
         Ok(())
@@ -601,14 +600,13 @@ impl ProgramReader<'_> {
     }
 
     fn execution_plan(&mut self, t: TableRef<'_, '_>, places: &DataRanges) -> Result<ExecutionPlan> {
-        let container = t.child(execution_plan::container_meta_type, &CONTAINER_METADATA)?;
         let mut lists = self.lists.next().unwrap_or_default();
         let method = self.methods;
         self.methods += 1;
         let mut delegates = 0..;
         Ok(ExecutionPlan {
             name: t.text(execution_plan::name)?,
-            container_meta_type: container.map(|t| ContainerMetadata::read(&t)).transpose()?,
+            container_meta_type: ReadField::read_field(&t, execution_plan::container_meta_type)?,
             values: self.values(method, &mut lists)?,
             inputs: t.ids(execution_plan::inputs)?,
             outputs: t.ids(execution_plan::outputs)?,
@@ -684,67 +682,6 @@ impl ProgramReader<'_> {
     }
 }
 
-/// A part of the model that is a table.
-trait ReadTable: Sized {
-    const TABLE: &'static TableSchema;
-
-    fn read(t: &TableRef<'_, '_>) -> Result<Self>;
-}
-
-/// A field of a table.
-trait ReadField: Sized {
-    fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Self>;
-}
-
-macro_rules! fields {
-    ($( $type:ty = $($read:ident).+; )*) => {$(
-        impl ReadField for $type {
-            fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<$type> {
-                fields!(@read t slot $($read)+)
-            }
-        }
-    )*};
-    (@read $t:ident $slot:ident $read:ident) => { $t.$read($slot) };
-    (@read $t:ident $slot:ident $read:ident $constructor:ident) => { $t.$read($slot).map($constructor) };
-}
-
-fields! {
-    bool = bool;
-    i8 = i8;
-    TensorDataLocation = i8.TensorDataLocation;
-    DeviceType = i8.DeviceType;
-    i32 = i32;
-    i64 = i64;
-    u64 = u64;
-    f64 = f64;
-    Option<String> = text;
-    Option<Vec<u8>> = u8s;
-    Option<Vec<bool>> = bools;
-    Option<Vec<ValueId>> = ids;
-    Option<Vec<i64>> = i64s;
-    Option<Vec<f64>> = f64s;
-}
-
-impl<T: ReadTable> ReadField for Option<Vec<T>> {
-    fn read_field(t: &TableRef<'_, '_>, slot: u16) -> Result<Option<Vec<T>>> {
-        t.children(slot, T::TABLE, |t| T::read(&t))
-    }
-}
-
-macro_rules! tables {
-    ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
-        impl ReadTable for $name {
-            const TABLE: &'static TableSchema = &$table;
-
-            fn read(t: &TableRef<'_, '_>) -> Result<$name> {
-                Ok($name { $( $field: ReadField::read_field(t, $module::$field)?, )* $( $rest: Default::default() )? })
-            }
-        }
-    )*};
-}
-
-model_tables!(tables);
-
 macro_rules! values {
     ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
         impl ValueReader<'_> {
@@ -805,13 +742,12 @@ impl ValueReader<'_> {
             }
             None => Memory::None,
         };
-        let extra = t.child(tensor::extra_tensor_info, &EXTRA_TENSOR_INFO)?;
         let mut found = Tensor {
             scalar_type: ScalarType(t.i8(tensor::scalar_type)?),
             sizes: t.i32s(tensor::sizes)?,
-            dim_order: t.bytes(tensor::dim_order)?.map(crate::program::dim_order),
+            dim_order: t.bytes(tensor::dim_order)?.map(DimOrder::from),
             memory,
-            extra_tensor_info: extra.map(|t| ExtraTensorInfo::read(&t).map(Box::new)).transpose()?,
+            extra_tensor_info: Option::read_field(&t, tensor::extra_tensor_info)?.map(Box::new),
             ..Tensor::default()
         };
         for attribute in TENSOR_ATTRIBUTES {

@@ -15,7 +15,7 @@ use crate::format::ScalarType;
 use crate::format::safetensors::{
     HEADER_ORDER, MAX_HEADER, METADATA, PREAMBLE, SafetensorsMetadata, TYPES, duplicate_key, key_of,
 };
-use crate::program::{ExternalData, MAX_DIMENSIONS, Program, TensorLayout, contiguous, nbytes};
+use crate::program::{ExternalData, MAX_DIMENSIONS, Program, TensorLayout, nbytes};
 
 /// The header of a file.
 #[derive(Debug)]
@@ -258,15 +258,13 @@ pub fn read(origin: &Origin) -> io::Result<Program> {
             header.find(name, info).map_err(io::Error::other)?;
         let blob = origin.blob(offset, len, length).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let data = program.add_blob(blob);
-        let dim_order = contiguous(sizes.len()).into_owned();
-        let tensor_layout = Some(TensorLayout { scalar_type, sizes, dim_order });
-        program.external_data.push(ExternalData { key: name.to_owned(), tag: None, data, alignment: 1, tensor_layout });
+        let tensor_layout = Some(TensorLayout::new(scalar_type, sizes));
+        program.external_data.push(ExternalData { tensor_layout, ..ExternalData::new(name, data) });
     }
     let mut insert = |position: usize, kind: &str, json: Vec<u8>| {
         let key = key_of(kind, header.tensors().map(|(name, _)| name), |key| header.info(key).is_some());
         let data = program.add_blob(Blob::bytes(json));
-        let entry = ExternalData { key, tag: None, data, alignment: 1, tensor_layout: None };
-        program.external_data.insert(position, entry);
+        program.external_data.insert(position, ExternalData::new(key, data));
     };
     let order = header.order();
     if let Some((position, metadata)) = &header.names.metadata {
@@ -316,7 +314,7 @@ mod tests {
             [("__header__.b", order), ("__metadata__.b", r#"{"x":"y"}"#), ("b", "2"), ("c", "1"), ("a", "8")];
         assert_eq!(keys(&found), pairs(&expected));
         let layout = read(&found).unwrap().external_data[2].tensor_layout.clone().unwrap();
-        assert_eq!((layout.scalar_type, layout.sizes, layout.dim_order), (ScalarType::CHAR, vec![2, 1], vec![0, 1]));
+        assert_eq!(layout, TensorLayout::new(ScalarType::CHAR, vec![2, 1]));
     }
 
     #[test]

@@ -405,7 +405,7 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     let mut blobs: HashMap<u32, BlobId> = HashMap::new();
     for (FlatTensorEntry { key, data, tensor_layout }, segment) in entries.into_iter().zip(&header.entry_segments) {
         let data = *blobs.entry(*segment).or_insert_with(|| program.add_blob(data));
-        program.external_data.push(ExternalData { key, tag: None, data, alignment: 1, tensor_layout });
+        program.external_data.push(ExternalData { tensor_layout, ..ExternalData::new(key, data) });
     }
     let same = number_copies(&mut program, false)?;
     let metadata = origin.head(header.metadata)?;

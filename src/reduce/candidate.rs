@@ -128,7 +128,7 @@ fn test_tensor(tensor: &Tensor, before: Option<&EValue>, given: Option<&TestData
         Some(_) | None => TestData::Tensor {
             scalar_type: tensor.scalar_type,
             sizes: sizes(tensor),
-            dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
+            dim_order: tensor.dim_order.clone().unwrap_or_default(),
             data: zeros_of(tensor.nbytes().unwrap_or(0), 0),
         },
     }

@@ -8,7 +8,7 @@ use super::search::Stopped;
 use crate::analysis::inference::{self, Inference};
 use crate::analysis::operators::MethodOperators;
 use crate::data::{Blob, BlobId, BlobSource};
-use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, ValueId, dim_order};
+use crate::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, ValueId};
 
 /// Numbers that a change of sizes replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub fn infer(plan: &mut ExecutionPlan) {
             .into_iter()
             .filter_map(|(value, meta)| {
                 let sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok());
-                Some((value, sizes.collect::<Option<Sizes>>()?, dim_order(&meta.dim_order)))
+                Some((value, sizes.collect::<Option<Sizes>>()?, meta.dim_order.clone()))
             })
             .collect();
         for (value, sizes, order) in found {

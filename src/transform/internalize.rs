@@ -28,7 +28,7 @@ struct FileEntry {
 impl FileEntry {
     fn with_key(self, key: String) -> ExternalData {
         let FileEntry { data, tensor_layout, .. } = self;
-        ExternalData { key, tag: None, data, alignment: 1, tensor_layout }
+        ExternalData { tensor_layout, ..ExternalData::new(key, data) }
     }
 }
 
@@ -48,22 +48,17 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
         let method = plan.name.clone();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
             let EValue::Tensor(tensor) = value else { continue };
-            let Some(extra) =
-                tensor.extra_tensor_info.as_mut().filter(|extra| extra.location == TensorDataLocation::EXTERNAL)
-            else {
+            if !tensor.is_external() {
                 continue;
-            };
+            }
+            let expected = TensorLayout::of(tensor);
+            let Some(extra) = &mut tensor.extra_tensor_info else { continue };
             let key = extra.fully_qualified_name.clone().unwrap_or_default();
             if let TensorData::Elsewhere(_) = tensor.data {
                 let Some(entry) = entries.get(&key) else {
                     return Err(io::Error::other(format!(
                         "unknown key `{key}`: it is in none of the .ptd files; add one to `with`"
                     )));
-                };
-                let expected = TensorLayout {
-                    scalar_type: tensor.scalar_type,
-                    sizes: tensor.sizes.as_deref().unwrap_or_default().to_vec(),
-                    dim_order: tensor.dim_order.as_deref().unwrap_or_default().to_vec(),
                 };
                 if entry.tensor_layout.as_ref() != Some(&expected) {
                     let message = format!("the type, sizes or dim_order of `{key}` differ from those in the .ptd file");

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::operators::{self, ArgKind, Base, Signature};
-use super::{Argument, Dim, IntMeta, ResultMeta, ScalarType, TensorMeta};
+use super::{Argument, Dim, DimOrder, IntMeta, ResultMeta, ScalarType, TensorMeta};
 
 /// An argument as the file states it.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ fn tensor(text: &str) -> Option<TensorMeta> {
     let sizes: Vec<Dim> = listed(sizes).map(dim).collect();
     let dim_order = match order.strip_prefix('{').and_then(|order| order.strip_suffix('}')) {
         Some(order) => listed(order).map(|dim| dim.parse().unwrap()).collect(),
-        None => (0..u8::try_from(sizes.len()).unwrap()).collect(),
+        None => DimOrder::contiguous(sizes.len()),
     };
     Some(TensorMeta { scalar_type: dtype(name), sizes, dim_order })
 }

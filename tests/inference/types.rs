@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pte_emit::operators::inference::InferenceError;
-use pte_emit::program::{EValue, ExecutionPlan, Memory, Program};
+use pte_emit::program::{DimOrder, EValue, ExecutionPlan, Memory, Program};
 use pte_emit::{Model, Options, Resolved};
 
 use super::cases::{self, Case, Outcome};
@@ -275,7 +275,7 @@ fn infer(name: &str, call: &Call<'_>) -> Option<Vec<ResultMeta>> {
     let found = operators::facts(name).rule?(call).ok();
     let open = |scalar_type, sizes: &[i64]| {
         let sizes: Vec<super::Dim> = sizes.iter().map(|size| super::Dim { size: *size, dynamic: true }).collect();
-        let dim_order = (0..sizes.len() as u8).collect();
+        let dim_order = DimOrder::contiguous(sizes.len());
         Some(vec![ResultMeta::Tensor(super::TensorMeta { scalar_type, sizes, dim_order })])
     };
     match name {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pte_emit::data::Origin;
 use pte_emit::data::{Blob, BlobSource};
-use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
+use pte_emit::program::test_cases::{MethodTests, TestData};
 use pte_emit::reader;
 use pte_emit::reader::bundled_program::{BundledProgramContents, read};
 
@@ -29,16 +29,11 @@ fn normalized(tests: &[MethodTests]) -> Vec<MethodTests> {
         other => other.clone(),
     };
     let values = |values: &[TestData]| values.iter().map(value).collect::<Vec<TestData>>();
-    let case = |case: &TestCase| TestCase {
-        inputs: values(&case.inputs),
-        outputs: case.outputs.as_deref().map(values).filter(|outputs| !outputs.is_empty()),
-        ..*case
-    };
-    let suite = |suite: &MethodTests| MethodTests {
-        method: suite.method.clone(),
-        cases: suite.cases.iter().map(case).collect(),
-    };
-    let mut tests: Vec<MethodTests> = tests.iter().map(suite).collect();
+    let mut tests = tests.to_vec();
+    for case in tests.iter_mut().flat_map(|suite| &mut suite.cases) {
+        case.inputs = values(&case.inputs);
+        case.outputs = case.outputs.as_deref().map(values).filter(|outputs| !outputs.is_empty());
+    }
     tests.sort_by(|a, b| a.method.cmp(&b.method));
     tests
 }

@@ -147,7 +147,7 @@ pub fn compare(expected: &TestData, found: &Value, case: &TestCase) -> Result<()
             if found_sizes != sizes {
                 return Err(format!("expected sizes {sizes:?}, found {found_sizes:?}"));
             }
-            if found_order != dim_order {
+            if **found_order != **dim_order {
                 return Err(format!("expected dim_order {dim_order:?}, found {found_order:?}"));
             }
             let data = data.to_vec().map_err(|error| error.to_string())?;

@@ -11,12 +11,13 @@ use crate::format::ScalarType;
 use crate::format::bundled_program::{
     ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
 };
+use crate::format::dim_order::is_permutation;
 use crate::format::flatbuffer::view::{Table, Tables};
 use crate::format::path::Trail;
 use crate::format::program::{self as schema, KernelType};
 use crate::format::serializer::BUNDLED_PROGRAM_VERSION;
 use crate::format::table::Union;
-use crate::program::{MAX_DIMENSIONS, TensorShapeDynamism, is_dim_order, nbytes};
+use crate::program::{MAX_DIMENSIONS, TensorShapeDynamism, nbytes};
 
 /// Alignment in bytes that the runtime requires of a program in memory.
 const PROGRAM_ALIGNMENT: usize = 16;
@@ -181,7 +182,7 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let expected = format_args!("all three (may be empty)");
         return report.add(B_9, path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
     };
-    if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
+    if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         report.add(B_9, &path.field("dim_order"), order.at, found, format_args!("each dimension once, and at most 16"));
     }

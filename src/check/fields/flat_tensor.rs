@@ -11,11 +11,12 @@ use crate::data::{Blob, BlobId};
 use crate::diagnostics::Counted;
 use crate::format::ScalarType;
 use crate::format::container::{FLAT_TENSOR_HEADER, SEGMENT_BASE_OFFSET};
+use crate::format::dim_order::is_permutation;
 use crate::format::flat_tensor::{flat_tensor, named_data, tensor_layout};
 use crate::format::flatbuffer::view::Table;
 use crate::format::path::Trail;
 use crate::format::program::data_segment;
-use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, TensorDataLocation, is_dim_order, nbytes};
+use crate::program::{EValue, MAX_DIMENSIONS, Program, TensorData, TensorDataLocation, nbytes};
 use crate::reader::program::Ranges;
 
 /// The data of a key.
@@ -133,7 +134,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
         let found = format_args!("a layout without sizes or dim_order");
         return report.add(N_18, path, t.at, found, format_args!("both (empty for rank 0)"));
     };
-    if sizes.len() > MAX_DIMENSIONS || !is_dim_order(order.iter(), sizes.len()) {
+    if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
         let expected = format_args!("each dimension once, and at most 16");
         report.add(N_18, &path.field("dim_order"), order.at, found, expected);

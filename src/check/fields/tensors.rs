@@ -8,10 +8,11 @@ use super::segments::{ConstantStorage, ProgramData};
 use crate::check::RuleId::*;
 use crate::diagnostics::Counted;
 use crate::format::ScalarType;
+use crate::format::dim_order::is_permutation;
 use crate::format::flatbuffer::view::{Table, Vector};
 use crate::format::path::Trail;
 use crate::format::program::{DEVICE_TYPE, allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
-use crate::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism, is_dim_order};
+use crate::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism};
 
 /// Limit of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
@@ -357,7 +358,7 @@ fn shape<'a>(t: Table<'a>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> O
         );
         return None;
     };
-    if !is_dim_order(order.iter(), rank) {
+    if !is_permutation(order.iter(), rank) {
         let expected = format_args!("each of 0 to {} once", rank - 1);
         report.add(T_9, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
         return None;

@@ -110,9 +110,8 @@ fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
 
 /// Appends a call of an operator to the first chain.
 fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
-    let (name, overload) = name.rsplit_once('.').unwrap_or((name, ""));
     let operators = plan.operators.get_or_insert_default();
-    operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
+    operators.push(Operator::new(name));
     let op_index = OperatorId::of(operators.len() - 1);
     instructions(plan).push(Instruction::KernelCall { op_index, args: Some(ids(args).into()) });
 }
@@ -885,7 +884,7 @@ fn indices_out_of_range_are_skipped() {
         list.push(Instruction::MoveCall { move_from: ValueId(0), move_to: ValueId(index) });
         list.push(Instruction::FreeCall { value_index: ValueId(index) });
         list.push(Instruction::JumpFalseCall { cond_value_index: ValueId(index), destination_instruction: index });
-        plan.operators.as_mut().unwrap().push(Operator { name: None, overload: None });
+        plan.operators.as_mut().unwrap().push(Operator::default());
         // The lists of the first call are of a wrong kind; invalid indices are reported by other rules.
         let at = |path: &str| format!("methods.forward.instructions[2].{path}");
         let expected = [(O_2, at("args[0]")), (O_2, at("args[1]")), (O_4, at("args[2]"))];

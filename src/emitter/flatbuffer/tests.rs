@@ -63,7 +63,7 @@ fn flatc_writes_fields_by_width_and_within_a_width_by_descending_slot() {
 #[test]
 fn flatc_counts_offsets_as_4_bytes() {
     let buffer = one(Flatc, |w| {
-        let sizes = w.vector(Some(&[1i32]));
+        let sizes = w.vector(&[1i32]);
         vec![(0, FieldValue::Byte(1)), (1, FieldValue::Int(2)), (2, sizes), (5, FieldValue::UInt(5))]
     });
     let [byte, int, child, uint] = offsets(&buffer, [0, 1, 2, 5]);
@@ -109,7 +109,7 @@ fn a_vtable_is_directly_before_its_table_and_equal_ones_are_written_once() {
     let mut w = writer(Exir);
     let operators: Vec<_> =
         (0..3).map(|index| w.table(&MOVE_CALL, &[(0, FieldValue::Int(index + 1)), (1, FieldValue::Int(1))])).collect();
-    let list = w.tables(Some(&operators));
+    let list = w.vector(&operators);
     let root_table = w.table(&CHAIN, &[(chain::instructions, list)]);
     let buffer = w.finish(root_table, "TEST", "the test").unwrap();
     let tables: Vec<usize> = root(&buffer).tables(chain::instructions).unwrap().iter().map(|table| table.at).collect();
@@ -125,7 +125,7 @@ fn a_vtable_is_directly_before_its_table_and_equal_ones_are_written_once() {
 #[test]
 fn an_absent_vector_and_an_empty_one_differ() {
     for serializer in [Exir, Flatc] {
-        let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(Some(&[]))), (3, w.vector::<u8>(None))]);
+        let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(&[])), (3, FieldValue::Child(None))]);
         assert_eq!(root(&buffer).i32s(2).map(|items| items.len()), Some(0));
         assert!(!root(&buffer).has(3));
     }
@@ -133,7 +133,7 @@ fn an_absent_vector_and_an_empty_one_differ() {
 
 /// Bytes between the lengths of an empty vector of `i32` and of an empty vector of `u64` that is written behind it.
 fn between_empty_vectors(serializer: Serializer) -> usize {
-    let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(Some(&[]))), (3, w.vector::<u64>(Some(&[])))]);
+    let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(&[])), (3, w.vector::<u64>(&[]))]);
     target(&buffer, 2) - target(&buffer, 3)
 }
 
@@ -146,7 +146,7 @@ fn exir_aligns_an_empty_vector_as_its_items_and_flatc_as_its_length() {
 #[test]
 fn items_of_8_bytes_are_aligned_and_so_is_the_buffer() {
     for serializer in [Exir, Flatc] {
-        let buffer = one(serializer, |w| vec![(2, w.vector(Some(&[1i32]))), (3, w.vector(Some(&[7u64, 8])))]);
+        let buffer = one(serializer, |w| vec![(2, w.vector(&[1i32])), (3, w.vector(&[7u64, 8]))]);
         assert_eq!(((target(&buffer, 3) + 4) % 8, buffer.len() % 8), (0, 0));
         assert_eq!(root(&buffer).u64s(3).unwrap().iter().collect::<Vec<_>>(), [7, 8]);
     }
@@ -207,7 +207,7 @@ fn equal_strings_are_written_each_time_unless_they_are_shared() {
 
 #[test]
 fn an_absent_string_is_left_out() {
-    let buffer = one(Exir, |w| vec![(2, w.text(None)), (3, w.text(Some("")))]);
+    let buffer = one(Exir, |w| vec![(2, FieldValue::Child(None)), (3, w.string(""))]);
     assert_eq!((root(&buffer).text(2), root(&buffer).text(3)), (None, Some(&b""[..])));
 }
 

@@ -10,19 +10,17 @@ use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
 use crate::analysis::operators::ResolvedOperator;
 use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::{Code, clipped, counted};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{
-    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedTensor, Word,
+    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
 };
 use crate::ir::tree::NodeId;
 use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::instruction::{Callee, FieldRole};
-use crate::program::{
-    DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId, contiguous, dim_order,
-};
+use crate::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions. An error of an instruction leaves what it writes unknown; nothing is
@@ -616,7 +614,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 tensor.shape_dynamism = TensorShapeDynamism::of(meta.is_dynamic());
             }
             if written.dim_order.is_none() {
-                tensor.dim_order = Some(dim_order(&meta.dim_order));
+                tensor.dim_order = Some(meta.dim_order.clone());
             }
         }
         if !tensor.scalar_type.is_differentiable() && !is_stated(written, "requires_grad") {
@@ -633,15 +631,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Some(EValue::Tensor(tensor)) = values.get_mut(value) else { return };
         let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
         if tensor.dim_order.is_none() {
-            tensor.dim_order =
-                Some(written.dim_order.as_ref().map_or_else(|| contiguous(rank), |order| dim_order(&order.value)));
+            tensor.dim_order = Some(
+                written.dim_order.as_ref().map_or_else(|| DimOrder::contiguous(rank), |order| order.value.clone()),
+            );
         }
         if let Some(order) = &written.dim_order
             && let Err(diagnostic) = data::check_dim_order(order, rank)
         {
             self.diagnostics.push(diagnostic);
         }
-        if let Some(MemoryPlacement::In { offset: Some(offset), .. }) = written.memory {
+        if let Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })) = written.memory {
             self.check_offset(value_of, tensor.scalar_type, offset);
         }
         if let Some(view_of) = &written.view_of {

@@ -18,7 +18,9 @@ use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, 
 use crate::ir::tree::NodeId;
 use crate::operators::Base;
 use crate::program::instruction::FieldRole;
-use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, OperatorId, Program, ValueId};
+use crate::program::{
+    Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, NonConstBufferDevice, OperatorId, Program, ValueId,
+};
 use crate::transform::prune::renumber_values;
 
 /// State of the resolution of one method.
@@ -187,7 +189,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             delegates: Some(delegates),
             memory: MemoryRequest {
                 non_const_buffer_sizes: method.memory.sizes.clone(),
-                non_const_buffer_device: method.memory.devices.clone(),
+                non_const_buffer_device: method.memory.devices.as_ref().map(|devices| {
+                    devices.iter().map(|of| NonConstBufferDevice::new(of.buffer_idx, of.device)).collect()
+                }),
                 alignment: method.memory.alignment,
                 planner: method.memory.planner,
                 padding: method.memory.padding,

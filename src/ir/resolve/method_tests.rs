@@ -7,7 +7,7 @@ use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use crate::ir::tree::NodeId;
 use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId, contiguous};
+use crate::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 
 /// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
@@ -20,7 +20,7 @@ pub(super) fn resolve<'d, 'a>(
         return None;
     }
     let cases = method.tests.iter().filter_map(|test| case(test, plan, names, finder)).collect();
-    Some(MethodTests { method: method.name.value.to_string(), cases })
+    Some(MethodTests::new(method.name.value.to_string(), cases))
 }
 
 fn case<'d, 'a>(
@@ -140,7 +140,7 @@ fn scalar(at: NodeId, tensor: &Tensor, number: NumericValue, finder: &mut Finder
         finder.diagnostics.push(Code::DataNumber.error(at, message));
         return None;
     }
-    Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: Vec::new(), data: Blob::bytes(bytes) })
+    Some(TestData::Tensor { scalar_type, sizes: Vec::new(), dim_order: DimOrder::default(), data: Blob::bytes(bytes) })
 }
 
 /// Finds the content of a tensor, and its sizes, which may be those of the content.
@@ -166,8 +166,7 @@ fn tensor<'d, 'a>(
         finder.diagnostics.push(Code::InvalidTest.error(at, message).label("these sizes do not fit"));
         return None;
     }
-    let order = if order.is_empty() { contiguous(sizes.len()) } else { order };
-    let dim_order = order.into_owned();
+    let dim_order = if order.is_empty() { DimOrder::contiguous(sizes.len()) } else { order };
     Some(TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data: found.blob })
 }
 

@@ -35,7 +35,7 @@ use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::LayoutOptions;
 use crate::program::test_cases::MethodTests;
-use crate::program::{EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout, contiguous};
+use crate::program::{DimOrder, EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 use crate::reader::flat_tensor::FlatTensorEntry;
 
@@ -201,7 +201,7 @@ fn named_data<'d, 'a>(
     let data_only = document.methods.is_none();
     let mut inside = Vec::new();
     for entry in entries {
-        let order = entry.dim_order.as_ref().map(|order| &*order.value);
+        let order = entry.dim_order.as_ref().map(|order| &order.value);
         let want = match entry.scalar_type {
             Some(scalar_type) => {
                 DataRequest::Tensor(scalar_type, entry.sizes.as_ref().map(|sizes| &*sizes.value), order)
@@ -221,7 +221,7 @@ fn named_data<'d, 'a>(
                 continue;
             };
             let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);
-            let dim_order = order.map_or_else(|| contiguous(sizes.len()).into_owned(), <[u8]>::to_vec);
+            let dim_order = order.cloned().unwrap_or_else(|| DimOrder::contiguous(sizes.len()));
             let check = data::check_sizes(&At { id, value: sizes.clone() }).and_then(|()| match &entry.dim_order {
                 Some(order) => data::check_dim_order(order, sizes.len()),
                 None => Ok(()),
@@ -278,7 +278,11 @@ fn checkpoints<'d, 'a>(
         let mut add = |key, data, tensor_layout| {
             let data = program.add_blob(data);
             origins.external_data.push(checkpoint.safetensors.id);
-            program.external_data.push(ExternalData { key, tag: tag.clone(), data, alignment: 1, tensor_layout });
+            program.external_data.push(ExternalData {
+                tag: tag.clone(),
+                tensor_layout,
+                ..ExternalData::new(key, data)
+            });
         };
         let found = metadata.shift_remove(&checkpoint.tag.as_deref()).flatten();
         if let Some(json) = found.and_then(|metadata| serde_json::to_vec(&metadata).ok()) {

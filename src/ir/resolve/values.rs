@@ -6,21 +6,25 @@ use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
 use crate::diagnostics::{Code, clipped, counted};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::ir::data::{self, DataRequest};
-use crate::ir::document::{self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, Word};
+use crate::ir::document::{
+    self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, ParsedPlacement, Word,
+};
 use crate::layout::memory::MAX_POOLS;
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{
     BackendDelegate, CompileSpec, Device, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData,
-    TensorDataLocation, TensorShapeDynamism, contiguous, dim_order,
+    TensorDataLocation, TensorShapeDynamism,
 };
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn operators(&mut self) -> Vec<Operator> {
         let operators = std::mem::take(&mut self.operators);
         let text = |text: &str| Some(text.to_owned());
-        operators.into_keys().map(|(name, overload)| Operator { name: text(name), overload: text(overload) }).collect()
+        let operator =
+            |(name, overload)| Operator { name: text(name), overload: text(overload), ..Operator::default() };
+        operators.into_keys().map(operator).collect()
     }
 
     pub(super) fn delegates(&mut self) -> Vec<BackendDelegate> {
@@ -34,7 +38,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let mut specs = Vec::with_capacity(delegate.compile_specs.len());
             for document::ParsedCompileSpec { key, value } in &delegate.compile_specs {
                 if let Some(bytes) = self.finder.in_memory(value, DataRequest::BytesOrText) {
-                    specs.push(CompileSpec { key: Some(key.to_string()), value: Some(bytes) });
+                    specs.push(CompileSpec::new(key.to_string(), bytes));
                 }
             }
             let mut arguments = Vec::new();
@@ -51,10 +55,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.graph_arguments.push(arguments);
             if let Some(payload) = payload {
                 delegates.push(BackendDelegate {
-                    id: Some(delegate.backend.to_string()),
-                    processed: self.program.add_blob(payload),
                     inline: delegate.inline,
                     compile_specs: Some(specs),
+                    ..BackendDelegate::new(delegate.backend.to_string(), self.program.add_blob(payload))
                 });
             }
         }
@@ -173,8 +176,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let Some((sizes, data)) = self.content(value, written, known, scalar_type) else { return tensor };
         tensor.data = data;
-        let order = written.dim_order.as_ref().map(|order| dim_order(&order.value));
-        tensor.dim_order = Some(order.unwrap_or_else(|| contiguous(sizes.len())));
+        let order = written.dim_order.as_ref().map(|order| order.value.clone());
+        tensor.dim_order = Some(order.unwrap_or_else(|| DimOrder::contiguous(sizes.len())));
         tensor.sizes = Some(sizes.into());
         tensor.memory = self.memory(written, known, tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND);
         if let Some(view_of) = &written.view_of {
@@ -193,7 +196,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     ) {
         let name = &value.name;
         match (written.mutable, written.memory) {
-            (false, Some(MemoryPlacement::Auto | MemoryPlacement::In { .. })) if written.data.is_some() => {
+            (false, Some(MemoryPlacement::Auto | MemoryPlacement::In(_))) if written.data.is_some() => {
                 let message = format!("`{}` is a constant and cannot be placed in planned memory", name.value);
                 self.error(
                     Code::MemoryPlacement,
@@ -206,17 +209,17 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
                 self.error(Code::MemoryPlacement, name.id, message, "drop `memory: none`, or `mutable`");
             }
-            (_, Some(MemoryPlacement::In { pool: 0, .. })) => {
+            (_, Some(MemoryPlacement::In(ParsedPlacement { pool: 0, .. }))) => {
                 let message = format!("`{}` is placed in pool 0, which is reserved", name.value);
                 self.error(Code::MemoryPlacement, name.id, message, "pools count from 1");
             }
-            (_, Some(MemoryPlacement::In { pool, .. })) if pool as usize > MAX_POOLS => {
+            (_, Some(MemoryPlacement::In(ParsedPlacement { pool, .. }))) if pool as usize > MAX_POOLS => {
                 let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
                 self.error(Code::MemoryPlacement, name.id, message, "expected a smaller number");
             }
             _ => {}
         }
-        if let (Some(MemoryPlacement::In { offset: Some(offset), .. }), Some(scalar_type)) =
+        if let (Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })), Some(scalar_type)) =
             (written.memory, scalar_type)
         {
             self.check_offset(value, scalar_type, offset);
@@ -238,7 +241,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         scalar_type: Option<ScalarType>,
     ) -> Option<(Vec<i32>, TensorData)> {
         let stated = written.sizes.as_ref().map(|sizes| sizes.value.as_slice());
-        let order = written.dim_order.as_ref().map(|order| order.value.as_slice());
+        let order = written.dim_order.as_ref().map(|order| &order.value);
         let Some(scalar_type) = scalar_type else {
             let label = match known.written || known.is_input || written.mutable || written.data.is_some() {
                 true => "add `tensor`",
@@ -326,7 +329,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             );
         }
         if let (Some(data), false) = (&of.data, of.mutable) {
-            let (order, sizes) = (of.dim_order.as_ref().map(|o| &*o.value), of.sizes.as_ref().map(|s| &*s.value));
+            let (order, sizes) = (of.dim_order.as_ref().map(|o| &o.value), of.sizes.as_ref().map(|s| &*s.value));
             let Some(scalar_type) = of.scalar_type.as_ref().map(|stated| stated.value) else { return };
             let Some(found) = self.finder.find(data, DataRequest::Tensor(scalar_type, sizes, order)) else { return };
             if tensor.nbytes().is_none_or(|nbytes| nbytes > found.blob.len) {
@@ -356,8 +359,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let persistent = written.mutable;
         match written.memory {
             Some(MemoryPlacement::None) => Memory::None,
-            Some(MemoryPlacement::In { pool, offset: Some(offset) }) => Memory::At { pool, offset },
-            Some(MemoryPlacement::In { pool, offset: None }) => {
+            Some(MemoryPlacement::In(ParsedPlacement { pool, offset: Some(offset) })) => Memory::At { pool, offset },
+            Some(MemoryPlacement::In(ParsedPlacement { pool, offset: None })) => {
                 Memory::Auto { pool: Some(pool), persistent, shared: None }
             }
             Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent, shared: None },

@@ -1,5 +1,6 @@
 //! Broadcasting: the common sizes of operands, and the order in memory of an elementwise result.
 
+use crate::format::DimOrder;
 use std::cmp::Ordering;
 
 use super::shape::{self, Result, size_list, sizes_text};
@@ -69,7 +70,7 @@ pub(super) fn broadcast(call: &Call<'_>, tensors: &[(usize, &TensorMeta)]) -> Re
 ///
 /// The order of the operands is kept if all have the same: it does not determine the strides of dimensions of size 1,
 /// and torch, which knows them, keeps most of them.
-pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<u8> {
+pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> DimOrder {
     if let Some((first, rest)) = operands.split_first() {
         let is_same = |tensor: &&TensorMeta| tensor.sizes == sizes && tensor.dim_order == first.dim_order;
         if first.sizes == sizes && rest.iter().all(is_same) {
@@ -82,16 +83,16 @@ pub(super) fn elementwise_order(sizes: &[Dim], operands: &[&TensorMeta]) -> Vec<
 }
 
 /// Returns the dim_order of the result of a function of a view; the stride of a dimension that is repeated is 0.
-pub(super) fn order_of_view(sizes: &[Dim], strides: &[i64]) -> Vec<u8> {
+pub(super) fn order_of_view(sizes: &[Dim], strides: &[i64]) -> DimOrder {
     order_of_operands(sizes, &[Operand::new(sizes, sizes, strides)])
 }
 
-fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> Vec<u8> {
+fn order_of_operands(sizes: &[Dim], operands: &[Operand]) -> DimOrder {
     let rank = sizes.len();
     let contiguous = operands.iter().all(|operand| operand.contiguous);
     let channels_last = operands.iter().all(|operand| operand.channels_last);
     if !(2..=MAX_RANK).contains(&rank) || contiguous && !channels_last {
-        return shape::contiguous_order(rank);
+        return DimOrder::contiguous(rank);
     }
     if channels_last && !contiguous {
         return shape::dim_order(&result_strides(sizes, &[1, 3, 2, 0]));

@@ -2,9 +2,9 @@
 //! returns torch's default.
 
 use super::call::ScalarCategory;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, dim_order, one};
+use super::shape::{Inferred, Result, dim_of_int, dim_order, one};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// Returns the sizes that the argument `at` lists.
 fn sizes(call: &Call<'_>, at: usize) -> Result<Vec<Dim>> {
@@ -15,18 +15,17 @@ fn sizes(call: &Call<'_>, at: usize) -> Result<Vec<Dim>> {
 ///
 /// # Errors
 /// A format of another rank, and numbers that are no format.
-pub(super) fn format_order(call: &Call<'_>, at: usize, format: IntMeta, tensor: &TensorMeta) -> Result<Vec<u8>> {
+pub(super) fn format_order(call: &Call<'_>, at: usize, format: IntMeta, tensor: &TensorMeta) -> Result<DimOrder> {
     let IntMeta::Exact(format) = format else {
         return Err(InferenceError::Undetermined("a memory format is known at run time only"));
     };
     let rank = tensor.rank();
     // Strides of dimensions of size 1 may be equal to others, which changes the order.
-    let in_order = |order: &[u8]| dim_order(&TensorMeta { dim_order: order.to_vec(), ..tensor.clone() }.strides());
+    let channels_last = TensorMeta { dim_order: DimOrder::channels_last(rank), ..tensor.clone() };
     match (format, rank) {
-        (0, _) => Ok(contiguous_order(rank)),
+        (0, _) => Ok(DimOrder::contiguous(rank)),
         (1, _) => Ok(tensor.dim_order.clone()),
-        (2, 4) => Ok(in_order(&[0, 2, 3, 1])),
-        (3, 5) => Ok(in_order(&[0, 2, 3, 4, 1])),
+        (2, 4) | (3, 5) => Ok(dim_order(&channels_last.strides())),
         (2 | 3, _) => call.invalid(at, format!("memory format {format}"), format!("a memory format of rank {rank}")),
         (_, _) => call.invalid(at, format!("memory format {format}"), "0, 1, 2 or 3"),
     }

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use parser::{Case, Expected, Outcome, Value, arguments, cases, file};
 
 use super::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, Rule, TensorMeta, constraints};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 use crate::operators::{self, Operator, Signature};
 
 /// Operators with fewer than [`MIN_CASES`] cases, each with the reason.
@@ -410,7 +410,8 @@ fn variants<'a>(args: &[Argument<'a>]) -> Vec<Vec<Argument<'a>>> {
                     }
                 }
                 let mut larger = tensor.clone().into_owned();
-                larger.dim_order.insert(0, u8::try_from(larger.sizes.len()).unwrap());
+                let outermost = u8::try_from(larger.sizes.len()).unwrap();
+                larger.dim_order = std::iter::once(outermost).chain(larger.dim_order.iter().copied()).collect();
                 larger.sizes.push(Dim::fixed(i64::MAX));
                 replace(Argument::Tensor(Cow::Owned(larger)));
             }
@@ -449,10 +450,8 @@ fn malformed_arguments_give_well_formed_results() {
             for args in variants(&case.arguments()) {
                 let Ok(results) = rule(&Call::new(signature, &args)) else { continue };
                 for tensor in tensors(&results) {
-                    let mut dims = tensor.dim_order.clone();
-                    dims.sort_unstable();
-                    let is_permutation = dims.iter().copied().map(usize::from).eq(0..tensor.sizes.len());
-                    let is_valid = is_permutation && tensor.sizes.iter().all(|dim| dim.size >= 0);
+                    let is_valid = tensor.dim_order.is_permutation(tensor.sizes.len())
+                        && tensor.sizes.iter().all(|dim| dim.size >= 0);
                     assert!(is_valid, "{name} {args:?}: {}", tensor_text(tensor));
                 }
             }

@@ -1,8 +1,8 @@
 //! Memory formats of torch: contiguous and channels-last, of results that follow one.
 
-use super::shape::{contiguous_order, dim_order};
+use super::shape::dim_order;
 use super::{Dim, TensorMeta};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// A memory format of torch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +39,18 @@ impl MemoryFormat {
 
     /// Returns a tensor in this format; one that is neither of 4 nor of 5 dimensions is contiguous.
     pub(super) fn tensor(self, scalar_type: ScalarType, sizes: Vec<Dim>) -> TensorMeta {
-        let outer_first: &[u8] = match (self, sizes.len()) {
-            (MemoryFormat::ChannelsLast, 4) => &[0, 2, 3, 1],
-            (MemoryFormat::ChannelsLast, 5) => &[0, 2, 3, 4, 1],
-            (MemoryFormat::Contiguous | MemoryFormat::ChannelsLast, _) => {
-                return TensorMeta::contiguous(scalar_type, sizes);
+        match (self, sizes.len()) {
+            (MemoryFormat::ChannelsLast, rank @ (4 | 5)) => {
+                reordered(scalar_type, sizes, DimOrder::channels_last(rank))
             }
-        };
-        reordered(scalar_type, sizes, outer_first.to_vec())
+            (MemoryFormat::Contiguous | MemoryFormat::ChannelsLast, _) => TensorMeta::contiguous(scalar_type, sizes),
+        }
     }
 }
 
 /// Returns a tensor whose dimensions are in this order in memory; dimensions that the strides do not distinguish keep
 /// their order.
-pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: Vec<u8>) -> TensorMeta {
+pub(super) fn reordered(scalar_type: ScalarType, sizes: Vec<Dim>, outer_first: DimOrder) -> TensorMeta {
     let mut strides = vec![0; sizes.len()];
     let mut next: i64 = 1;
     for &dim in outer_first.iter().rev() {
@@ -97,7 +95,7 @@ pub(super) fn view_strides(sizes: &[i64], strides: &[i64], view: &[i64]) -> Opti
 /// Returns a tensor whose dimensions have the order of these strides.
 pub(super) fn strided(scalar_type: ScalarType, sizes: Vec<Dim>, strides: &[i64]) -> TensorMeta {
     // Products that overflow order nothing.
-    let order = if strides.contains(&i64::MAX) { contiguous_order(strides.len()) } else { dim_order(strides) };
+    let order = if strides.contains(&i64::MAX) { DimOrder::contiguous(strides.len()) } else { dim_order(strides) };
     TensorMeta { scalar_type, sizes, dim_order: order }
 }
 
@@ -107,7 +105,7 @@ mod tests {
 
     fn tensor(sizes: &[i64], dim_order: &[u8]) -> TensorMeta {
         let sizes = sizes.iter().copied().map(Dim::fixed).collect();
-        TensorMeta { scalar_type: ScalarType::FLOAT, sizes, dim_order: dim_order.to_vec() }
+        TensorMeta { scalar_type: ScalarType::FLOAT, sizes, dim_order: dim_order.into() }
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::broadcast::order_of_view;
 use super::layout::reordered;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, one};
+use super::shape::{Inferred, Result, dim_of_int, one};
 use super::{Call, TensorMeta};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// A copy of the same order of memory.
 pub(in crate::operators) fn copy(call: &Call<'_>) -> Inferred {
@@ -31,27 +31,28 @@ pub(in crate::operators) fn copy_in_order(call: &Call<'_>) -> Inferred {
 /// A tensor of listed sizes in the order of memory of the argument 1, or contiguous.
 pub(in crate::operators) fn empty_in_order(call: &Call<'_>) -> Inferred {
     let sizes = call.ints(0)?.into_iter().map(|int| dim_of_int(call, 0, int)).collect::<Result<Vec<_>>>()?;
-    let order = order(call, 1, sizes.len())?.unwrap_or_else(|| contiguous_order(sizes.len()));
+    let order = order(call, 1, sizes.len())?.unwrap_or_else(|| DimOrder::contiguous(sizes.len()));
     one(reordered(ScalarType::FLOAT, sizes, order))
 }
 
 /// Returns the order of memory that an argument is: contiguous, or channels-last of 4 dimensions; the others have no
 /// memory format.
-fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<Vec<u8>>> {
+fn order(call: &Call<'_>, at: usize, rank: usize) -> Result<Option<DimOrder>> {
     if call.optional_ints(at)?.is_none() {
         return Ok(None);
     }
     let order = call.exact_ints(at)?;
-    let is = |expected: &[u8]| order.iter().copied().eq(expected.iter().map(|dim| i64::from(*dim)));
-    let contiguous = contiguous_order(rank);
+    let is = |expected: &DimOrder| order.iter().copied().eq(expected.iter().map(|dim| i64::from(*dim)));
+    let contiguous = DimOrder::contiguous(rank);
+    let channels_last = Some(DimOrder::channels_last(rank)).filter(|_| rank == 4);
     if is(&contiguous) {
         return Ok(Some(contiguous));
     }
-    if rank == 4 && is(&[0, 2, 3, 1]) {
-        return Ok(Some(vec![0, 2, 3, 1]));
+    if channels_last.as_ref().is_some_and(is) {
+        return Ok(channels_last);
     }
-    let channels_last = if rank == 4 { " or [0, 2, 3, 1]" } else { "" };
-    call.invalid(at, format!("{order:?}"), format!("{contiguous:?}{channels_last}"))
+    let alternative = channels_last.map_or(String::new(), |order| format!(" or {order:?}"));
+    call.invalid(at, format!("{order:?}"), format!("{contiguous:?}{alternative}"))
 }
 
 /// `et_copy_index`: a tensor is written into the first dimension of another one; there is no result.

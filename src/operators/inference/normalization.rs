@@ -1,9 +1,9 @@
 //! Normalisations: a tensor like the input, and the statistics that it was normalised by.
 
 use super::layout::MemoryFormat;
-use super::shape::{Inferred, Result, contiguous_order, dim_of_int, element_count, is_dynamic, size_list, sizes_text};
+use super::shape::{Inferred, Result, dim_of_int, element_count, is_dynamic, size_list, sizes_text};
 use super::{Call, Dim, ResultMeta, TensorMeta};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// Normalisation over the last dimensions; argument 1 lists their sizes.
 pub(in crate::operators) fn layer_norm(call: &Call<'_>) -> Inferred {
@@ -78,7 +78,7 @@ fn agree(a: &[Dim], b: &[Dim]) -> bool {
 
 /// Returns a contiguous tensor of the same type and sizes.
 fn contiguous(tensor: &TensorMeta) -> TensorMeta {
-    TensorMeta { dim_order: contiguous_order(tensor.rank()), ..tensor.clone() }
+    TensorMeta { dim_order: DimOrder::contiguous(tensor.rank()), ..tensor.clone() }
 }
 
 fn with_statistics(normalized: TensorMeta, scalar_type: ScalarType, sizes: Vec<Dim>) -> Vec<ResultMeta> {

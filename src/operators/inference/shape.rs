@@ -1,7 +1,7 @@
 //! Sizes, dimensions and orders of memory that rules of all families compute with.
 
 use super::{Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta};
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// What a rule returns.
 pub(super) type Inferred = std::result::Result<Vec<ResultMeta>, InferenceError>;
@@ -11,7 +11,7 @@ pub(super) type Result<T> = std::result::Result<T, InferenceError>;
 impl TensorMeta {
     /// Returns the meta of a contiguous tensor.
     pub fn contiguous(scalar_type: ScalarType, sizes: Vec<Dim>) -> TensorMeta {
-        let dim_order = contiguous_order(sizes.len());
+        let dim_order = DimOrder::contiguous(sizes.len());
         TensorMeta { scalar_type, sizes, dim_order }
     }
 
@@ -62,15 +62,10 @@ pub(super) fn one(tensor: TensorMeta) -> Inferred {
     Ok(vec![ResultMeta::Tensor(tensor)])
 }
 
-/// Returns the dim_order of a contiguous tensor.
-pub(super) fn contiguous_order(rank: usize) -> Vec<u8> {
-    (0..rank).map(|dim| u8::try_from(dim).unwrap_or(u8::MAX)).collect()
-}
-
 /// Returns the dim_order of strides: the dimensions sorted by descending stride; those of equal strides keep their
 /// order, as the exporter has it.
-pub(super) fn dim_order(strides: &[i64]) -> Vec<u8> {
-    let mut order = contiguous_order(strides.len());
+pub(super) fn dim_order(strides: &[i64]) -> DimOrder {
+    let mut order = DimOrder::contiguous(strides.len());
     order.sort_by_key(|dim| std::cmp::Reverse(strides.get(usize::from(*dim))));
     order
 }
@@ -151,16 +146,18 @@ mod tests {
     #[test]
     fn strides_and_dim_order_are_inverse() {
         let sizes: Vec<Dim> = [2, 3, 4, 5].map(Dim::fixed).to_vec();
-        for (order, strides) in [([0, 1, 2, 3], [60, 20, 5, 1]), ([0, 2, 3, 1], [60, 1, 15, 3])] {
-            let meta = TensorMeta { scalar_type: ScalarType::FLOAT, sizes: sizes.clone(), dim_order: order.to_vec() };
+        for (order, strides) in
+            [(DimOrder::contiguous(4), [60, 20, 5, 1]), (DimOrder::channels_last(4), [60, 1, 15, 3])]
+        {
+            let meta = TensorMeta { scalar_type: ScalarType::FLOAT, sizes: sizes.clone(), dim_order: order };
             assert_eq!(meta.strides(), strides);
-            assert_eq!(dim_order(&strides), order);
+            assert_eq!(dim_order(&strides), meta.dim_order);
         }
-        assert_eq!(dim_order(&[3, 1, 3, 3]), [0, 2, 3, 1]);
+        assert_eq!(dim_order(&[3, 1, 3, 3]), DimOrder::channels_last(4));
         let one_channel = TensorMeta {
             scalar_type: ScalarType::FLOAT,
             sizes: [1, 1, 4, 5].map(Dim::fixed).to_vec(),
-            dim_order: vec![0, 2, 1, 3],
+            dim_order: DimOrder::from(&[0, 2, 1, 3]),
         };
         assert_eq!(
             (one_channel.strides(), dim_order(&one_channel.strides())),
@@ -168,7 +165,7 @@ mod tests {
         );
         let huge = TensorMeta::contiguous(ScalarType::FLOAT, vec![Dim::fixed(i64::MAX); 3]);
         assert_eq!(huge.strides(), [i64::MAX, i64::MAX, 1]);
-        let invalid = TensorMeta { dim_order: vec![9, 0], ..huge };
+        let invalid = TensorMeta { dim_order: DimOrder::from(&[9, 0]), ..huge };
         assert_eq!(invalid.strides(), [1, 0, 0]);
     }
 

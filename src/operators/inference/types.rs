@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::format::ScalarType;
+use crate::format::{DimOrder, ScalarType};
 
 /// Size of a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct TensorMeta {
     /// Sizes.
     pub sizes: Vec<Dim>,
     /// Dimensions from the outermost in memory to the innermost; as long as `sizes`.
-    pub dim_order: Vec<u8>,
+    pub dim_order: DimOrder,
 }
 
 /// An integer that is an argument or a result of a call.

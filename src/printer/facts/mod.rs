@@ -22,7 +22,7 @@ use super::hints::Hints;
 use super::stats::PrintStats;
 use crate::analysis::inference;
 use crate::operators::inference::TensorMeta;
-use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId, contiguous};
+use crate::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
 
 /// Names and memory of the values of a method, as its YAML has them.
 #[derive(Debug, Clone, Default)]
@@ -130,7 +130,7 @@ impl<'p> MethodFacts<'p> {
         };
         let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
         values[base].as_tensor().is_none_or(|base| base.scalar_type != tensor.scalar_type)
-            || tensor.dim_order.as_deref() != Some(&*contiguous(rank))
+            || tensor.dim_order != Some(DimOrder::contiguous(rank))
             || tensor.extra_tensor_info.is_some()
             || tensor.requires_grad != self.gradients.computed[index]
             || tensor.shape_dynamism != TensorShapeDynamism::STATIC

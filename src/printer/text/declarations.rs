@@ -11,7 +11,7 @@ use crate::data::number;
 use crate::operators::inference::TensorMeta;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{
-    Device, EValue, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, TensorShapeDynamism, contiguous,
+    Device, DimOrder, EValue, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, TensorShapeDynamism,
 };
 
 impl MethodText<'_> {
@@ -107,7 +107,7 @@ impl MethodText<'_> {
         if meta.is_none() {
             yaml::list(fields.key("sizes"), sizes, yaml::number);
         }
-        let computed_order = meta.map_or_else(|| contiguous(sizes.len()), |meta| meta.dim_order.clone().into());
+        let computed_order = meta.map_or_else(|| DimOrder::contiguous(sizes.len()), |meta| meta.dim_order.clone());
         if *order != *computed_order {
             yaml::list(fields.key("dim_order"), order, yaml::number);
         }

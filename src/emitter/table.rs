@@ -1,0 +1,128 @@
+//! Tables from their fields: each field is stated once, by the name of its slot, with its content. The order is that of the slots, in
+//! which children are written.
+//!
+//! The tables of a file are in the module of its format.
+
+use super::flatbuffer::{FieldValue, Offset, Writer};
+use crate::format::flat_tensor::{TENSOR_LAYOUT, tensor_layout};
+use crate::format::program::*;
+use crate::format::{DimOrder, ScalarType};
+use crate::program::tables::model_tables;
+use crate::program::{
+    CompileSpec, ContainerMetadata, ExtraTensorInfo, Ints, NonConstBufferDevice, Operator, Sizes, StackFrame,
+    TensorLayout, ValueId,
+};
+
+/// A part of the model that is a table.
+pub trait EmitTable {
+    /// Writes the table, its children first.
+    fn table(&self, w: &mut Writer<'_>) -> Offset;
+}
+
+/// Content of a field.
+pub trait EmitField {
+    /// Writes what the field refers to; returns what the table contains.
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue;
+}
+
+/// Expands to the slots of a table of `module`: `{ slot: content, ... }`.
+macro_rules! slots {
+    ($w:expr, $module:ident { $( $field:ident: $content:expr ),* $(,)? }) => {
+        [$( ($module::$field, $crate::emitter::table::EmitField::emit(&$content, &mut $w)) ),*]
+    };
+}
+pub(super) use slots;
+
+/// Writes a table: `TABLE module { slot: content, ... }`.
+macro_rules! table {
+    ($w:expr, $table:ident $module:ident { $($fields:tt)* }) => {{
+        let slots = $crate::emitter::table::slots!($w, $module { $($fields)* });
+        $w.table(&$table, &slots)
+    }};
+}
+pub(super) use table;
+
+/// Implements [`EmitTable`] for structs with the fields of a table: rows as in [`crate::program::tables`].
+macro_rules! tables {
+    ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
+        impl EmitTable for $name {
+            fn table(&self, w: &mut Writer<'_>) -> Offset {
+                table!(*w, $table $module { $( $field: self.$field ),* })
+            }
+        }
+
+        impl EmitField for $name {
+            fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+                self.table(w).emit(w)
+            }
+        }
+    )*};
+}
+pub(super) use tables;
+
+model_tables!(tables);
+
+macro_rules! fields {
+    ($( $type:ty = |$value:ident, $w:ident| $content:expr; )*) => {$(
+        impl EmitField for $type {
+            fn emit(&self, $w: &mut Writer<'_>) -> FieldValue {
+                let $value = self;
+                $content
+            }
+        }
+    )*};
+}
+
+fields! {
+    FieldValue = |value, _w| *value;
+    Offset = |value, _w| FieldValue::Child(Some(*value));
+    bool = |value, _w| FieldValue::Byte((*value).into());
+    u8 = |value, _w| FieldValue::Byte(*value);
+    i8 = |value, _w| FieldValue::Byte(*value as u8);
+    ScalarType = |value, w| value.0.emit(w);
+    TensorDataLocation = |value, w| value.0.emit(w);
+    DataLocation = |value, w| value.0.emit(w);
+    DeviceType = |value, w| value.0.emit(w);
+    i32 = |value, _w| FieldValue::Int(*value);
+    u32 = |value, _w| FieldValue::UInt(*value);
+    i64 = |value, _w| FieldValue::Long(*value);
+    u64 = |value, _w| FieldValue::ULong(*value);
+    f64 = |value, _w| FieldValue::Double(*value);
+    String = |value, w| w.string(value);
+    Vec<Offset> = |value, w| w.vector(value);
+    Vec<u8> = |value, w| w.vector(value);
+    Vec<bool> = |value, w| w.vector(value);
+    Vec<i32> = |value, w| w.vector(value);
+    Vec<i64> = |value, w| w.vector(value);
+    Vec<u64> = |value, w| w.vector(value);
+    Vec<f64> = |value, w| w.vector(value);
+    Sizes = |value, w| w.vector(value);
+    DimOrder = |value, w| w.vector(value);
+    [ValueId] = |value, w| w.vector(&value.iter().map(|id| id.0).collect::<Ints<6>>());
+    Vec<ValueId> = |value, w| value[..].emit(w);
+}
+
+impl<T: EmitField + ?Sized> EmitField for &T {
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+        (**self).emit(w)
+    }
+}
+
+impl<T: EmitField> EmitField for Box<T> {
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+        (**self).emit(w)
+    }
+}
+
+/// `None` leaves the field out.
+impl<T: EmitField> EmitField for Option<T> {
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+        self.as_ref().map_or(FieldValue::Child(None), |content| content.emit(w))
+    }
+}
+
+impl<T: EmitTable> EmitField for Vec<T> {
+    fn emit(&self, w: &mut Writer<'_>) -> FieldValue {
+        self.iter().map(|item| item.table(w)).collect::<Vec<Offset>>().emit(w)
+    }
+}
