@@ -1,11 +1,10 @@
-//! Smaller files with the same defect for files that are no programs: truncates them, then replaces bytes by zeros.
+//! Reduces files that are not valid programs: truncates them, then replaces bytes by zeros.
 //!
-//! Knows nothing of the formats: offsets and lengths in the file stay as they are.
+//! It is independent of the formats: offsets and lengths in the file are not adapted.
 
 use super::search::{Reduced, Stopped, minimize};
 
-/// Reduces a file. `test` returns true if the defect is there with these bytes; that it is there with all of them is
-/// known.
+/// Reduces a file. `test` returns true if these bytes have the defect; all bytes together are known to have it.
 pub fn reduce(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {
     let mut best = bytes;
     let done = truncate(&mut best, test).and_then(|()| zero(&mut best, test));
@@ -14,7 +13,7 @@ pub fn reduce(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stoppe
 
 /// Finds a short prefix with the defect.
 fn truncate(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Result<(), Stopped> {
-    // The prefix of `high` bytes has the defect; shorter than `low` are not tried.
+    // The prefix of `high` bytes has the defect; prefixes shorter than `low` are not tried.
     let (mut low, mut high) = (0, best.len());
     while low < high {
         let middle = low + (high - low) / 2;
@@ -29,7 +28,7 @@ fn truncate(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stop
     Ok(())
 }
 
-/// Replaces bytes by zeros: all but the needed ones.
+/// Replaces all bytes by zeros, except those that the defect needs.
 fn zero(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Result<(), Stopped> {
     let original = best.clone();
     let positions: Vec<usize> = (0..original.len()).filter(|at| original[*at] != 0).collect();
