@@ -36,7 +36,7 @@ pub struct Diagnostic<P = Span> {
     pub severity: Severity,
     /// Kind of the problem.
     pub code: Code,
-    /// Position in the source; `None` if it concerns the source as a whole.
+    /// Position in the source; `None` for a message about the source as a whole.
     pub at: Option<P>,
     /// Problem, with the value found.
     pub message: String,
@@ -56,7 +56,7 @@ impl<P> Diagnostic<P> {
         self.severity == Severity::Error
     }
 
-    /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
+    /// Creates an error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
         Diagnostic { io: is_io(error).then_some(error.kind()), ..Code::of_io(error).whole(message) }
     }
@@ -81,7 +81,8 @@ impl<P> Diagnostic<P> {
         }
     }
 
-    /// Does the same as [`Diagnostic::suggest`] for the first `2 * SHOWN` of `messages` only: the search is slow for long lists of names.
+    /// Applies [`Diagnostic::suggest`] to the first `2 * SHOWN` of `messages` only, because the search is slow for long
+    /// lists of names.
     pub(crate) fn suggest_among<'n>(
         self,
         messages: usize,
@@ -97,7 +98,7 @@ impl<P> Diagnostic<P> {
         self
     }
 
-    /// Maps the positions of a message; positions without a counterpart are dropped.
+    /// Maps the positions of a message. Drops positions without a counterpart.
     pub(crate) fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
         let Diagnostic { severity, code, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
@@ -106,7 +107,7 @@ impl<P> Diagnostic<P> {
 }
 
 impl Code {
-    /// Error about the source as a whole.
+    /// Creates an error about the source as a whole.
     pub(crate) fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
@@ -120,12 +121,12 @@ impl Code {
         }
     }
 
-    /// Error at a position.
+    /// Creates an error at a position.
     pub(crate) fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { at: Some(at), ..self.whole(message) }
     }
 
-    /// Warning at a position.
+    /// Creates a warning at a position.
     pub(crate) fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..self.error(at, message) }
     }
@@ -140,7 +141,7 @@ impl Code {
     }
 }
 
-/// Returns true if an error is one of the operating system, false if the data are invalid; data that end too early are invalid.
+/// Returns true for an error of the operating system, false for invalid data. Data that end too early are invalid.
 pub fn is_io(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, InvalidData, InvalidInput, Other, UnexpectedEof};
     !matches!(error.kind(), Other | InvalidData | InvalidInput | FileTooLarge | UnexpectedEof)
@@ -161,12 +162,13 @@ impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Counted<'_, N> {
     }
 }
 
-/// Formats a count with a noun, as [`Counted`].
+/// Formats a count with a noun like [`Counted`].
 pub fn counted(count: impl fmt::Display + PartialEq + From<u8>, noun: &str) -> String {
     Counted(count, noun).to_string()
 }
 
-/// Returns the name of a file in front of a message about it as a whole, with the number of a document, from 1, if the file has several.
+/// Returns the name of a file that precedes a message about it as a whole, with the number of the document, counted
+/// from 1, if the file has several.
 pub(crate) fn label(name: &str, document: Option<usize>) -> String {
     let name = escaped(name);
     document.map_or_else(|| name.to_string(), |number| format!("{name}: document {number}"))
@@ -183,7 +185,7 @@ pub fn is_unsafe(c: char) -> bool {
             | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }
 
-/// Formats the escape sequence of a character in JSON: of its UTF-16 code units.
+/// Formats the JSON escape sequence of a character, which has its UTF-16 code units.
 pub fn json_escape(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
@@ -219,11 +221,11 @@ pub fn clipped(text: &str) -> String {
     clipped_to(text, 60)
 }
 
-/// Characters of a row of text that a command prints: names in it may be of any length.
+/// Maximum number of characters of a row of text that a command prints. Names in it can have any length.
 #[cfg(feature = "cli")]
 pub const ROW: usize = 1000;
 
-/// Truncates a string to some characters and escapes it.
+/// Truncates a string to this number of characters and escapes it.
 pub fn clipped_to(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((at, _)) => format!("{}...", escaped(&text[..at])),
@@ -249,7 +251,7 @@ pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> O
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     known
         .into_iter()
-        // Names of another length are not near: skipping them keeps long lists of names cheap.
+        // Names of very different length are not near. Skipping them keeps long lists of names cheap.
         .filter(|name| name.len().abs_diff(unknown.len()) <= allowed)
         .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
         .filter(|(distance, _)| *distance <= allowed)
@@ -284,9 +286,9 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// Content of the source; empty if no message has a position in it.
     pub text: String,
-    /// Lines of the file before `text`.
+    /// Number of lines of the file before `text`.
     lines_before: usize,
-    /// Number of the document in its file, from 1, if the file has several.
+    /// Number of the document in its file, counted from 1; `None` if the file has only one.
     document: Option<usize>,
 }
 
@@ -303,17 +305,17 @@ impl Report {
         }
     }
 
-    /// States that the text follows `lines` lines of its file, and is its document of a number.
+    /// Sets the number of lines of the file before the text, and the number of the document.
     pub(crate) fn after(self, lines: usize, document: Option<usize>) -> Report {
         Report { lines_before: lines, document, ..self }
     }
 
-    /// Returns the number of the document in its file, from 1, if the file has several.
+    /// Returns the number of the document in its file, counted from 1; `None` if the file has only one.
     pub fn document(&self) -> Option<usize> {
         self.document
     }
 
-    /// Returns the name in front of messages about the source as a whole.
+    /// Returns the name that precedes messages about the source as a whole.
     pub(crate) fn label(&self) -> String {
         label(&self.name, self.document)
     }
@@ -331,7 +333,8 @@ impl Report {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the line and column of a byte offset of [`Report::text`] in its file, both from 1; columns count characters.
+    /// Returns line and column in the file of a byte offset of [`Report::text`]. Both are counted from 1; columns count
+    /// characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);
