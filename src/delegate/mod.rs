@@ -1,4 +1,5 @@
-//! Formats of delegate payloads: one module each, behind the trait [`PayloadFormat`](format::PayloadFormat), and a row of [`FORMATS`].
+//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`](format::PayloadFormat),
+//! and a row of [`FORMATS`].
 //!
 //! A payload of any format is recognised and described. Only formats with the trait [`GraphFormat`](format::GraphFormat) are decoded and encoded: their graphs
 //! have nothing in common. Nothing here depends on a program or on YAML.

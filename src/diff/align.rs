@@ -200,8 +200,9 @@ pub fn align_levels(levels: &[[Vec<u64>; 2]], lengths: [usize; 2]) -> Vec<(usize
     pairs
 }
 
-/// Sorts pairs of positions, and returns true if both sides then have the same order. The order never depends on which
-/// side is the left one, because only the first of several pairs with the same data is reported.
+/// Sorts pairs of positions if both sides have the same order; otherwise returns false and does not change them. In
+/// either case, the order must not depend on which side is the left one, because only the first of several pairs with
+/// the same data is reported.
 pub fn in_common_order<T: Ord + Copy>(pairs: &mut [(T, T)]) -> bool {
     let mut sorted = pairs.to_vec();
     sorted.sort_unstable();

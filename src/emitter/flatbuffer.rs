@@ -154,7 +154,7 @@ impl<'f> Writer<'f> {
         // The fields of all schemas take less than 64 KiB.
         let entries: Vec<u16> = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 }).collect();
         let size = 4 + 2 * entries.len() as u32;
-        // A vtable is directly in front of the first table that has it.
+        // A vtable is directly before the first table that has it.
         let vtable = self.vtables.get(&entries).copied();
         self.builder.push(vtable.unwrap_or(table + size).wrapping_sub(table) as i32);
         if vtable.is_none() {

@@ -124,7 +124,7 @@ tables! {
     BACKEND_DELEGATE_INLINE_DATA = backend_delegate_inline_data BackendDelegateInlineData { data: AlignedBytes(16) }
     /// A constant inside the FlatBuffer.
     BUFFER = buffer Buffer { storage: AlignedBytes(16) }
-    /// Bytes behind the FlatBuffer.
+    /// Bytes after the FlatBuffer.
     DATA_SEGMENT = data_segment DataSegment { offset: ULong, size: ULong }
     /// Offsets of the data in one segment.
     SUBSEGMENT_OFFSETS = subsegment_offsets SubsegmentOffsets { segment_index: UInt, offsets: ULongs }

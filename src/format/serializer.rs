@@ -62,7 +62,8 @@ pub enum EmptyVector {
 pub enum VtableSharing {
     /// Those with the same fields at the same offsets and with the same size.
     SameTables,
-    /// Those with the same fields at the same offsets, whatever their sizes: a field may be behind the size that the vtable states.
+    /// Tables with the same fields at the same offsets share a vtable, whatever their sizes. A field may then be beyond
+    /// the size in the vtable.
     SameFields,
 }
 

@@ -283,7 +283,7 @@ pub fn read(origin: &Origin) -> io::Result<Program> {
 mod tests {
     use super::*;
 
-    /// A file with this JSON and so many bytes behind it.
+    /// Returns a file with this JSON, followed by `data` bytes.
     fn file(json: &str, data: usize) -> Origin {
         let bytes = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), &vec![7; data]].concat();
         Origin::Bytes(bytes.into())

@@ -245,8 +245,8 @@ fn reproduces(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> b
     constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
-/// Returns `true` if the alignments reproduce the offset of the first segment. It is aligned to the least common
-/// multiple of all alignments, or like the exporter to the segment alignment.
+/// Returns `true` if the alignments reproduce the offset of the first segment. It may be aligned to the least common
+/// multiple of all alignments, or to the segment alignment.
 fn base_is_aligned(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> bool {
     found.header.is_none_or(|header| {
         let all = plan

@@ -204,7 +204,7 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
     })
 }
 
-/// Reads a node whose content is in front of offset `end` of the buffer.
+/// Reads a node whose content is before offset `end` of the buffer.
 fn read_node(t: &TableRef<'_, '_>, end: usize) -> Read<Node> {
     known(t)?;
     let Some(operation) = NodeOperation::of_tag(t.u8(node::xnode_union_type)?) else {

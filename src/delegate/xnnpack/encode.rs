@@ -24,7 +24,7 @@ pub fn encode(graph: &Graph) -> io::Result<Blob> {
     if graph.container == Container::Bare {
         return Ok(Blob::bytes(bytes));
     }
-    let too_large = || io::Error::other("the payload exceeds 4 GiB in front of its constants");
+    let too_large = || io::Error::other("the payload exceeds 4 GiB before its constants");
     let sections = Sections::arranged(bytes.len() as u64, graph.constants_len).ok_or_else(too_large)?;
     let (data, _) = sections.constants.unwrap_or_default();
     let mut head = sections.header(MAGIC);

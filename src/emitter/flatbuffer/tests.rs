@@ -131,7 +131,8 @@ fn an_absent_vector_and_an_empty_one_differ() {
     }
 }
 
-/// Bytes between the lengths of an empty vector of `i32` and of an empty vector of `u64` that is written behind it.
+/// Number of bytes between the lengths of an empty vector of `i32` and of an empty vector of `u64` that is written
+/// after it.
 fn between_empty_vectors(serializer: Serializer) -> usize {
     let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(Some(&[]))), (3, w.vector::<u64>(Some(&[])))]);
     target(&buffer, 2) - target(&buffer, 3)

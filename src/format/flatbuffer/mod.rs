@@ -264,8 +264,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::format::program;
 
-    /// A FlatBuffer by hand, with the identifier `TEST`: a vtable of these entries behind its two sizes, a root table of these bytes
-    /// behind its offset to the vtable, and what else there is. The table is at [`table_at`].
+    /// Builds a FlatBuffer with the identifier `TEST`: a vtable with its two sizes and these entries, a root table with
+    /// its offset to the vtable and these bytes, and the rest. The table is at [`table_at`].
     pub(crate) fn buffer(entries: &[u16], fields: &[u8], rest: &[u8]) -> Vec<u8> {
         let (size, at) = (4 + 2 * entries.len(), table_at(entries.len()));
         let mut bytes = (at as u32).to_le_bytes().to_vec();

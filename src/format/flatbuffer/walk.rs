@@ -254,7 +254,7 @@ mod tests {
         list
     }
 
-    /// A table `FrameList` at 16 with a vector of offsets at 24, all to one empty table behind its vtable.
+    /// A table `FrameList` at 16 with a vector of offsets at 24, all to one empty table after its vtable.
     fn list(count: u32) -> Vec<u8> {
         let mut rest = count.to_le_bytes().to_vec();
         (0..count).for_each(|index| rest.extend((4 * (count - index) + 4).to_le_bytes()));

@@ -393,7 +393,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         number
     }
 
-    /// Index of a literal item of a declared list that becomes a value of its own, in front of the list (E-5).
+    /// Returns the index of a literal item of a declared list, which becomes a value of its own before the list (E-5).
     pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<ValueId> {
         let value =
             matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
@@ -619,7 +619,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         };
         if self.declared[declaration].number.is_some() {
             let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
-            let help = "a name can be that of one view, which is used behind it only";
+            let help = "a name can be that of only one view, and can be used only after it";
             self.diagnostics.push(Code::InvalidView.error(out.id, message).label("expected a new name").help(help));
             return;
         }
