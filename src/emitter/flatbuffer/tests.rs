@@ -1,5 +1,5 @@
-//! The two orders of writing, and what a table and a vector consist of (docs/format.md, "FlatBuffer write order"). A builder fills its
-//! memory from the end: what is written first has the highest offset.
+//! Tests the two orders of writing, and the layout of tables and vectors (docs/format.md, "FlatBuffer write order"). A
+//! builder fills its memory from the end, so that the object that is written first has the highest offset.
 
 use super::{FieldValue, FlatBuffer, Writer};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
