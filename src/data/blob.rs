@@ -126,7 +126,7 @@ impl Blob {
     /// they are not within the blob.
     ///
     /// # Errors
-    /// Bytes that cannot be read.
+    /// The bytes cannot be read.
     pub(crate) fn part(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Ok(None);
@@ -168,7 +168,7 @@ impl Blob {
     /// Returns a range like [`Blob::part`]. If the range is the whole blob, returns the blob itself without reading it.
     ///
     /// # Errors
-    /// Bytes that cannot be read.
+    /// The bytes cannot be read.
     pub(crate) fn part_or_whole(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if (offset, len) == (0, self.len) { Ok(Some(self.clone())) } else { self.part(offset, len) }
     }

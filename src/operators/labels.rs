@@ -1,4 +1,4 @@
-//! Short names of operators and of their arguments, for the names of values: those of torch's layers.
+//! Short names of operators and of their arguments, for the names of values. They are those of torch's layers.
 
 /// Operators whose results have another name than the operator.
 const SHORT_NAMES: &[(&str, &str)] = &[

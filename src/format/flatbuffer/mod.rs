@@ -39,7 +39,7 @@ pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
     at.checked_add(offset).filter(|target| offset != 0 && target.checked_add(4).is_some_and(|end| end <= bytes.len()))
 }
 
-/// A vtable with the sizes stated in its first two words.
+/// A vtable with the sizes in its first two words.
 #[derive(Debug, Clone, Copy)]
 pub struct Vtable {
     /// Offset in the FlatBuffer.
@@ -83,7 +83,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of a FlatBuffer of `len` bytes: `8 * len`, of which a FlatBuffer without overlaps needs less than half.
+    /// Returns the budget of a FlatBuffer of `len` bytes, which is `8 * len`. A FlatBuffer without overlaps needs less
+    /// than half of it.
     pub fn of(len: usize) -> Budget {
         let all = 8 * len as u64 + 65536;
         Budget { left: Cell::new(all), all }
