@@ -93,7 +93,7 @@ impl Model {
         Model { source: Arc::new(source), options: Arc::default(), answers: Arc::default() }
     }
 
-    /// Opens a file. Binary formats are recognized by their first bytes and read lazily. All other files are read as
+    /// Opens a file. Binary formats are recognised by their first bytes and read lazily. All other files are read as
     /// YAML, with paths relative to the folder of the file.
     ///
     /// ```
@@ -124,7 +124,7 @@ impl Model {
         Model::new(Source::binary(path.display().to_string(), Origin::File(path.into())))
     }
 
-    /// Creates a model of bytes of unknown format. Binary formats are recognized by their first bytes; everything else
+    /// Creates a model of bytes of unknown format. Binary formats are recognised by their first bytes; everything else
     /// is read as YAML, with paths relative to `folder`. `name` is used in messages.
     ///
     /// ```

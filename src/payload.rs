@@ -37,7 +37,7 @@ pub struct Payload {
     pub index: usize,
     /// Name of the backend.
     pub backend: String,
-    /// Name of the format, recognized by the first bytes of the payload or by its backend; `None` if it is unknown.
+    /// Name of the format, recognised by the first bytes of the payload or by its backend; `None` if it is unknown.
     pub format: Option<&'static str>,
     /// Number of instructions that call the delegate.
     pub calls: usize,

@@ -90,7 +90,7 @@ impl Source {
         Source::of_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
     }
 
-    /// Creates a source of bytes of unknown format. Binary formats are recognized by their first bytes; everything else
+    /// Creates a source of bytes of unknown format. Binary formats are recognised by their first bytes; everything else
     /// is YAML.
     ///
     /// # Errors

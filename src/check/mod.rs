@@ -104,7 +104,7 @@ impl DataFile {
     }
 }
 
-/// Validates a file of any of the three formats. A file without a known identifier is recognized by its header, then by
+/// Validates a file of any of the three formats. A file without a known identifier is recognised by its header, then by
 /// its extension; otherwise it is validated as a `.pte`.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::io;
 use super::description::{DescribeError, Facts};
 use crate::data::Blob;
 
-/// Number of first bytes by which a payload is recognized.
+/// Number of first bytes by which a payload is recognised.
 pub const HEAD: usize = 16;
 
 /// A payload format.

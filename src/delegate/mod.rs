@@ -1,7 +1,7 @@
 //! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`](format::PayloadFormat),
 //! and a row of [`FORMATS`].
 //!
-//! Payloads of all formats are recognized and described. Only formats with the trait
+//! Payloads of all formats are recognised and described. Only formats with the trait
 //! [`GraphFormat`](format::GraphFormat) are decoded and encoded; their graphs have nothing in common. This module
 //! depends neither on programs nor on YAML.
 
@@ -43,7 +43,7 @@ pub fn recognise(backend: &str, head: &[u8]) -> Option<&'static dyn PayloadForma
     formats().find(|format| format.has_magic(head)).or_else(|| formats().find(|f| f.backends().contains(&backend)))
 }
 
-/// Recognizes the format of a payload. Only its first bytes are read.
+/// Recognises the format of a payload. Only its first bytes are read.
 ///
 /// # Errors
 /// The payload cannot be read.

@@ -29,7 +29,7 @@ pub struct FileFacts {
     pub bytes: u64,
     /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of the whole file if it has none.
     pub metadata_bytes: u64,
-    /// Kind of the serializer of the FlatBuffer, recognized by the order of the fields of its root table; `None` if
+    /// Kind of the serializer of the FlatBuffer, recognised by the order of the fields of its root table; `None` if
     /// either may have written it.
     pub serializer: Option<SerializerKind>,
     /// Extended header; `None` without one.

@@ -92,7 +92,7 @@ impl SyntaxError {
     }
 }
 
-/// Parses a source. JSON is recognized by its first character and parsed by a faster parser. If that fails, the source
+/// Parses a source. JSON is recognised by its first character and parsed by a faster parser. If that fails, the source
 /// is parsed as YAML, of which JSON is a subset.
 ///
 /// # Errors
