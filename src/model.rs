@@ -478,7 +478,7 @@ impl Model {
     /// Returns the binary file, or the files that YAML assembles to, the program first.
     ///
     /// # Errors
-    /// As [`Model::assemble`], and a file cannot be read.
+    /// As [`Model::assemble`]; or a file cannot be read.
     pub(crate) fn files(&self) -> Result<Vec<ModelFile>, Error> {
         let unreadable = |error: io::Error| self.source.unreadable(&error);
         if let SourceContent::Binary(origin) = &self.source.content {

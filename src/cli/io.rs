@@ -93,7 +93,7 @@ pub fn payload_format(path: &Path) -> Option<&'static str> {
     delegate::recognise("", &head).map(|format| format.name())
 }
 
-/// Number of bytes by which text is recognised.
+/// Number of bytes by which text is recognized.
 const TEXT_PROBE: u64 = 4096;
 
 /// Returns true for the first bytes of a text: UTF-8 without null bytes, possibly cut inside a character.
