@@ -1,4 +1,4 @@
-//! The last stage: the metadata of all output files of a planned program, with field overrides.
+//! The last stage. It emits the metadata of all output files of a planned program, and applies field overrides.
 //!
 //! Data are read when a file is written. Names and paths of the files are up to the caller.
 
@@ -147,7 +147,7 @@ impl BundledFile {
     /// Writes the file.
     ///
     /// # Errors
-    /// Errors of `out`, and appended data that cannot be read.
+    /// `out` returns an error, or appended data cannot be read.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         self.file().write(out)
     }
@@ -163,7 +163,7 @@ impl BundledFile {
     /// Returns the file in memory.
     ///
     /// # Errors
-    /// Appended data that cannot be read.
+    /// Appended data cannot be read.
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
         self.file().to_vec()
     }
@@ -174,7 +174,7 @@ impl BundledFile {
     }
 }
 
-/// A file ready to be written, of an [`Assembly`].
+/// A file of an [`Assembly`], ready to be written.
 #[derive(Debug)]
 pub struct OutputFile<'a> {
     /// The file without overrides.
@@ -255,7 +255,8 @@ impl OutputFile<'_> {
         bytes
     }
 
-    /// Returns the file as an input: metadata in memory, and data in their sources. One with overrides is in memory.
+    /// Returns the file as an input. Its metadata are in memory, its data in their sources; a file with overrides is in
+    /// memory as a whole.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -287,7 +288,7 @@ impl OutputFile<'_> {
 /// overrides may use for the values of a method. Errors and warnings about overrides are in the returned [`OverrideReport`].
 ///
 /// # Errors
-/// A FlatBuffer or a file larger than its format allows (`FileTooLarge`), inline data that cannot be read.
+/// A FlatBuffer or a file is larger than its format allows (`FileTooLarge`), or inline data cannot be read.
 pub fn emit(
     program: Program,
     plan: Plan,
@@ -362,7 +363,7 @@ impl Assembly {
         data_size(&self.program, &self.tests, &self.overrides)
     }
 
-    /// Returns the name of a value of a method in the source.
+    /// Returns the name that the source gives to a value of a method; `None` if it has none.
     pub fn value_name(&self, method: usize, value: usize) -> Option<&str> {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
@@ -405,7 +406,7 @@ impl Assembly {
         &self.program
     }
 
-    /// Returns the placement of its data and buffers.
+    /// Returns the plan: the placement of the program's data and buffers.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -415,7 +416,7 @@ impl Assembly {
         Some(self.program_file.as_ref()?.file(&self.plan.segments, &self.program.blobs))
     }
 
-    /// Returns the `.ptd` files with their tags; the default file has none.
+    /// Returns the `.ptd` files with their tags. The default file has no tag.
     pub fn data_files(&self) -> impl Iterator<Item = (Option<&str>, OutputFile<'_>)> {
         let files = self.plan.external.iter().zip(&self.data_files);
         files.map(|(file, emitted)| (file.tag.as_deref(), emitted.file(&file.segments, &self.program.blobs)))
@@ -441,8 +442,8 @@ impl Assembly {
     /// ```
     ///
     /// # Errors
-    /// A source without methods, tests with values that the format does not support, data that cannot be read, overrides of unknown
-    /// fields.
+    /// The source has no methods, tests have values that the format does not support, data cannot be read, or an
+    /// override is of an unknown field.
     pub fn bundled(&self) -> Result<BundledFile, Error> {
         self.bundle().map_err(|error| self.error(&error))
     }
@@ -464,12 +465,13 @@ impl Assembly {
     /// ```
     ///
     /// # Errors
-    /// An assembly with methods; a blob that is not a tensor, an element type that the format does not have: the message names the key.
+    /// The assembly has methods, a blob is not a tensor, or the format does not have an element type. The message names
+    /// the key.
     pub fn safetensors(&self) -> Result<Safetensors, Error> {
         self.tensors().map_err(|error| self.error(&error))
     }
 
-    /// Does the same as [`Assembly::safetensors`]; the error does not name the source.
+    /// Implements [`Assembly::safetensors`] with an error that does not name the source.
     pub(crate) fn tensors(&self) -> io::Result<Safetensors> {
         match self.program_file() {
             None => safetensors::emit(&self.program),
@@ -485,7 +487,7 @@ impl Assembly {
         Error::io(&self.warnings.label(), "", error)
     }
 
-    /// Does the same as [`Assembly::bundled`]; the error does not name the source.
+    /// Implements [`Assembly::bundled`] with an error that does not name the source.
     pub(crate) fn bundle(&self) -> io::Result<BundledFile> {
         let program = self.program_file().ok_or_else(|| io::Error::other("a bundled program needs methods"))?;
         let order = self.options.bpte_builder.unwrap_or(self.options.builder);
@@ -500,7 +502,8 @@ impl Assembly {
         }
     }
 
-    /// Returns the patches outside their file: index in the source, patch, and size of the file in bytes.
+    /// Returns the patches that are outside their file, each with its index in the source and the size of the file in
+    /// bytes.
     pub(crate) fn patches_beyond_the_end(&self) -> Vec<(usize, &Patch, u64)> {
         let mut files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
         let patches = [&self.overrides.main, &self.overrides.ptd].into_iter().flat_map(|overrides| {

@@ -1,7 +1,7 @@
 //! Builds programs in Rust, without YAML: values, constants and calls, method by method.
 //!
-//! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates both. Nodes of the
-//! document have no position, but a description, with which messages begin.
+//! A builder creates the same document as the YAML parser; [`crate::ir`] numbers values, completes calls and validates
+//! both. Its nodes have no position in a source. They have a description instead, and messages begin with it.
 
 use crate::ir::files::FileAccess;
 use std::borrow::Cow;
@@ -37,7 +37,7 @@ use crate::program::{Program, TensorShapeDynamism};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A method with a counter, two results of one call, and a delegate:
+/// A method with a counter, a call with two results, and a delegate:
 ///
 /// ```
 /// use pte_emit::{MethodBuilder, Resolved, ScalarType};
@@ -60,7 +60,7 @@ use crate::program::{Program, TensorShapeDynamism};
 /// assert_eq!(program.plans()[0].delegates()[0].id.as_deref(), Some("MyBackend"));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
-/// Elements of any type as bytes, and a payload with its name:
+/// Elements of any type are bytes, and a payload has a name:
 ///
 /// ```
 /// use pte_emit::{MethodBuilder, Resolved, ScalarType, Value};
@@ -83,7 +83,7 @@ pub struct MethodBuilder {
     inputs: Vec<Value>,
     outputs: Vec<Value>,
     calls: Vec<CallRecord>,
-    /// Methods that were called with a value of another builder.
+    /// Names of the functions that were called with a value of another builder.
     errors: Vec<String>,
 }
 
@@ -108,8 +108,8 @@ enum CallRecord {
     Delegate { backend: String, payload: Vec<u8>, arguments: Vec<Value> },
 }
 
-/// A value of the method that a [`MethodBuilder`] builds. Its index in the program is not known before [`Resolved::from_methods`], which
-/// rejects values of another builder.
+/// A value of the method that a [`MethodBuilder`] builds. [`Resolved::from_methods`] assigns its index in the program,
+/// and rejects values of another builder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
     builder: u64,
@@ -164,7 +164,7 @@ impl Argument {
     /// The argument `None`.
     pub const NONE: Argument = Argument(ArgumentKind::Literal(Literal::Null));
 
-    /// A list of values, of which some may be `None`.
+    /// Creates a list of values; an item can be `None`.
     pub fn list(values: &[Option<Value>]) -> Argument {
         Argument(ArgumentKind::Values(values.to_vec()))
     }
@@ -206,7 +206,7 @@ macro_rules! array_arguments {
 
 array_arguments! { i64 f64 bool Value }
 
-/// A Rust type whose values are elements of a tensor.
+/// A Rust type that stores the elements of a tensor.
 ///
 /// ```
 /// use pte_emit::{MethodBuilder, ScalarType, TensorElement, Value};
@@ -230,7 +230,8 @@ array_arguments! { i64 f64 bool Value }
 /// [roots, mask].map(|value| forward.output(value));
 /// ```
 ///
-/// Implemented for integers, floating point numbers, `bool`, and [`half::f16`] and [`half::bf16`] of the crate `half`, version 2.
+/// It is implemented for integers, floating-point numbers and `bool`, and for [`half::f16`] and [`half::bf16`] of
+/// version 2 of the crate `half`.
 pub trait TensorElement: Copy {
     /// The element type.
     const SCALAR_TYPE: ScalarType;
@@ -264,7 +265,7 @@ impl TensorElement for bool {
 }
 
 impl MethodBuilder {
-    /// A method without values.
+    /// Creates a method without values.
     pub fn new(name: impl Into<String>) -> MethodBuilder {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         MethodBuilder {
@@ -296,12 +297,12 @@ impl MethodBuilder {
         self.add(format!("constant {number}"), Some((scalar_type, sizes)), Some(bytes.into()))
     }
 
-    /// Adds a tensor that keeps its elements from one execution to the next, and these in the first one.
+    /// Adds a tensor that keeps its elements from one execution to the next. These are its elements in the first one.
     pub fn state<T: TensorElement>(&mut self, sizes: &[i32], elements: &[T]) -> Value {
         self.state_bytes(T::SCALAR_TYPE, sizes, bytes_of(elements))
     }
 
-    /// Adds a tensor as [`MethodBuilder::state`], with its elements as in [`MethodBuilder::constant_bytes`].
+    /// Adds a tensor like [`MethodBuilder::state`], with its elements as bytes like [`MethodBuilder::constant_bytes`].
     pub fn state_bytes(&mut self, scalar_type: ScalarType, sizes: &[i32], bytes: impl Into<Vec<u8>>) -> Value {
         let number = self.values.iter().filter(|value| value.mutable).count();
         let value = self.add(format!("state {number}"), Some((scalar_type, sizes)), Some(bytes.into()));
@@ -309,13 +310,13 @@ impl MethodBuilder {
         value
     }
 
-    /// Adds a tensor for a result, to be written by [`MethodBuilder::call_into`] or by a delegate.
+    /// Adds a tensor for a result, which [`MethodBuilder::call_into`] or a delegate writes.
     pub fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> Value {
         let number = self.values.iter().filter(|value| value.label.starts_with("tensor ")).count();
         self.add(format!("tensor {number}"), Some((scalar_type, sizes)), None)
     }
 
-    /// Adds a value for a result, to be written by [`MethodBuilder::call_into`], whose properties are inferred as those of
+    /// Adds a value for a result, which [`MethodBuilder::call_into`] writes. Its properties are inferred as for
     /// [`MethodBuilder::call_inferred`].
     pub fn inferred(&mut self) -> Value {
         let number = self.values.iter().filter(|value| value.label.starts_with("inferred ")).count();
@@ -340,7 +341,7 @@ impl MethodBuilder {
         }
     }
 
-    /// Marks a tensor as dynamic: its sizes are the upper bounds of each execution.
+    /// Marks a tensor as dynamic: its sizes are upper bounds, and can be smaller in each execution.
     pub fn dynamic(&mut self, tensor: Value) {
         match self.own(tensor) {
             Some(tensor) => tensor.dynamic = true,
@@ -348,17 +349,18 @@ impl MethodBuilder {
         }
     }
 
-    /// Adds a kernel call with one tensor as its result; the out argument and defaults follow from the operator's schema.
+    /// Adds a kernel call with one tensor as its result. The schema of the operator gives the out argument and the
+    /// defaults of arguments.
     ///
-    /// Element type and sizes are needed for operators without a rule of inference and for conversions; for other operators they are
-    /// compared with what is inferred. See [`MethodBuilder::call_inferred`].
+    /// `scalar_type` and `sizes` are those of the result. Operators without a rule of inference and conversions need
+    /// them; for other operators they are compared with the inferred ones. See [`MethodBuilder::call_inferred`].
     pub fn call(&mut self, operator: &str, arguments: &[Argument], scalar_type: ScalarType, sizes: &[i32]) -> Value {
         self.call_with(operator, arguments, Some((scalar_type, sizes)))
     }
 
-    /// Adds a kernel call with one result, a tensor or a number, whose element type, sizes, dim_order and dynamism follow from the
-    /// operator and its arguments. [`Resolved::from_methods`] reports results that are not inferred: those of unknown operators, and
-    /// those whose sizes depend on data.
+    /// Adds a kernel call with one result, a tensor or a number. Its element type, sizes, dim_order and dynamism follow
+    /// from the operator and its arguments. [`Resolved::from_methods`] reports results that cannot be inferred: those
+    /// of unknown operators, and those whose sizes depend on data.
     ///
     /// ```
     /// use pte_emit::program::EValue;
@@ -396,7 +398,7 @@ impl MethodBuilder {
         self.calls.push(CallRecord::Kernel { operator, arguments, results });
     }
 
-    /// Adds a call of a delegate: `payload` is what its backend compiled, `arguments` are its inputs, then its outputs.
+    /// Adds a call of a delegate. `payload` was compiled by its backend; `arguments` are its inputs, then its outputs.
     pub fn call_delegate(&mut self, backend: &str, payload: impl Into<Vec<u8>>, arguments: &[Value]) {
         let (backend, payload, arguments) = (backend.to_owned(), payload.into(), arguments.to_vec());
         self.calls.push(CallRecord::Delegate { backend, payload, arguments });
@@ -419,8 +421,8 @@ fn bytes_of<T: TensorElement>(elements: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// Returns a list of a stated kind. The schema of an operator states the kind of its arguments, else items do, but not those of an empty
-/// list.
+/// Returns a list of this kind. The kind is left to the schema of the operator if it has one, or else to the items; an
+/// empty list needs it.
 fn list(kind: ListKind, items: Vec<At<Literal<'static>>>, has_schema: bool) -> Literal<'static> {
     if items.is_empty() && !has_schema { Literal::Typed(kind, items) } else { Literal::List(items) }
 }
@@ -490,7 +492,7 @@ impl DocumentBuilder {
         let id = self.node(&*description);
         let errors = std::mem::take(&mut builder.errors).into_iter();
         self.errors.extend(errors.map(|error| Code::ForeignValue.error(id, format!("{error}: {FOREIGN_VALUE}"))));
-        // Before those of the calls, so that messages about values are the first ones.
+        // Values come before calls, because the messages about values are reported first.
         let values = builder.values.iter();
         let values: Vec<NodeId> =
             values.map(|tensor| self.node(format!("{description}, {}", tensor.document_name()))).collect();
@@ -541,7 +543,7 @@ impl DocumentBuilder {
             .map(|(number, output)| self.value(&builder, *output, &format!("{description}, output {number}")))
             .collect();
         let values = builder.values.into_iter().zip(values);
-        // The call that writes a value of which nothing is stated declares it: as a tensor, or as a number.
+        // A value without explicit properties is declared by the call that writes it, as a tensor or a number.
         let values = values.filter(|(tensor, _)| !tensor.is_implied()).map(|(tensor, id)| tensor.declaration(id));
         Method {
             values: values.collect(),
@@ -558,7 +560,7 @@ impl DocumentBuilder {
         }
     }
 
-    /// Begins a message with the description of its node.
+    /// Prefixes a message with the description of its node.
     fn describe(&self, message: NodeDiagnostic) -> NodeDiagnostic {
         let node = message.at.and_then(|id| self.nodes.get(id.0 as usize)).filter(|node| !node.is_empty());
         let text = node.map_or_else(|| message.message.clone(), |node| format!("{node}: {}", message.message));
@@ -577,7 +579,7 @@ impl TensorRecord {
         }
     }
 
-    /// Returns true if nothing is stated of the value.
+    /// Returns true if the value has no explicit properties.
     fn is_implied(&self) -> bool {
         self.stated.is_none() && self.name.is_none() && !self.dynamic
     }
@@ -614,11 +616,12 @@ fn data(id: NodeId, bytes: Vec<u8>) -> Data<'static> {
 }
 
 impl Resolved {
-    /// A program of these methods, with values numbered as the exporter numbers them. [`Assembly::warnings`] has the warnings.
+    /// Creates a program of these methods. Values are numbered as the exporter numbers them. Warnings are in
+    /// [`Assembly::warnings`].
     ///
     /// # Errors
-    /// Arguments that do not match the schema of their operator, data that do not match their sizes, duplicate method names, values of
-    /// another builder.
+    /// Arguments do not match the schema of their operator, data do not match their sizes, method names are duplicates,
+    /// or values are of another builder.
     pub fn from_methods(methods: impl IntoIterator<Item = MethodBuilder>) -> Result<Resolved, Error> {
         let mut builder = DocumentBuilder { nodes: vec![String::new()], errors: Vec::new() };
         let methods: Vec<Method<'_>> = methods.into_iter().map(|method| builder.method(method)).collect();

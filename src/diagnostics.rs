@@ -54,7 +54,7 @@ pub struct Diagnostic<P = Span> {
     pub severity: Severity,
     /// Kind of the problem.
     pub code: Code,
-    /// Position in the source; `None` if it concerns the source as a whole.
+    /// Position in the source; `None` for a message about the source as a whole.
     pub at: Option<P>,
     /// Problem, with the value found.
     pub message: String,
@@ -74,7 +74,7 @@ impl<P> Diagnostic<P> {
         self.severity == Severity::Error
     }
 
-    /// Error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
+    /// Creates an error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
     pub(crate) fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
         Diagnostic { io: is_io(error).then_some(error.kind()), ..Code::of_io(error).whole(message) }
     }
@@ -99,7 +99,8 @@ impl<P> Diagnostic<P> {
         }
     }
 
-    /// Does the same as [`Diagnostic::suggest`] for the first `2 * SHOWN` of `messages` only: the search is slow for long lists of names.
+    /// Applies [`Diagnostic::suggest`] to the first `2 * SHOWN` of `messages` only, because the search is slow for long
+    /// lists of names.
     pub(crate) fn suggest_among<'n>(
         self,
         messages: usize,
@@ -115,7 +116,7 @@ impl<P> Diagnostic<P> {
         self
     }
 
-    /// Maps the positions of a message; positions without a counterpart are dropped.
+    /// Maps the positions of a message. Drops positions without a counterpart.
     pub(crate) fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
         let Diagnostic { severity, code, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
@@ -124,7 +125,7 @@ impl<P> Diagnostic<P> {
 }
 
 impl Code {
-    /// Error about the source as a whole.
+    /// Creates an error about the source as a whole.
     pub fn whole<P>(self, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic {
             severity: Severity::Error,
@@ -138,12 +139,12 @@ impl Code {
         }
     }
 
-    /// Error at a position.
+    /// Creates an error at a position.
     pub fn error<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { at: Some(at), ..self.whole(message) }
     }
 
-    /// Warning at a position.
+    /// Creates a warning at a position.
     pub fn warning<P>(self, at: P, message: impl Into<String>) -> Diagnostic<P> {
         Diagnostic { severity: Severity::Warning, ..self.error(at, message) }
     }
@@ -185,9 +186,9 @@ pub struct Report {
     pub diagnostics: Vec<Diagnostic>,
     /// Content of the source; empty if no message has a position in it.
     pub text: String,
-    /// Lines of the file before `text`.
+    /// Number of lines of the file before `text`.
     lines_before: usize,
-    /// Number of the document in its file, from 1, if the file has several.
+    /// Number of the document in its file, counted from 1; `None` if the file has only one.
     document: Option<usize>,
 }
 
@@ -204,12 +205,12 @@ impl Report {
         }
     }
 
-    /// States that the text follows `lines` lines of its file, and is its document of a number.
+    /// Sets the number of lines of the file before the text, and the number of the document.
     pub(crate) fn after(self, lines: usize, document: Option<usize>) -> Report {
         Report { lines_before: lines, document, ..self }
     }
 
-    /// Returns the number of the document in its file, from 1, if the file has several.
+    /// Returns the number of the document in its file, counted from 1; `None` if the file has only one.
     pub fn document(&self) -> Option<usize> {
         self.document
     }
@@ -232,7 +233,8 @@ impl Report {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Returns the line and column of a byte offset of [`Report::text`] in its file, both from 1; columns count characters.
+    /// Returns line and column in the file of a byte offset of [`Report::text`]. Both are counted from 1; columns count
+    /// characters.
     pub fn line_column(&self, at: usize) -> (usize, usize) {
         let at = at.min(self.text.len());
         let start = self.text[..at].rfind('\n').map_or(0, |newline| newline + 1);

@@ -41,13 +41,14 @@ impl Error {
         Error { report: Box::new(report) }
     }
 
-    /// Error about a source as a whole.
+    /// Creates an error about a source as a whole.
     pub fn input(code: Code, name: &str, message: impl Into<String>) -> Error {
         Error::new(Report::new(name, "", vec![code.whole(message)]))
     }
 
-    /// Error of an operation on a file, such as `cannot write`; an empty one stands for `cannot read`. An error of the operating system
-    /// is reported as `cannot read NAME: ...`, or as it is if it names its file; one about the content as a message about `name`.
+    /// Creates an error of an operation on a file, such as `cannot write`; an empty `operation` stands for `cannot
+    /// read`. An error of the operating system becomes `cannot read NAME: ...`, or stays as it is if it names its file.
+    /// An error about the content becomes a message about `name`.
     pub fn io(name: &str, operation: &str, error: &io::Error) -> Error {
         if !is_io(error) {
             return Error::input(Code::of_io(error), name, error.to_string());
@@ -65,7 +66,7 @@ impl Error {
         &self.report.diagnostics
     }
 
-    /// Returns the kind of the I/O error that is the cause: a file that cannot be opened, read or written. `None` if the input is
+    /// Returns the kind of the I/O error if a file could not be opened, read or written; `None` if the input is
     /// invalid.
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         let errors = self.report.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);

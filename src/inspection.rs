@@ -1,5 +1,6 @@
-//! Questions about a source, answered as plain data or as a report of all of them. Binary files and YAML alike; YAML is assembled first.
-//! The computation is in [`crate::inspect`], drawing in [`crate::report`].
+//! Methods of [`Model`] that answer questions about contents, sizes and memory as plain data, or write a report with
+//! all answers. They take binary files and YAML, which is assembled first. The answers are computed in
+//! [`crate::inspect`]; [`crate::report`] draws reports.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,15 +43,15 @@ use crate::source::SourceContent;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MemoryOptions {
-    /// Binary interface of the runtime's build.
+    /// Binary interface that the runtime is built for.
     pub abi: Abi,
-    /// The program is loaded with `.ptd` files; one that refers to tensors in them always is.
+    /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
     pub external: bool,
 }
 
 impl Model {
-    /// Computes the memory that the methods of a program need: planned memory over time, and what loading takes from the method
-    /// allocator of the runtime.
+    /// Computes the memory that the methods of a program need: planned memory over time, and the bytes that loading
+    /// takes from the method allocator of the runtime.
     ///
     /// The result consists of [`ProgramMemory`](crate::ProgramMemory), [`MethodFootprint`](crate::MethodFootprint),
     /// [`MethodAllocator`](crate::MethodAllocator), [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak) and
@@ -66,7 +67,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is malformed; a file without a program; invalid YAML.
+    /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
     pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
         let subject = Inspected::of(self)?;
         Ok(ProgramMemory::new(&subject.view(), options.external, options.abi))
@@ -83,7 +84,7 @@ impl Model {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SizeOptions {
-    /// Levels of the tree, the first one below the root.
+    /// Levels of the tree. The first one is directly below the root.
     pub dimensions: Vec<Dimension>,
 }
 
@@ -94,8 +95,9 @@ impl Default for SizeOptions {
 }
 
 impl Model {
-    /// Measures where the bytes of a file are, also of a malformed one. Each byte belongs to one leaf of the tree. Of YAML, measures
-    /// the files that it assembles to, each with its name: that of the source with another extension.
+    /// Computes a tree of the sizes of all parts of a file, even if it is malformed. Each byte belongs to one leaf.
+    /// Returns one tree with the name of its file; for YAML, one per file that it assembles to, named like the source
+    /// with the extension of the format.
     ///
     /// The result consists of [`FileSize`](crate::FileSize) and [`SizeNode`](crate::SizeNode).
     ///
@@ -113,13 +115,13 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is of an unknown format; invalid YAML.
+    /// The file cannot be read or is of an unknown format, or the YAML is invalid.
     pub fn size(&self, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
         let files = self.files()?;
         let is_named = options.dimensions.contains(&Dimension::Tensor);
         let is_bundled = files.first().is_some_and(|file| file.format == Some(Format::BundledProgram));
         let prefix = if is_bundled { "program." } else { "" };
-        // A malformed file and a .ptd have no names.
+        // Values of a malformed file or of a .ptd have no names.
         let program = Some(self).filter(|_| is_named).and_then(|model| Inspected::of(model).ok());
         let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
         let measure = |ModelFile { name, format, origin }: ModelFile| {
@@ -141,15 +143,16 @@ impl Model {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct InspectOptions {
-    /// Compare all data, to find those that are stored twice; by default at most 16 MiB.
+    /// Compare all data to find duplicates. By default at most 16 MiB are compared.
     pub data: bool,
 }
 
 impl Model {
-    /// Reads what a file contains: its header and segments, the methods of its program with inputs, outputs, operators, delegates and
-    /// memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads metadata, and data only as far as
-    /// [`InspectOptions::data`] says. Of YAML, reads the files that it assembles to, each with its name. Of a malformed file, reads what can
-    /// be read; [`Inspection::errors`] has the rest.
+    /// Returns the contents of a file: its header and segments, the methods of its program with inputs, outputs,
+    /// operators, delegates and memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads only
+    /// metadata, and the data that [`InspectOptions::data`] allows. The result has one entry with the name of its file;
+    /// for YAML, one per file that it assembles to. If a file is malformed, [`Inspection::errors`] says which parts
+    /// could not be read.
     ///
     /// The result consists of [`Inspection`](crate::Inspection), [`FileFacts`](crate::FileFacts), [`HeaderFacts`](crate::HeaderFacts),
     /// [`SerializerKind`](crate::SerializerKind), [`SegmentFacts`](crate::SegmentFacts), [`KeySummary`](crate::KeySummary),
@@ -173,7 +176,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read, is empty, or is of an unknown format; invalid YAML.
+    /// The file cannot be read, is empty or of an unknown format, or the YAML is invalid.
     pub fn inspect(&self, options: &InspectOptions) -> Result<Vec<(String, Inspection)>, Error> {
         let compare = if options.data { Comparison::All } else { Comparison::Little };
         let mut names = Names::default();
@@ -193,7 +196,7 @@ impl Model {
     }
 }
 
-/// Inspects a file. `names` are those of the YAML that it was assembled from.
+/// Inspects a file. `names` has the names in the YAML that it was assembled from.
 fn inspect_file(
     name: &str,
     origin: &Origin,
@@ -206,7 +209,7 @@ fn inspect_file(
         container.ok_or_else(|| Error::input(Code::UnexpectedInput, name, "expected a .pte, .ptd or .bpte file"))?;
     let facts = FileFacts::read(container, origin).map_err(failed)?;
     let mut found = Inspection::new(name, facts);
-    // What is malformed is stated beside the rest.
+    // The errors are reported in addition to what could be read.
     let mut stated = HashSet::new();
     let mut malformed = |error: std::io::Error| match is_io(&error) {
         true => Err(failed(error)),
@@ -265,21 +268,22 @@ fn inspect_file(
 pub struct ReportOptions {
     /// Format of the report.
     pub format: ReportFormat,
-    /// Options of the findings in it.
+    /// Options of the validation whose findings it shows.
     pub check: CheckOptions,
 }
 
 /// Levels of the tree of sizes in a report.
 const REPORT_LEVELS: [Dimension; 3] = [Dimension::Segment, Dimension::Kind, Dimension::Tensor];
 
-/// Number of children of a node of the tree of sizes in a report; the smaller ones are one node.
+/// Maximum number of children of a node in the tree of sizes of a report. Any further, smaller children are joined to
+/// one node.
 const REPORT_CHILDREN: usize = 200;
 
 impl Model {
-    /// Writes a report of a source: what [`Model::inspect`], [`Model::size`], [`Model::memory`] and
-    /// [`Model::check`] find, and the graphs of the methods, as one HTML file; or only the graphs, for another viewer. A malformed
-    /// file has a report of its sizes and findings. With an older version in `before`, the page shows what changed since then, too, or why
-    /// both cannot be compared.
+    /// Returns a report of a source as one HTML page, with the results of [`Model::inspect`], [`Model::size`],
+    /// [`Model::memory`] and [`Model::check`], and the graphs of the methods; or only the graphs, in the format of
+    /// another viewer. The page of a malformed file has only its sizes and findings. If `before` is an older version,
+    /// the page also shows the differences, or why the two cannot be compared.
     ///
     /// ```
     /// use pte_emit::{Model, ReportFormat, ReportOptions};
@@ -295,7 +299,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is of an unknown format; a graph of a file without a program; invalid YAML.
+    /// The file cannot be read or is of an unknown format, the YAML is invalid, or a graph is requested of a file
+    /// without a program.
     pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
         let name = self.label();
         let sizes = self.size(&SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
@@ -309,7 +314,7 @@ impl Model {
             Ok(changes) => (changes, None),
             Err(error) => (None, Some(error.to_string())),
         };
-        // One that was removed has no path here.
+        // A removed element has no path on this side.
         let path =
             |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
         let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
@@ -361,19 +366,19 @@ impl Model {
     }
 }
 
-/// Texts to show in place of the paths of values and of the owners of named data.
+/// Returns the names to show in place of paths, by path: of values, and of the owners of named data.
 fn names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
     let mut names = subject.named_paths(prefix);
     names.extend(named_data_paths(subject.program));
     names
 }
 
-/// Names that YAML states, by method.
+/// Names in the YAML, by method.
 #[derive(Clone, Default)]
 struct Names {
-    /// Of the values; `None` for a program that is not assembled from YAML.
+    /// Names of the values; `None` for a program that is not assembled from YAML.
     values: Option<Vec<Vec<Option<String>>>>,
-    /// Of the delegates.
+    /// Names of the delegates.
     delegates: Vec<Vec<String>>,
 }
 
@@ -388,7 +393,7 @@ impl Names {
     }
 }
 
-/// A program to inspect, as its file has it.
+/// A program to inspect, as it is stored in its file.
 struct Inspected {
     program: Program,
     memory: Vec<MemoryPlan>,
@@ -396,7 +401,8 @@ struct Inspected {
 }
 
 impl Inspected {
-    /// The program of a binary file, or the one that YAML assembles to: its file is read back, so that figures are those of the file.
+    /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
+    /// because the figures must be those of the file.
     fn of(model: &Model) -> Result<Inspected, Error> {
         if let SourceContent::Binary(origin) = &model.source().content {
             let program = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
@@ -417,7 +423,7 @@ impl Inspected {
     fn view(&self) -> Subject<'_> {
         let mut values = printer::values(&self.program);
         if let Some(names) = &self.names.values {
-            // One with overrides may have other methods.
+            // A program with overrides may have other methods than its YAML.
             let named = values.iter_mut().zip(names).filter(|(values, names)| values.memory.len() == names.len());
             named.for_each(|(values, names)| values.names.clone_from(names));
         }
@@ -430,7 +436,8 @@ fn read(origin: &Origin) -> std::io::Result<Program> {
     Ok(reader::program::read(&program_origin(origin)?)?.program)
 }
 
-/// Does the same for a program whose references to data may lead nowhere, and returns what is wrong with them.
+/// Reads the metadata like [`read`], but accepts invalid references to data; returns the program and the errors in
+/// them.
 fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>)> {
     let found = reader::program::read_part(&program_origin(origin)?)?;
     let wrong = found.missing.into_iter().map(|(at, text)| match at.path(&found.program) {
@@ -441,7 +448,7 @@ fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>)> {
     Ok((found.program, wrong))
 }
 
-/// Returns the program of a file: the file, or that in a `.bpte`.
+/// Returns the program of a file: the file itself, or the one that a `.bpte` contains.
 fn program_origin(origin: &Origin) -> std::io::Result<Origin> {
     match origin.format()? {
         Some(Format::BundledProgram) => reader::bundled_program::read(origin)?.program_origin(),

@@ -1,6 +1,8 @@
-//! The facade: an opened source, which is assembled at most once, and what can be asked about it and made of it.
+//! The facade of the library. A [`Model`] is an opened source. It is assembled at most once, answers questions, and
+//! gives its stages.
 //!
-//! [`crate::inspection`] has the questions about contents, sizes and memory, [`crate::payload`] those about payloads.
+//! The questions about contents, sizes and memory are in [`crate::inspection`], those about payloads in
+//! [`crate::payload`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,10 +28,11 @@ use crate::program::Program;
 use crate::reader;
 use crate::source::{Source, SourceContent};
 
-/// Opened source: YAML, JSON, or a `.pte`, `.ptd`, `.bpte` or `.safetensors`, with its name and the folder that its paths are relative to.
+/// Opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. It has a name for messages, and a folder
+/// that the paths in it are relative to.
 ///
-/// YAML is assembled when the first question needs it, and at most once; questions about it are answered for the files that it
-/// assembles to. Binary files are read lazily. A clone shares the content and the assembly.
+/// YAML is assembled when a question first needs it, and only once. Questions about YAML are answered for the files
+/// that it assembles to. Binary files are read lazily. A clone shares the content and the assembly.
 ///
 /// ```
 /// use pte_emit::{Abi, CheckOptions, InspectOptions, MemoryOptions, Model, SizeOptions};
@@ -50,7 +53,7 @@ pub struct Model {
     answers: Arc<Answers>,
 }
 
-/// What is computed once for a source and its options.
+/// Results that are computed once for a source and its options.
 #[derive(Default)]
 struct Answers {
     assembly: OnceLock<Result<Assembly, Error>>,
@@ -60,7 +63,7 @@ struct Answers {
 
 /// A file of a source: the binary file, or one that YAML assembles to.
 pub(crate) struct ModelFile {
-    /// Name; that of an assembled file is the name of the source with another extension.
+    /// Name. An assembled file has the name of the source with the extension of its format.
     pub name: String,
     /// Format; `None` if it is unknown.
     pub format: Option<Format>,
@@ -90,8 +93,8 @@ impl Model {
         Model { source: Arc::new(source), options: Arc::default(), answers: Arc::default() }
     }
 
-    /// Opens a file. Binary formats are recognized by their first bytes, and read lazily; all other files are read as YAML, with paths
-    /// relative to the folder of the file.
+    /// Opens a file. Binary formats are recognised by their first bytes and read lazily. All other files are read as
+    /// YAML, with paths relative to the folder of the file.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -103,12 +106,13 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read; one that is neither of a known format nor UTF-8.
+    /// The file cannot be read, or it is neither of a known format nor UTF-8.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
         Source::open(path.as_ref()).map(Model::new)
     }
 
-    /// Opens a file as one of a binary format, whatever its first bytes are; it is read lazily.
+    /// Opens a file as a binary one, whatever its first bytes are. It is read lazily: a missing file is an error of the
+    /// first question.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -120,8 +124,8 @@ impl Model {
         Model::new(Source::binary(path.display().to_string(), Origin::File(path.into())))
     }
 
-    /// Source of bytes of unknown format: a binary format is recognized by its first bytes, everything else is YAML, with paths relative
-    /// to `folder`. `name` is used in messages.
+    /// Creates a model of bytes of unknown format. Binary formats are recognised by their first bytes; everything else
+    /// is read as YAML, with paths relative to `folder`. `name` is used in messages.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -132,7 +136,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Bytes that are neither of a known format nor UTF-8.
+    /// The bytes are neither of a known format nor UTF-8.
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: impl Into<Vec<u8>>,
@@ -141,7 +145,7 @@ impl Model {
         Source::of_bytes(name.into(), bytes.into(), folder.into()).map(Model::new)
     }
 
-    /// Source of YAML or JSON. `name` is used in messages; paths in the YAML are relative to `folder`.
+    /// Creates a model of YAML or JSON. `name` is used in messages; paths in the YAML are relative to `folder`.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -153,7 +157,7 @@ impl Model {
         Model::new(Source::text_of(name.into(), text.as_ref().into(), folder.into()))
     }
 
-    /// Source of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
+    /// Creates a model of a `.pte`, `.ptd`, `.bpte` or `.safetensors` in memory. `name` is used in messages.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -164,15 +168,15 @@ impl Model {
         Model::new(Source::binary(name.into(), Origin::Bytes(bytes.as_ref().into())))
     }
 
-    /// Source of a binary file, which is read lazily.
+    /// Creates a model of a binary file, which is read lazily.
     #[cfg(feature = "internals")]
     #[doc(hidden)]
     pub fn from_origin(name: impl Into<String>, origin: Origin) -> Model {
         Model::new(Source::binary(name.into(), origin))
     }
 
-    /// Returns the source with other options for assembling: those of [`Model::assembly`], and of the questions about YAML. Nothing that
-    /// was assembled before is used.
+    /// Sets the options for assembling, which [`Model::assembly`] and the questions about YAML use. Discards what was
+    /// assembled with other options.
     ///
     /// ```
     /// use pte_emit::{Model, Options};
@@ -189,8 +193,9 @@ impl Model {
         self
     }
 
-    /// Confines the files that the YAML refers to: one that is not in `folder`, symbolic links resolved, is an error. For YAML from a
-    /// stranger, whose `file: /etc/passwd` would otherwise embed that file. The folder must not be changed while its files are read.
+    /// Confines the files that the YAML refers to: a file outside `folder`, after symbolic links are resolved, is an
+    /// error. Use this for untrusted YAML, which could otherwise embed any file with `file: /etc/passwd`. The folder
+    /// must not change while its files are read.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -207,8 +212,8 @@ impl Model {
         self
     }
 
-    /// Splits YAML into its documents, and replaces `${NAME}` and `${NAME:default}` by definitions and defaults. A binary file is one
-    /// document.
+    /// Splits YAML into its documents, and replaces `${NAME}` and `${NAME:default}` with definitions and defaults. A
+    /// binary file is one document.
     ///
     /// ```
     /// use pte_emit::{Documents, Model};
@@ -223,7 +228,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// Undefined variables without a default.
+    /// A variable has neither a definition nor a default.
     pub fn documents(&self, definitions: &BTreeMap<String, String>) -> Result<Documents, Error> {
         let text = self.source.text();
         let undefined = |errors: Vec<ir::tree::SyntaxError>| {
@@ -266,17 +271,18 @@ impl Model {
 
 /// The source.
 impl Model {
-    /// Returns the name in messages.
+    /// Returns the name that messages use.
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// Returns the name in a message about the source as a whole: with the number of the document, if the file has several.
+    /// Returns the name for messages about the source as a whole. It includes the number of the document if the file
+    /// has several.
     pub fn label(&self) -> String {
         self.source.label()
     }
 
-    /// Returns the number of the document in its file, from 1, if the file has several.
+    /// Returns the number of the document in its file, counted from 1; `None` if the file has only one.
     pub fn document(&self) -> Option<usize> {
         self.source.document
     }
@@ -296,7 +302,7 @@ impl Model {
         Some(self.source.text()).filter(|_| self.origin().is_none())
     }
 
-    /// Returns the first bytes of the content, at most `len`.
+    /// Returns the first `len` bytes of the content, or all of it if it is shorter.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -306,7 +312,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn head(&self, len: u64) -> Result<Vec<u8>, Error> {
         let Some(origin) = self.origin() else { return Ok(self.source.text().bytes().take(len as usize).collect()) };
         origin.head(len).map(|head| head.to_vec()).map_err(|error| self.source.unreadable(&error))
@@ -373,9 +379,9 @@ impl Model {
 
 /// Stages.
 impl Model {
-    /// Parses YAML or JSON. Validates keys and kinds of nodes; names are not resolved.
+    /// Parses YAML or JSON. This validates keys and kinds of nodes, but does not resolve names.
     ///
-    /// The stages one by one; [`Resolved::program`] can be changed before it is planned:
+    /// The stages can be run one by one. [`Resolved::program`] can be changed before it is planned:
     ///
     /// ```
     /// use pte_emit::{Assembly, Document, Model, Options, Planned, Resolved};
@@ -393,7 +399,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// All unknown keys and values of a wrong kind; the first syntax error. A binary file.
+    /// The YAML has a syntax error (the first one is reported), or unknown keys or values of a wrong kind (all are
+    /// reported). The source is a binary file.
     pub fn parse(&self) -> Result<Document, Error> {
         Document::parse(&self.source)
     }
@@ -413,7 +420,8 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// All errors in YAML; data files that cannot be opened; a file that cannot be read or is malformed.
+    /// The YAML is invalid (all errors are reported), or a data file cannot be opened. A binary file cannot be read or
+    /// is malformed.
     pub fn resolve(&self) -> Result<Resolved, Error> {
         match self.source.content {
             SourceContent::Text(_) => self.parse()?.resolve(),
@@ -421,8 +429,8 @@ impl Model {
         }
     }
 
-    /// Resolves the source for changes of its program. A binary file is printed and resolved, so that only its unusual properties are
-    /// explicit: a changed program is planned anew.
+    /// Resolves the source to a program that can be changed. A binary file is first printed as YAML. Only its unusual
+    /// offsets and indices are then explicit, and the rest is planned again after the change.
     ///
     /// ```
     /// use pte_emit::{Model, Options, Resolved};
@@ -438,7 +446,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read, or printed; invalid YAML.
+    /// The file cannot be read or printed, or the YAML is invalid.
     pub fn resolve_for_changes(&self) -> Result<Resolved, Error> {
         if self.is_text() {
             return self.resolve();
@@ -450,7 +458,8 @@ impl Model {
         yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve)
     }
 
-    /// Assembles the source, or writes a binary file again, with other options than [`Model::with_options`]. Runs all stages.
+    /// Assembles the source, or writes a binary file again, with these options in place of those of
+    /// [`Model::with_options`]. Every call runs all stages.
     ///
     /// ```
     /// use pte_emit::{Model, Options};
@@ -464,7 +473,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// All errors in the source; data files that cannot be read.
+    /// The source is invalid (all errors are reported), or a data file cannot be read.
     pub fn assemble(&self, options: &Options) -> Result<Assembly, Error> {
         #[cfg(test)]
         tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
@@ -479,7 +488,8 @@ impl Model {
         self.answers.assembly.get_or_init(|| self.assemble(&self.options)).as_ref().map_err(Error::clone)
     }
 
-    /// Returns the program: of YAML, with the offsets of planned tensors and the placement of data that the options request.
+    /// Returns the program. A program of YAML has the offsets of planned tensors, and its data where the options
+    /// request them.
     ///
     /// # Errors
     /// As [`Model::resolve`] and [`Model::assemble`].
@@ -503,7 +513,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read, or is no `.bpte`.
+    /// The file cannot be read, or is not a `.bpte`.
     pub fn bundled_program(&self) -> Result<Blob, Error> {
         let origin =
             self.origin().ok_or_else(|| Error::input(Code::UnexpectedInput, self.name(), "expected a .bpte"))?;
@@ -511,10 +521,10 @@ impl Model {
         Ok(bundled.program)
     }
 
-    /// Returns the files: the binary file, or those that YAML assembles to, the program first.
+    /// Returns the binary file, or the files that YAML assembles to, the program first.
     ///
     /// # Errors
-    /// As [`Model::assemble`]; a file that cannot be read.
+    /// As [`Model::assemble`]; or a file cannot be read.
     pub(crate) fn files(&self) -> Result<Vec<ModelFile>, Error> {
         let unreadable = |error: io::Error| self.source.unreadable(&error);
         if let SourceContent::Binary(origin) = &self.source.content {
@@ -535,7 +545,7 @@ impl Model {
         files.collect()
     }
 
-    /// Returns the first file: the binary file, or the program that YAML assembles to.
+    /// Returns the binary file, or the first file that YAML assembles to.
     fn main_file(&self) -> Result<ModelFile, Error> {
         let none = || Error::input(Code::UnexpectedInput, self.name(), "expected a source with methods or data");
         self.files()?.into_iter().next().ok_or_else(none)
@@ -544,8 +554,9 @@ impl Model {
 
 /// Questions.
 impl Model {
-    /// Prints the file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see [`Printed`]. Of YAML, prints the
-    /// first file that it assembles to. Paths in the YAML are relative to `folder`.
+    /// Prints the file as YAML that reproduces it byte for byte, and assembles that YAML to verify it; see [`Printed`].
+    /// For a YAML source, prints the first file that it assembles to. Paths in the printed YAML are relative to
+    /// `folder`.
     ///
     /// ```
     /// use pte_emit::{LargeData, Model, PrintOptions};
@@ -567,8 +578,8 @@ impl Model {
         printed.map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Validates a binary file, or the files that YAML assembles to. Returns one list of findings per file, the program first. Reads only
-    /// metadata, unless [`CheckOptions::data`] is set.
+    /// Validates a binary file, or the files that YAML assembles to. Returns the findings of each file, the program
+    /// first. Reads only metadata unless [`CheckOptions::data`] is set.
     ///
     /// ```
     /// use pte_emit::{CheckOptions, Model, RuleId};
@@ -580,7 +591,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read; invalid YAML. Findings are not errors.
+    /// A file cannot be read, or the YAML is invalid. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
         let findings = match &self.source.content {
             SourceContent::Binary(origin) => check::file(origin, options).map(|findings| vec![findings]),
@@ -589,7 +600,7 @@ impl Model {
         findings.map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Compares with another program or file. Elements are aligned by names and by structure, not by index.
+    /// Compares this source with a newer one. Elements are aligned by names and structure, not by index.
     ///
     /// ```
     /// use pte_emit::{DiffArea, DiffKind, DiffOptions, DiffTopic, Model};
@@ -608,7 +619,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is malformed; invalid YAML. Differences are not errors.
+    /// A file cannot be read or is malformed, or the YAML is invalid. Differences are not errors.
     pub fn diff(&self, newer: &Model, options: &DiffOptions) -> Result<Differences, Error> {
         let mut sides = [self.side()?, newer.side()?];
         load(&mut sides, [self, newer], &options.with)?;
@@ -628,7 +639,8 @@ impl Model {
         side.map_err(|error| self.source.unreadable(&error))
     }
 
-    /// Explains every byte of a `.pte`, `.ptd` or `.bpte`, also of a malformed one; of YAML, those of the first file that it assembles to.
+    /// Explains every byte of a `.pte`, `.ptd` or `.bpte`, even if it is malformed. For YAML, explains the first file
+    /// that it assembles to.
     ///
     /// ```
     /// use pte_emit::{AnnotateOptions, Model};
@@ -640,7 +652,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is of an unknown format; errors of `out`; invalid YAML.
+    /// The file cannot be read or is of an unknown format, the YAML is invalid, or `out` returns an error.
     pub fn annotate(&self, options: &AnnotateOptions, out: &mut dyn io::Write) -> Result<(), Error> {
         let ModelFile { format, origin, .. } = self.main_file()?;
         let format = format
@@ -680,7 +692,7 @@ impl Assembly {
     }
 }
 
-/// Assembles printed YAML as the command does, without a size limit: its data exist already.
+/// Assembles printed YAML as the command does, but without a size limit, because its data already exist.
 fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> {
     let options = Options { max_size: Some(u64::MAX), ..Options::default() };
     let planned = extracted.iter().map(|(path, data)| (folder.join(path), data.clone())).collect();
@@ -695,7 +707,8 @@ fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blo
     model.assemble(&options).map_err(first)
 }
 
-/// Loads `.ptd` files with the programs of a comparison. YAML that is compared with a file brings its own.
+/// Loads `.ptd` files with the programs of a comparison. For YAML that is compared with a file, these include the files
+/// that it assembles to.
 fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) -> Result<(), Error> {
     if with.iter().all(Vec::is_empty) {
         return Ok(());
@@ -733,11 +746,12 @@ fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) ->
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// How data are compared.
+    /// Extent to which data are compared.
     pub data: DiffData,
     /// The only area to compare; `None` for all.
     pub only: Option<DiffArea>,
-    /// By side: `.ptd` files that are loaded with the program. The data of its tensors are looked up in them and compared.
+    /// `.ptd` files that are loaded with the older and with the newer program. The data of external tensors are looked
+    /// up in them and compared.
     pub with: [Vec<PathBuf>; 2],
 }
 
@@ -753,7 +767,7 @@ mod tests {
         pub static ASSEMBLED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// Assemblies of a source while it is asked.
+    /// Returns how often `ask` assembles a source.
     fn assemblies(ask: impl Fn(&Model) -> Result<(), Error>) -> usize {
         let model = Model::open("examples/linear.yaml").unwrap();
         ASSEMBLED.take();
@@ -796,7 +810,7 @@ mod tests {
         assert_eq!(assemblies(twice), 2);
     }
 
-    /// Bindings store them.
+    /// Bindings to other languages store these types.
     #[test]
     fn owned_types_are_shared_between_threads() {
         fn is_shared<T: Send + Sync + 'static>() {}

@@ -1,4 +1,5 @@
-//! The payloads of the delegates of a program: what is there, and what the formats of backends say about it.
+//! Methods of [`Model`] that list the payloads of delegates, and descriptions of payloads by the formats of their
+//! backends.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,26 +30,27 @@ pub struct Payload {
     pub path: String,
     /// Name of the method.
     pub method: String,
-    /// Name of the delegate: that of the YAML; `part0`, `part1` and so on in a binary file, as [`Model::to_yaml`] names them.
+    /// Name of the delegate in the YAML; for a binary file `part0`, `part1` and so on, as [`Model::to_yaml`] names
+    /// them.
     pub delegate: String,
     /// Index of the delegate in its method.
     pub index: usize,
     /// Name of the backend.
     pub backend: String,
-    /// Name of the format, by which the payload begins, or that the backend has; `None` if it is unknown.
+    /// Name of the format, recognised by the first bytes of the payload or by its backend; `None` if it is unknown.
     pub format: Option<&'static str>,
     /// Number of instructions that call the delegate.
     pub calls: usize,
-    /// Name of the first payload that is the same data, if it is not this one.
+    /// Name of the first payload with the same data; `None` if that is this one.
     pub same_as: Option<String>,
-    /// Bytes; serialised as their number.
+    /// Bytes of the payload, serialised as their number.
     #[serde(rename = "size", serialize_with = "size")]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub data: Blob,
     /// The name of the source.
     #[serde(skip)]
     source: String,
-    /// The source is YAML: its data need not be in a file.
+    /// The source is YAML, whose data are not necessarily in a file.
     #[serde(skip)]
     is_text: bool,
     /// The payload overlaps others that are described.
@@ -79,11 +81,11 @@ fn size<S: Serializer>(data: &Blob, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(data.len())
 }
 
-/// Largest payload of YAML whose graph is printed, in bytes: the constants are printed, too.
+/// Size in bytes up to which the graph of a payload of YAML is printed, with its constants.
 const MAX_INLINE: u64 = 1 << 20;
 
 impl Model {
-    /// Returns the payloads of the delegates of all methods, of a binary file or of YAML, in order. Of a file, only metadata are read.
+    /// Returns the payloads of the delegates of all methods in order. Only the metadata of a binary file are read.
     ///
     /// ```
     /// use pte_emit::{Description, Fact, Model, Payload, PayloadSummary, PrintOptions};
@@ -110,7 +112,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// A file that cannot be read or is malformed; all errors in YAML.
+    /// The file cannot be read or is malformed, or the YAML is invalid.
     pub fn payloads(&self) -> Result<Vec<Payload>, Error> {
         let unreadable = |error: io::Error| self.source().unreadable(&error);
         let SourceContent::Binary(origin) = &self.source().content else {
@@ -130,7 +132,7 @@ impl Model {
 /// Reads the program of a binary file, without its layout.
 ///
 /// # Errors
-/// A file that cannot be read or is malformed.
+/// The file cannot be read or is malformed.
 fn read_program(origin: &Origin) -> io::Result<Program> {
     match origin.format()? {
         Some(Format::BundledProgram) => {
@@ -144,11 +146,12 @@ fn read_program(origin: &Origin) -> io::Result<Program> {
     }
 }
 
-/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `same` the first blob with the
-/// same data, and `left` is the number of bytes that the payloads have together unless they overlap.
+/// Lists the payloads of a program. `name` returns the name of a delegate by the indices of method and delegate, `same`
+/// the first blob with the same data. `left` is the upper bound of the total size in bytes of payloads that do not
+/// overlap.
 ///
 /// # Errors
-/// A payload that cannot be read.
+/// A payload cannot be read.
 fn list(
     program: &Program,
     model: &Model,
@@ -203,23 +206,27 @@ fn list(
 }
 
 impl Payload {
-    /// Describes the payload by its format: header, counts of operations, inputs and outputs, constants. A payload of an unknown format, or
-    /// one that is malformed, has its hash, first bytes and readable strings.
+    /// Describes the payload by its format: header, counts of operations, inputs and outputs, constants. A malformed
+    /// payload, or one of an unknown format, is described by its hash, first bytes and readable strings.
     ///
-    /// Reads the metadata in the payload, or all of it for the hash. Facts, lists and strings are bounded, whatever it contains.
+    /// Reads the metadata in the payload, or all of it for the hash. The sizes of facts, lists and strings are bounded
+    /// for any payload.
     ///
     /// # Errors
-    /// Data that cannot be read. What is wrong with a payload is part of the description.
+    /// The data cannot be read. A malformed payload is not an error; the description says what is wrong.
     pub fn describe(&self) -> Result<Description, Error> {
         if self.overlaps {
-            // Payloads that share bytes would be described as often as there are delegates.
+            // Payloads that share bytes could otherwise be described once per delegate.
             let problem = Some("it overlaps other payloads".to_owned());
             return Ok(Description { format: self.format, size: self.data.len(), facts: Vec::new(), problem });
         }
         delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
-    /// Returns the description with the place of the payload. With `is_shared`, a payload that is the same data as another one refers to it.
+    /// Returns the description as YAML, with `indent` before each line, and the graph of an XNNPACK payload as
+    /// [`Model::to_yaml`] prints it. If the source is a binary file, large data are printed as ranges of
+    /// [`PrintOptions::file`]. For a YAML source, they are printed in full, without the graphs of payloads larger than
+    /// 1 MiB.
     ///
     /// # Errors
     /// As [`Payload::describe`].

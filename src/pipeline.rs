@@ -33,8 +33,8 @@ use crate::transform::prune::{OverwrittenResult, PrunedMethod};
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 
-/// Options of assembling, which override those of the source: of [`Model::assemble`](crate::Model::assemble),
-/// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`].
+/// Options of assembling, for [`Model::assemble`](crate::Model::assemble),
+/// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
 ///
 /// ```
 /// use pte_emit::{Alignment, Options, Storage};
@@ -52,17 +52,17 @@ pub struct Options {
     pub layout: LayoutOptions,
     /// Store all constants in a `.ptd`.
     pub external_data: bool,
-    /// Store the data of the files in `with` in the program.
+    /// Store the data of the files in [`Options::with`] in the program.
     pub internal_data: bool,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
     /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
     pub max_size: Option<u64>,
-    /// Splits the `.ptd` without a tag into several files.
+    /// Split the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
-    /// Remove what has no effect: calls of known operators whose results nothing uses; values, operators and delegates
-    /// that nothing refers to, with their data. The others are renumbered, also where the indices that the source
-    /// requests leave gaps. `named_data` and state with a name stay. Without this option, unused values are reported as
+    /// Remove what has no effect: calls of known operators with unused results, and unreferenced values, operators and
+    /// delegates with their data. The remaining ones are renumbered; this also closes gaps between indices that the
+    /// source requests. `named_data` and state with a name are kept. Without this option, unused values are reported as
     /// warnings.
     pub prune: bool,
 }
@@ -95,7 +95,7 @@ pub struct Resolved {
     pub program: Program,
     /// Tests of its methods.
     pub tests: Vec<MethodTests>,
-    /// File name of the outputs without an extension, if the source has one (`name:`).
+    /// File name of the outputs without an extension, if the source sets one (`name:`).
     pub name: Option<String>,
     /// Layout options of the source.
     pub layout: LayoutConfig,
@@ -107,7 +107,7 @@ pub struct Resolved {
     pub(crate) messages: Vec<NodeDiagnostic>,
     /// Warnings about gaps between the requested indices of values, unless the program is pruned.
     gaps: Vec<NodeDiagnostic>,
-    /// Names of unknown operators that a warning reports.
+    /// Names of unknown operators that were reported as warnings.
     pub(crate) reported_operators: BTreeSet<String>,
 }
 
@@ -148,10 +148,10 @@ impl Document {
         Ok(Document { decoded, messages })
     }
 
-    /// Resolves names, numbers values in the order of the exporter, opens data files.
+    /// Resolves names, numbers values in the order of the exporter, and opens data files.
     ///
     /// # Errors
-    /// All unknown names and invalid values; data files that cannot be opened.
+    /// A name is unknown or a value invalid (all are reported), or a data file cannot be opened.
     pub fn resolve(self) -> Result<Resolved, Error> {
         let Document { decoded, mut messages } = self;
         let source = decoded.borrow_owner().clone();
@@ -200,7 +200,8 @@ fn read_origin(origin: &Origin) -> io::Result<Resolved> {
 }
 
 impl From<Program> for Resolved {
-    /// Wraps a program built without a source, with default layout options. One without a list of methods is emitted as a `.ptd`.
+    /// Wraps a program that was built without a source, with default layout options. A program without a list of
+    /// methods is emitted as a `.ptd`.
     fn from(program: Program) -> Self {
         Resolved {
             has_methods: program.execution_plan.is_some(),
@@ -240,8 +241,8 @@ impl Resolved {
     /// needs them.
     ///
     /// # Errors
-    /// Data that exceed [`Options::max_size`], that cannot be read or are missing in the files of [`Options::with`]; contradictory memory
-    /// plans; offsets that do not fit their fields.
+    /// The data exceed [`Options::max_size`], cannot be read, or are missing in the files of [`Options::with`]. Memory
+    /// plans contradict each other. An offset does not fit its field.
     pub fn plan(self, options: &Options) -> Result<Planned, Error> {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
@@ -293,7 +294,7 @@ impl Resolved {
 /// Applies the field overrides in payloads of delegates, which change no sizes.
 ///
 /// # Errors
-/// Overrides that cannot be applied.
+/// An override cannot be applied.
 fn override_payloads(resolved: &mut Resolved) -> Result<(), Error> {
     let mut report = OverrideReport::default();
     let Resolved { program, overrides, origins, messages, .. } = resolved;
@@ -315,8 +316,8 @@ fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiag
     (errors.collect(), warnings.collect())
 }
 
-/// Removes the unused parts of a program if `requested`, else warns about unused values of a source, and about gaps between the indices
-/// that it requests.
+/// Removes the unused parts of a program if `requested`. Otherwise, warns about unused values of a source, and about
+/// gaps between the indices that it requests.
 fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
@@ -335,7 +336,7 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
         return transform::prune::prune(program).into_iter().enumerate().map(names).collect();
     }
     resolved.messages.append(&mut resolved.gaps);
-    // A program without a source is as it was read or built.
+    // A program without a source stays as it was read or built.
     if !resolved.origins.methods.is_empty() {
         let unused = transform::prune::unused_parts(&resolved.program);
         let warnings = unused.iter().enumerate().flat_map(|(method, unused)| {
@@ -408,7 +409,7 @@ impl Planned {
     /// Builds the metadata of all files and applies the field overrides of `raw:`. Data are read when the files are written.
     ///
     /// # Errors
-    /// Overrides of unknown fields; metadata larger than 2 GiB; data inside the FlatBuffer that cannot be read.
+    /// An override is of an unknown field, the metadata exceed 2 GiB, or data inside the FlatBuffer cannot be read.
     pub fn emit(self) -> Result<Assembly, Error> {
         let Planned { mut resolved, plan, pruned } = self;
         let program = std::mem::take(&mut resolved.program);

@@ -1,4 +1,4 @@
-//! Input of the library: YAML, JSON, or a binary file, with its name and the folder that its paths are relative to.
+//! Input of the library: YAML, JSON or a binary file, its name, and the folder that its paths are relative to.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::ir::tree::NodeId;
 use crate::ir::{self, NodeDiagnostic};
 use crate::program::positions::SourceRange;
 
-/// Input of the library, opened or in memory. [`crate::Model`] shares it.
+/// Input of the library, opened or in memory. Clones of a [`crate::Model`] share it.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// Name in messages.
@@ -24,11 +24,11 @@ pub struct Source {
     pub files: FileAccess,
     /// YAML, or a binary file.
     pub content: SourceContent,
-    /// Lines of the file before the text, which is a later document of the file.
+    /// Number of lines of the file before this document.
     pub lines_before: usize,
-    /// Number of the document in its file, from 1, if the file has several.
+    /// Number of the document in its file, counted from 1, if the file has several.
     pub document: Option<usize>,
-    /// Byte ranges of numbers in quotes that were variables.
+    /// Byte ranges of quoted numbers that replaced variables.
     pub quoted_numbers: Vec<Range<usize>>,
 }
 
@@ -47,20 +47,20 @@ impl Default for SourceContent {
     }
 }
 
-/// Number of bytes that are searched for null bytes, which no text has.
+/// Number of bytes at the start of a file that are searched for null bytes, which YAML does not have.
 const TEXT_PROBE: u64 = 4096;
 
-/// Size in bytes from which that is done before a file is read.
+/// Size in bytes above which a file is searched for null bytes before it is read.
 const LARGE_TEXT: u64 = 1 << 20;
 
 impl Source {
-    /// YAML or JSON, with paths relative to `folder`.
+    /// Creates a source of YAML or JSON, with paths relative to `folder`.
     pub fn text_of(name: String, text: Arc<str>, folder: PathBuf) -> Source {
         let (files, content) = (FileAccess::of_folder(folder), SourceContent::Text(text));
         Source { name, files, content, ..Source::default() }
     }
 
-    /// A binary file, which is read lazily.
+    /// Creates a source of a binary file, which is read lazily.
     pub fn binary(name: String, origin: Origin) -> Source {
         Source { name, content: SourceContent::Binary(origin), ..Source::default() }
     }
@@ -68,17 +68,17 @@ impl Source {
     /// Opens a file; see [`crate::Model::open`].
     ///
     /// # Errors
-    /// A file that cannot be read; one that is neither of a known format nor UTF-8.
+    /// The file cannot be read, or it is neither of a known format nor UTF-8.
     pub fn open(path: &Path) -> Result<Source, Error> {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
         let origin = Origin::File(path.into());
         let is_binary = origin.format().map_err(unreadable)?.is_some();
-        // A `.safetensors` with a broken header has an error about the header.
+        // The error of a `.safetensors` with a malformed header must be about the header.
         if is_binary || origin.format_by_name() == Some(Format::Safetensors) {
             return Ok(Source::binary(name, origin));
         }
-        // A text has no null bytes; the message about one in a small file has a position.
+        // YAML has no null bytes. In a small file, the parser reports them with their position.
         if origin.len().map_err(unreadable)? > LARGE_TEXT {
             let head = origin.head(TEXT_PROBE).map_err(unreadable)?;
             if let Some(at) = head.iter().position(|byte| *byte == 0) {
@@ -90,10 +90,11 @@ impl Source {
         Source::of_bytes(name.clone(), fs::read(path).map_err(unreadable)?, folder)
     }
 
-    /// Source of bytes of unknown format: a binary format is recognized by its first bytes, everything else is YAML.
+    /// Creates a source of bytes of unknown format. Binary formats are recognised by their first bytes; everything else
+    /// is YAML.
     ///
     /// # Errors
-    /// Bytes that are neither of a known format nor UTF-8.
+    /// The bytes are neither of a known format nor UTF-8.
     pub fn of_bytes(name: String, bytes: Vec<u8>, folder: PathBuf) -> Result<Source, Error> {
         if Format::identify(&bytes, bytes.len() as u64).is_some() {
             return Ok(Source::binary(name, Origin::Bytes(bytes.into())));
@@ -118,12 +119,13 @@ impl Source {
         }
     }
 
-    /// Returns the name in a message about the source as a whole: with the number of the document, if the file has several.
+    /// Returns the name for messages about the source as a whole. It includes the number of the document if the file
+    /// has several.
     pub fn label(&self) -> String {
         diagnostics::label(&self.name, self.document)
     }
 
-    /// Creates an error of an operation on the source as a whole.
+    /// Creates the error that the source cannot be read.
     pub fn unreadable(&self, error: &io::Error) -> Error {
         Error::io(&self.label(), "", error)
     }

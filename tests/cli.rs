@@ -193,7 +193,7 @@ fn an_unknown_operator_is_one_warning_of_every_command() {
     }
 }
 
-/// Notes come behind the warnings, those of one rule with the same text as one.
+/// Notes come after the warnings. Those of one rule with the same text are combined.
 #[test]
 fn equal_notes_of_check_are_one() {
     let constants: String = (0..5).map(|number| format!("\n      c{number}: {{tensor: float32, data: [1]}}")).collect();

@@ -282,7 +282,8 @@ fn the_table_of_libraries_is_up_to_date() {
     assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
 }
 
-/// Outputs in docs/inspect.md: of the command in the comment in front of each, in a folder with `model.pte` from examples/linear.yaml.
+/// Compares the outputs in docs/inspect.md with those of the command in the comment before each, run in a folder with
+/// `model.pte` from examples/linear.yaml.
 #[test]
 fn the_outputs_of_commands_are_up_to_date() {
     let folder = tempfile::tempdir().unwrap();

@@ -576,7 +576,7 @@ fn results_under_args_are_stated() {
     }
 }
 
-/// A view of what branches are merged to stands behind them, also if one is in another.
+/// A view of the merged result of branches is printed after them, even if branches are nested.
 #[test]
 fn views_of_merged_values_stand_behind_the_branches() {
     let branches = |condition: &str, then: &str, otherwise: &str, result: &str| {

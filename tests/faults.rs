@@ -42,7 +42,7 @@ fn a_full_disk_is_reported_and_the_old_output_is_unchanged() {
         assert_eq!(folder.read("model.pte"), b"\0old");
         assert_eq!(folder.names(), ["model.pte", "model.yaml", "weights.bin"]);
     }
-    // A file behind standard output stays, as of any command.
+    // A file to which standard output is redirected stays, as for any command.
     for arguments in ["model.yaml --external-data w.ptd -o new.pte", "model.yaml -q > new.pte"] {
         limited(&folder, "ulimit -f 1024", arguments).exits(3).stderr_contains("File too large");
         let _ = fs::remove_file(folder.path().join("new.pte"));

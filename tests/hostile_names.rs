@@ -9,7 +9,7 @@ use pte_emit::diagnostics::is_unsafe;
 /// A name with every kind of unsafe character, and text that a CI or a reader would take for a line of its own.
 const HOSTILE: &str = "\u{1b}[31m\n1 file: 0 errors, 0 warnings, 0 notes\n::error::forged\r\u{202e}\u{2066}\u{200b}\u{e0041}\u{9b}2J\u{7}\u{feff}<script>alert(1)</script>";
 
-/// A program in which every string of the schema is [`HOSTILE`] behind a letter that tells them apart.
+/// Returns a program in which every string of the schema is a letter that identifies it, followed by [`HOSTILE`].
 fn program() -> serde_json::Value {
     let name = |letter: &str| format!("{letter}{HOSTILE}");
     let tensor = || serde_json::json!({"tensor": "float32", "sizes": [2]});

@@ -69,7 +69,8 @@ fn problem(format: &str, bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// A payload that is cut has a problem, or is described: never a panic, never an I/O error. Cut in front of the constants, it has a problem.
+/// A truncated payload has a problem or is described; it never causes a panic or an I/O error. If it is truncated
+/// before the constants, it has a problem.
 #[test]
 fn truncated_payloads_are_described() {
     for (name, format) in PAYLOADS {

@@ -1,4 +1,4 @@
-//! `reduce`: the number of runs it takes, the exit statuses it distinguishes, what it leaves behind.
+//! `reduce`: the number of runs that it takes, the exit statuses that it distinguishes, and the files that it leaves.
 
 use std::fmt::Write;
 use std::fs;

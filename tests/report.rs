@@ -276,7 +276,7 @@ fn graph_files_have_no_unsafe_characters() {
     }
 }
 
-/// A value has edges from the writers of all branches, and a jump behind the last instruction leads to the outputs.
+/// A value has edges from the writers of all branches, and a jump to the end of the method leads to the outputs.
 #[test]
 fn branches_lead_to_what_reads_their_results() {
     let source = Model::open(root().join("examples/if_else.yaml")).unwrap();
@@ -454,7 +454,7 @@ fn a_browser_shows_all_of_a_report() {
     let at = |name: &str| folder.path().join(name);
     let mut jobs: Vec<Value> = Vec::new();
     let mut add = |name: &str, page: String, mut steps: Vec<Value>, more: Vec<Value>| {
-        // The part behind # is that of the address.
+        // The part after # belongs to the address.
         std::fs::write(at(name.split('#').next().unwrap()), page).unwrap();
         steps.extend(more);
         jobs.push(json!({"page": at(name), "steps": steps, "dark": name.contains("dark")}));

@@ -1,7 +1,7 @@
-//! Accesses of the instructions of a method to values, step by step, with the items of lists, and the values that have content then. What one
-//! instruction does is [`MethodOperators::uses`].
+//! Collects the accesses of the instructions of a method to values, step by step, including the items of lists, and the
+//! values that have content then. [`MethodOperators::uses`] returns the accesses of a single instruction.
 //!
-//! A step is the position of an instruction, counted through all chains. Indices out of range are left out.
+//! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
 use super::operators::{AccessKind, MethodOperators, Usage};
 use crate::operators::kinds::Kinds;
@@ -11,23 +11,25 @@ use crate::program::{EValue, ExecutionPlan, Instruction, ValueId};
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
     pub value: u32,
-    /// The number of instructions for the outputs.
+    /// Step of the instruction; the number of instructions for an access to the outputs.
     pub step: u32,
     /// Index of the argument, operand or output.
     pub arg: u32,
-    /// Effect on the value. That of a list of values is [`AccessKind::Read`], and its items have the effect of the argument.
+    /// Effect on the value. A list of values is read ([`AccessKind::Read`]), and its items have the effect of the
+    /// argument.
     pub kind: AccessKind,
     /// The value has content then, initially or from an earlier step in the order of the file.
     pub has_content: bool,
 }
 
 impl Access {
-    /// Returns `true` if the access reads the value. Of unknown arguments, those with content are read.
+    /// Returns `true` if the access reads the value. An unknown argument is read if it has content.
     pub fn reads(&self) -> bool {
         self.kind.reads() || self.kind == AccessKind::Release || self.kind == AccessKind::Unknown && self.has_content
     }
 
-    /// Returns `true` if the access gives the value content. Of unknown arguments, those without content are written.
+    /// Returns `true` if the value has new content after the access. An unknown argument is written if it has no
+    /// content.
     pub fn writes(&self) -> bool {
         self.kind.writes_bytes()
             || self.kind == AccessKind::Alias
@@ -40,21 +42,21 @@ impl Access {
 pub struct Accesses {
     /// All accesses, those of the outputs last.
     pub list: Vec<Access>,
-    /// By step: index of its first access; then the end of the list.
+    /// By step: index of its first access. The last item is the length of the list.
     pub by_step: Vec<u32>,
     /// By value: `true` if it is a result argument that repeats an out.
     pub repeated_outs: Vec<bool>,
-    /// Lists are used so often that accesses to their items are missing.
+    /// Accesses to items of lists are missing, because there are too many of them.
     pub is_truncated: bool,
-    /// Steps, ascending, and values: first accesses that read a tensor without content. A later step may write it, or one that writes the
-    /// same memory comes before.
+    /// First accesses that read a tensor without content: step, in ascending order, and value. A later step may write
+    /// the tensor, or an earlier one the same memory.
     pub early_reads: Vec<(u32, usize)>,
 }
 
-/// The kinds of the values of a method, in a list that is smaller than the values.
+/// The kinds of the values of a method, in a list that takes less memory than the values.
 #[derive(Debug, Default)]
 pub struct ValueKinds {
-    /// By value: a set of one kind.
+    /// By value: its kind, as a set.
     pub list: Vec<Kinds>,
     /// Number of items of all lists of values.
     pub items: usize,
@@ -80,14 +82,14 @@ impl ValueKinds {
     }
 }
 
-/// What determines the accesses of a method beside its instructions.
+/// Context that determines the accesses of a method in addition to its instructions.
 pub struct AccessContext<'m> {
     pub plan: &'m ExecutionPlan,
     pub operators: &'m MethodOperators,
     pub kinds: &'m ValueKinds,
     /// By value: it has content before the method runs.
     pub has_content: Vec<bool>,
-    /// By value: the value whose memory it has; empty if views are tensors of their own, as in a file.
+    /// By value: the value whose memory it has; empty if views are separate tensors, as in a file.
     pub owners: &'m [u32],
 }
 
@@ -134,7 +136,7 @@ impl Accesses {
         collector.accesses
     }
 
-    /// Returns the accesses of a step; those of the outputs for the number of instructions.
+    /// Returns the accesses of a step, or those of the outputs if `step` is the number of instructions.
     pub fn of_step(&self, step: usize) -> &[Access] {
         &self.list[self.by_step[step] as usize..self.by_step[step + 1] as usize]
     }
@@ -145,7 +147,8 @@ struct Collector<'m> {
     plan: &'m ExecutionPlan,
     kinds: &'m [Kinds],
     owners: &'m [u32],
-    /// Bound on the number of accesses: a small file must not lead to a large table, where many calls use lists with many items.
+    /// Maximum number of accesses. Without it, a small file in which many calls use long lists would need a large
+    /// table.
     limit: usize,
     /// By value: it has content, initially or from an earlier step.
     has_content: Vec<bool>,
@@ -193,8 +196,8 @@ impl Collector<'_> {
         self.owners.get(value).map_or(value, |owner| *owner as usize)
     }
 
-    /// Ends a step, or the outputs. Determines the unknown accesses of delegates as far as the order of instructions allows: arguments before the
-    /// first one without content are inputs (E-12).
+    /// Ends a step, or the outputs. Determines the unknown accesses of delegates as far as the order of instructions
+    /// allows: arguments before the first one without content are inputs (E-12).
     fn end_step(&mut self, step: u32, instruction: Option<&Instruction>) {
         let first = self.accesses.by_step.last().map_or(0, |first| *first as usize);
         let end = self.accesses.list.len();
@@ -227,14 +230,15 @@ impl Collector<'_> {
 pub struct ValueIndex {
     /// Indices of accesses, sorted by value.
     indices: Vec<u32>,
-    /// By value: the first of its indices; then the number of all.
+    /// By value: position of the first of its indices. The last item is the number of indices.
     bounds: Vec<u32>,
 }
 
 impl ValueIndex {
-    /// Sorts the accesses to `count` values.
+    /// Sorts accesses by value, for `count` values.
     pub fn new(accesses: &[Access], count: usize) -> ValueIndex {
-        // First the numbers of accesses; then the position of the next access, which is the start of the next value in the end.
+        // This list first has the numbers of accesses, then the position of the next access of each value, which is
+        // finally the start of the next value.
         let mut bounds = vec![0u32; count + 2];
         for access in accesses {
             bounds[access.value as usize + 2] += 1;

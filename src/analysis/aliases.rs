@@ -1,4 +1,4 @@
-//! Values that have the memory of others: after a call or a move, or as views.
+//! Finds values that have the memory of other values: after a call or a move, or as views.
 
 use super::operators::MethodOperators;
 use crate::program::{ExecutionPlan, Instruction};
@@ -10,7 +10,7 @@ pub struct Alias {
     pub step: u32,
     /// Value that gets the memory.
     pub result: usize,
-    /// Value that has it.
+    /// Value whose memory it gets.
     pub base: usize,
     pub kind: AliasKind,
 }
@@ -18,7 +18,7 @@ pub struct Alias {
 /// Reason for an alias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AliasKind {
-    /// A move, which replaces the value itself.
+    /// A move, which replaces the value.
     Move,
     /// The result of an operator that does not write its argument.
     View,
@@ -26,8 +26,8 @@ pub enum AliasKind {
     Returned,
 }
 
-/// Returns the aliases that the instructions of a method make, in order: results of calls that have the memory of an argument, and targets
-/// of moves.
+/// Returns the aliases that the instructions of a method create, in their order: results of calls that have the memory
+/// of an argument, and targets of moves.
 pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> {
     let count = plan.values().len();
     let alias = |(step, instruction): (u32, &Instruction)| {
@@ -53,7 +53,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Begins with a group for each of `count` values.
+    /// Creates a group for each of `count` values.
     pub fn new(count: usize) -> Groups {
         Groups { parents: (0..count).collect() }
     }

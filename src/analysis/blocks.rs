@@ -1,4 +1,5 @@
-//! Jumps and basic blocks of a method, and forward analyses over blocks. Steps count the instructions of all chains.
+//! Jumps and basic blocks of a method, and forward analyses over blocks. A step is the position of an instruction,
+//! counted through all chains.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +10,13 @@ use crate::program::{ExecutionPlan, Instruction};
 pub struct Jump {
     /// Step of the instruction.
     pub step: u32,
-    /// Step of the destination. The end of a chain is the start of the next one, and that of the last chain the number of steps.
+    /// Step of the destination. The end of a chain is the start of the next one; the end of the last chain is the
+    /// number of steps.
     pub to: u32,
 }
 
 impl Jump {
-    /// Returns `true` for the jump of a loop.
+    /// Returns `true` for a backward jump, which forms a loop.
     pub fn is_back(&self) -> bool {
         self.to <= self.step
     }
@@ -28,7 +30,7 @@ pub struct InstructionRef<'p> {
     pub instruction: &'p Instruction,
 }
 
-/// Returns the first step of each chain, then the number of steps.
+/// Returns the first step of each chain, followed by the number of steps.
 pub fn chain_starts(plan: &ExecutionPlan) -> Vec<u32> {
     let mut starts = vec![0];
     for chain in plan.chains.iter().flatten() {
@@ -37,7 +39,7 @@ pub fn chain_starts(plan: &ExecutionPlan) -> Vec<u32> {
     starts
 }
 
-/// Returns the instructions of a method, chain after chain.
+/// Returns the instructions of all chains of a method.
 pub fn steps(plan: &ExecutionPlan) -> Vec<InstructionRef<'_>> {
     let mut steps = Vec::with_capacity(plan.instructions().count());
     for (chain, list) in (0..).zip(plan.chains.iter().flatten()) {
@@ -47,7 +49,7 @@ pub fn steps(plan: &ExecutionPlan) -> Vec<InstructionRef<'_>> {
     steps
 }
 
-/// Returns the jumps of a method in order. The runtime ends a chain at a destination outside of it.
+/// Returns the jumps of a method in order. A destination outside the chain counts as its end, as in the runtime.
 pub fn jumps(plan: &ExecutionPlan) -> Vec<Jump> {
     let mut jumps = Vec::new();
     for (chain, bounds) in plan.chains.iter().flatten().zip(chain_starts(plan).windows(2)) {
@@ -61,7 +63,8 @@ pub fn jumps(plan: &ExecutionPlan) -> Vec<Jump> {
     jumps
 }
 
-/// Finds the innermost forward jump over each step, as over the steps of a branch. Steps are asked for in ascending order.
+/// Finds the innermost forward jump that skips each step, such as the steps of a branch. Steps must be queried in
+/// ascending order.
 #[derive(Debug)]
 pub struct Skips<'j> {
     rest: std::slice::Iter<'j, Jump>,
@@ -70,12 +73,12 @@ pub struct Skips<'j> {
 }
 
 impl<'j> Skips<'j> {
-    /// Begins before the first step of a method with these jumps.
+    /// Creates the search at the first step of a method with these jumps.
     pub fn new(jumps: &'j [Jump]) -> Skips<'j> {
         Skips { rest: jumps.iter(), open: Vec::new() }
     }
 
-    /// Returns the last jump before a step that leads to after it.
+    /// Returns the last jump before a step whose destination is after it; `None` if no jump skips the step.
     pub fn around(&mut self, step: u32) -> Option<Jump> {
         while let Some(jump) = self.rest.as_slice().first().filter(|jump| jump.step < step) {
             while self.open.last().is_some_and(|open| open.to <= jump.step) {
@@ -91,14 +94,14 @@ impl<'j> Skips<'j> {
     }
 }
 
-/// Steps from `first` to before `end`; only the last may be a jump.
+/// Steps from `first` up to, but not including `end`. Only the last one may be a jump.
 #[derive(Debug)]
 pub struct Block {
     pub first: u32,
     pub end: u32,
 }
 
-/// An edge between blocks: a jump, and `true` if the next step may follow it, too.
+/// An edge between blocks: a jump, and `true` if the next step may also follow it.
 pub type Edge = (Jump, bool);
 
 /// Returns the blocks of a method with `end` steps.
@@ -111,7 +114,8 @@ pub fn blocks(edges: &[Edge], end: u32) -> Vec<Block> {
     starts.iter().zip(ends).map(|(first, end)| Block { first: *first, end }).collect()
 }
 
-/// Returns the run of each step, and of the end, that only its first step begins and only its last one leaves.
+/// Returns, for each step and for the end of the method, the number of its basic block. Control enters a block only at
+/// its first step, and leaves it only after its last one.
 pub fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
     let mut starts = chain_starts(plan);
     let end = starts[starts.len() - 1];
@@ -121,9 +125,9 @@ pub fn block_numbers(plan: &ExecutionPlan) -> Vec<usize> {
     (0..=end).map(|step| starts.partition_point(|start| *start <= step)).collect()
 }
 
-/// Returns for each block the states at its start, `None` if it is unreachable. The end of the method leads to its start, since a method is
-/// executed several times. `edges` are in the order of the steps. `run` applies the effect of a block to states; the result is `None`
-/// instead of all if it returns `None`, since that takes too much work.
+/// Returns, by block, the states at its start; `None` for an unreachable block. The end of the method leads to its
+/// start, because a method can be executed several times. `edges` are in the order of the steps. `run` applies the
+/// effect of a block to states. It returns `None` if the work exceeds its bound; the result as a whole is then `None`.
 pub fn solve<S: Clone + PartialEq>(
     blocks: &[Block],
     edges: &[Edge],

@@ -1,7 +1,8 @@
-//! Properties of the values of a method as far as they are known before it runs, instruction by instruction: what
-//! [`crate::operators::inference`] says of single calls, applied to a program.
+//! Infers properties of the values of a method before it runs, instruction by instruction. It applies the rules of
+//! [`crate::operators::inference`] to the calls of a program.
 //!
-//! Changes no program: `ir` fills in undeclared results, `check` compares what a file declares, and the printer omits what follows.
+//! It changes no program: `ir` completes undeclared results, `check` compares the declarations of a file with the
+//! results, and the printer omits inferred properties.
 
 use std::borrow::Cow;
 
@@ -12,20 +13,20 @@ use crate::operators::facts::Gradients;
 use crate::operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
 use crate::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 
-/// What is known of a value.
+/// Knowledge about a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Knowledge {
-    /// As the program states it.
+    /// The declaration of the program holds.
     Stated,
     /// A tensor.
     Tensor(Box<TensorMeta>),
     /// An Int that an instruction writes.
     Int(IntMeta),
-    /// Nothing: several instructions write it, or its own inference failed.
+    /// Nothing is known, because several instructions write it or its inference failed.
     Nothing,
 }
 
-/// The state of the inference: what is known of each value.
+/// The state of the inference, with the knowledge about each value.
 #[derive(Debug)]
 pub struct Inference {
     known: Vec<Knowledge>,
@@ -34,7 +35,7 @@ pub struct Inference {
 }
 
 impl Inference {
-    /// Begins the inference of a method with what it states. Numbers that instructions write are unknown until then.
+    /// Creates the inference of a method from its declarations. Numbers that instructions write are unknown until then.
     pub fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Inference {
         let count = plan.values().len();
         let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
@@ -61,17 +62,17 @@ impl Inference {
         inference
     }
 
-    /// Returns what is known of a value beyond what the program states.
+    /// Returns the knowledge about a value in addition to its declaration.
     pub fn known(&self, value: usize) -> &Knowledge {
         &self.known[value]
     }
 
-    /// Records what is known of a value from here on.
+    /// Sets the knowledge about a value for the following calls.
     pub fn record(&mut self, value: usize, knowledge: Knowledge) {
         self.known[value] = knowledge;
     }
 
-    /// Calls a function that may assume that values are these Ints.
+    /// Calls a function under the assumption that values are these Ints.
     pub fn assuming<T>(&mut self, ints: &[(usize, IntMeta)], function: impl FnOnce(&Inference) -> T) -> T {
         let assume = |(value, int): &(usize, IntMeta)| std::mem::replace(&mut self.known[*value], Knowledge::Int(*int));
         let known: Vec<Knowledge> = ints.iter().map(assume).collect();
@@ -112,7 +113,7 @@ impl Inference {
         constraints::only_type(operator.constraints, &Call::new(&operator.signature, &arguments), position)
     }
 
-    /// Returns the arguments of a call, the outs only if constraints may be about them: they follow those that rules read.
+    /// Returns the arguments of a call that rules read, followed by the outs if constraints may be about them.
     fn arguments<'a>(
         &'a self,
         values: &'a [EValue],
@@ -124,7 +125,7 @@ impl Inference {
         args.iter().take(count).map(|arg| self.argument(values, *arg)).collect()
     }
 
-    /// Records the results of a call, for the calls after it: sizes that depend on dynamic ones, and numbers.
+    /// Records the results of a call for the following calls: sizes that depend on dynamic ones, and numbers.
     pub fn record_results(
         &mut self,
         values: &[EValue],
@@ -144,7 +145,7 @@ impl Inference {
         }
     }
 
-    /// Records which dimensions of a tensor are dynamic: the program states it of the tensor as a whole only.
+    /// Records the dynamic dimensions of a tensor. The program only declares the tensor as a whole to be dynamic.
     fn record_tensor(&mut self, values: &[EValue], index: usize, meta: &TensorMeta) {
         if let EValue::Tensor(tensor) = &values[index]
             && self.known[index] != Knowledge::Nothing
@@ -154,7 +155,7 @@ impl Inference {
         }
     }
 
-    /// Returns the properties of a tensor; `None` if it is no tensor, or they are unknown.
+    /// Returns the properties of a tensor; `None` if the value is not a tensor, or they are unknown.
     pub fn tensor<'a>(&'a self, values: &'a [EValue], value: ValueId) -> Option<Cow<'a, TensorMeta>> {
         let index = value.get()?;
         match (self.known.get(index)?, &values[index]) {
@@ -206,8 +207,8 @@ impl Inference {
     }
 }
 
-/// Returns the properties that a tensor states; `None` if its sizes are absent or negative, or its dim_order is of another rank. Which
-/// dimensions of a dynamic tensor are dynamic is not stated: all that may be, since those of size 0 and 1 never are.
+/// Returns the declared properties of a tensor; `None` if its sizes are absent or negative, or its dim_order has a
+/// different rank. All dimensions of a dynamic tensor count as dynamic except those of size 0 and 1, which never are.
 pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
     let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
     let sizes = tensor.sizes.as_deref()?;
@@ -219,8 +220,8 @@ pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {
     Some(TensorMeta { scalar_type: tensor.scalar_type, sizes: sizes.iter().map(dim).collect(), dim_order: order })
 }
 
-/// Returns the tensors among the results of a call, with their values; without those that the call does not write, unless the program
-/// leaves their sizes open.
+/// Returns the tensors among the results of a call with their values. Tensors that the call does not write are skipped,
+/// unless the program leaves their sizes open.
 pub fn tensors<'r>(
     values: &[EValue],
     operator: &ResolvedOperator,
@@ -246,20 +247,20 @@ pub fn tensors<'r>(
     tensors
 }
 
-/// A property in which a tensor differs from what is inferred.
+/// A property of a tensor that differs from the inferred one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Difference {
-    /// Another element type.
+    /// The element type differs.
     ScalarType,
-    /// Other sizes.
+    /// The sizes differ.
     Sizes,
-    /// Another order of dimensions.
+    /// The order of dimensions differs.
     DimOrder,
-    /// Static where dynamic is inferred, or the reverse.
+    /// The tensor is static, but dynamic is inferred, or the reverse.
     Dynamism,
 }
 
-/// Returns the first property in which a tensor differs from what is inferred.
+/// Returns the first property of a tensor that differs from the inferred one.
 pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> {
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
     match () {
@@ -273,8 +274,8 @@ pub fn difference(tensor: &Tensor, inferred: &TensorMeta) -> Option<Difference> 
     }
 }
 
-/// Returns the values that a call writes, and whether each requires gradients in torch, provided that it is a tensor of floating point
-/// numbers: an argument does, according to `requires`.
+/// Returns the values that a call writes, each with `true` if it requires gradients in torch. It does if it is a tensor
+/// of floating-point numbers and an argument requires them according to `requires`.
 pub fn gradients(
     values: &[EValue],
     operator: &ResolvedOperator,
@@ -296,7 +297,7 @@ pub fn gradients(
     gradients
 }
 
-/// A property of a result that cannot come out of a call.
+/// A property of a result that a call cannot produce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
     /// The element type.
@@ -305,8 +306,9 @@ pub enum Mismatch {
     Sizes,
 }
 
-/// Returns the property of a declared result that the call of an operator cannot give it, so that the kernel fails: another element type,
-/// or sizes to which a tensor of this dynamism is not resized: a static one keeps its sizes, a bounded one its rank and number of elements.
+/// Returns the property of a declared result that a call cannot produce, so that its kernel fails: the element type, or
+/// the sizes if a tensor of this dynamism cannot be resized to them. A static tensor keeps its sizes; a bounded one
+/// keeps its rank and maximum number of elements.
 pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
     let sizes = tensor.sizes.as_deref()?;
     let facts = operator.facts;
@@ -333,7 +335,8 @@ pub fn mismatch(tensor: &Tensor, inferred: &TensorMeta, operator: &ResolvedOpera
     (sizes.len() != inferred.sizes.len() || !fits).then_some(Mismatch::Sizes)
 }
 
-/// Returns the value that the exporter writes for a result that is no tensor, before the operator replaces it; `None` for a tensor.
+/// Returns the value that the exporter writes for a result that is not a tensor, which the operator replaces later;
+/// `None` for a tensor.
 pub fn placeholder(result: Base) -> Option<EValue> {
     match result {
         Base::Tensor => None,

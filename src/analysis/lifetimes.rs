@@ -10,7 +10,7 @@ use super::blocks::{Jump, jumps};
 use super::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 
-/// Maps the time of a use of a value to that which counts for its lifetime.
+/// Maps the time of a use of a value to the time that counts for its lifetime.
 pub trait Clock {
     /// Returns the time that counts.
     fn time(&self, value: usize, time: u32) -> u32;
@@ -36,7 +36,7 @@ impl<C: Clock> Spans<C> {
         Spans { clock, list: vec![None; values] }
     }
 
-    /// Returns first and last time; an unused value has (0, 0).
+    /// Returns first and last time of a value; (0, 0) if it is unused.
     pub fn of(&self, value: usize) -> (u32, u32) {
         self.list[value].unwrap_or((0, 0))
     }
@@ -55,7 +55,7 @@ impl<C: Clock> Spans<C> {
         }
     }
 
-    /// Extends the lifetime of a value to that of another one, which has its memory.
+    /// Extends the lifetime of a base to that of its view.
     pub fn touch_base(&mut self, view: usize, base: usize) {
         if let Some((start, end)) = self.list[view] {
             self.touch_all(ValueId::of(base), [start, end]);
@@ -79,8 +79,8 @@ impl<C: Clock> Spans<C> {
         }
     }
 
-    /// Returns values that may keep their content from the previous iteration of a loop: a jump inside the loop skips their first write, and
-    /// they may be read at or after its destination.
+    /// Returns the values that may keep their content from the previous iteration of a loop: a jump inside the loop
+    /// skips their first write, and they may be read at or after its destination.
     fn skipped_writes(&self, skips: &[(u32, u32)], region_of: &impl Fn(u32) -> Option<(u32, u32)>) -> BTreeSet<usize> {
         let mut by_start: Vec<(u32, u32, usize)> =
             self.list.iter().enumerate().filter_map(|(value, span)| span.map(|(s, e)| (s, e, value))).collect();
@@ -96,7 +96,8 @@ impl<C: Clock> Spans<C> {
                 open.pop_first();
             }
             let Some((head, _)) = region_of(start) else { continue };
-            // Jumps to before the last use. If there are more than 64, one of them is assumed to be in the loop.
+            // Jumps whose destination is not after the last use. If there are more than 64, one of them is assumed to
+            // be in the loop.
             let mut before_last_use = open.iter().take_while(|(destination, _)| *destination <= end);
             if before_last_use.by_ref().take(64).any(|(_, jump)| *jump >= head) || before_last_use.next().is_some() {
                 carried.insert(value);
@@ -105,10 +106,10 @@ impl<C: Clock> Spans<C> {
         carried
     }
 
-    /// Extends lifetimes over loops: a value written before a loop and used in it is live until the last backward jump; a value that a loop
-    /// reads before it writes it is live in all of the loop. The exporter has no such rule, since it emits no loops; without backward
-    /// jumps nothing changes.
-    /// `first` has the first use of each value.
+    /// Extends lifetimes over loops. A value that is written before a loop and used in it is live until the last
+    /// backward jump. A value that a loop reads before it writes it is live in the whole loop. The exporter has no such
+    /// rule because it emits no loops; without backward jumps, nothing changes. `first` has the first use of each
+    /// value.
     pub fn carry_around_loops(&mut self, jumps: &[Jump], first: &[FirstUse]) {
         let times = |jump: &Jump| (jump.step + 1, jump.to + 1);
         let mut loops: Vec<(u32, u32)> =
@@ -172,7 +173,7 @@ impl FirstUse {
     }
 }
 
-/// Range query: the farthest backward jump to a head in an interval.
+/// Index for range queries of the farthest backward jump to a head in an interval.
 struct FarthestJump {
     heads: Vec<u32>,
     /// `levels[k][i]`: farthest jump to heads `i .. i + 2^k`.
@@ -205,15 +206,16 @@ impl FarthestJump {
 pub struct Execution {
     /// First and last time at which each value is alive; `None` for a value that nothing uses.
     pub times: Vec<Option<(u32, u32)>>,
-    /// True for values that have the memory of others: views, and what only moves set.
+    /// True for values that have the memory of others: views, and values that only moves set.
     pub is_alias: Vec<bool>,
     /// True for tensors in planned memory that have content from the file, or from the previous execution.
     pub is_state: Vec<bool>,
 }
 
 impl Execution {
-    /// Follows the instructions of a method. `requested` has the memory request of each value: its views, and the state that a delegate
-    /// takes, of which the instructions do not say whether it has content before.
+    /// Follows the instructions of a method. `requested` has the memory request of each value. It is needed for views,
+    /// and for the state of delegates, because the instructions do not show whether an argument of a delegate already
+    /// has content.
     pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Execution {
         let count = plan.values().len();
         let uses = Uses::new(plan, operators);
@@ -228,16 +230,17 @@ impl Execution {
         plan.outputs.iter().flatten().for_each(|output| spans.touch(*output, end));
         spans.touch_items(plan);
         let is_loop = jumps.iter().any(Jump::is_back);
-        // The last one first: a view may be of a view.
+        // In reverse order, because the base of a view may be a view.
         for alias in aliases(plan, operators).into_iter().rev() {
             if let Some((start, last)) = spans.list[alias.result] {
-                // In a loop, uses before the instruction may follow it.
+                // In a loop, uses at earlier steps may follow the instruction.
                 let time = alias.step + 1;
                 spans.touch(ValueId::of(alias.base), if is_loop { start } else { time });
                 spans.touch(ValueId::of(alias.base), if is_loop { last } else { last.max(time) });
             }
         }
-        // What a kernel writes first has content of its own, where the exporter planned it over another tensor.
+        // A tensor that a kernel writes first has content of its own, even if the exporter planned it over another
+        // tensor.
         let own = |(value, memory): (usize, &Memory)| match uses.first[value] == FirstUse::Written {
             true if !uses.is_unknown[value] && !uses.is_set[value] => Memory::None,
             true | false => *memory,
@@ -266,16 +269,16 @@ impl Execution {
     }
 }
 
-/// Returns true for what the memory requests, or the file, call state.
+/// Returns true for a tensor that is state according to its memory request or to the file.
 fn is_stated(requested: &[Memory], value: usize, tensor: &Tensor) -> bool {
     tensor.data != TensorData::None || matches!(requested.get(value), Some(Memory::Auto { persistent: true, .. }))
 }
 
-/// What instructions do with the values of a method.
+/// Uses of the values of a method by its instructions.
 struct Uses {
-    /// By value.
+    /// By value: its first use.
     first: Vec<FirstUse>,
-    /// By value: an instruction gives it the memory of another one.
+    /// By value: an instruction makes it an alias of another one.
     is_set: Vec<bool>,
     /// By value: an instruction may write its content.
     is_written: Vec<bool>,
@@ -298,7 +301,7 @@ impl Uses {
             for Usage { position, value, kind } in operators.uses(instruction) {
                 let Some(index) = value.within(count) else { continue };
                 let is_read = kind.reads() && !known.is_some_and(|known| known.needs_no_content(position));
-                // Only the first use counts, also of the items of a list.
+                // Only the first use counts, even for the items of a list.
                 if uses.first[index] == FirstUse::None || kind != AccessKind::Read {
                     let items = plan.values()[index].as_tensors().iter();
                     items.for_each(|item| uses.record(*item, kind, is_read));
@@ -320,7 +323,7 @@ impl Uses {
             AccessKind::Write | AccessKind::Modify | AccessKind::Overwrite => {
                 self.is_written[index] |= !self.is_set[index];
             }
-            // A delegate that takes a view reads it: what it writes has memory of its own.
+            // A view is an input of a delegate, because its results have memory of their own.
             AccessKind::Unknown => {
                 self.is_unknown[index] |= is_first;
                 self.is_written[index] |= is_first;

@@ -1,5 +1,4 @@
-//! The operators that a method calls, and what calls of them do with their arguments: everything that is asked of an operator by its name,
-//! looked up once for each name.
+//! Resolves the operators that a method calls, each name once, and determines the effect of calls on their arguments.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,11 +18,11 @@ pub enum AccessKind {
     Read,
     /// Writes all of it.
     Write,
-    /// Reads it, and writes some of it in place.
+    /// Reads it, and writes (parts of) it in place.
     Modify,
-    /// Writes it in place and does not read it: `copy_` writes all of it, `et_copy_index` one index after the other.
+    /// Writes it in place without reading it: `copy_` writes all of it, `et_copy_index` one index per call.
     Overwrite,
-    /// Replaces it by an alias: a move, a view, or the result of an operator in place.
+    /// Replaces it by an alias: a move, a view, or the result of an in-place operator.
     Alias,
     /// None: the result argument of an out variant, which repeats its out.
     RepeatedOut,
@@ -53,7 +52,7 @@ impl AccessKind {
         matches!(self, AccessKind::Read | AccessKind::Modify)
     }
 
-    /// Returns `true` if the access reads the content, or writes in place: the content before may stay in part.
+    /// Returns `true` if the access reads the content or writes in place, so that the former content may partly remain.
     pub fn keeps(self) -> bool {
         self.reads() || self == AccessKind::Overwrite
     }
@@ -79,7 +78,7 @@ impl AccessKind {
 pub struct Usage {
     /// Position among the arguments, or among the operands.
     pub position: usize,
-    /// Index of the value, as the instruction states it.
+    /// Index of the value in the instruction; it may be out of range.
     pub value: ValueId,
     /// Effect of the instruction.
     pub kind: AccessKind,
@@ -92,9 +91,9 @@ pub struct ResolvedOperator {
     pub name: Cow<'static, str>,
     /// Arguments and result.
     pub signature: Cow<'static, Signature>,
-    /// `None` if results of the operator are not inferred: always so for custom operators.
+    /// Rule that infers the results; `None` if there is none, as for all custom operators.
     pub rule: Option<Rule>,
-    /// Requirements of its kernel on the properties of arguments.
+    /// Constraints of its kernel on the properties of arguments.
     pub constraints: &'static [Constraint],
     /// Library that registers it; `None` for the default runtime and for custom operators.
     pub library: Option<&'static str>,
@@ -102,12 +101,13 @@ pub struct ResolvedOperator {
     pub in_place: &'static [usize],
     /// Positions of the outs.
     pub outs: Vec<usize>,
-    /// What is known of the operator with its name, also if its signature is that of a custom operator.
+    /// Facts of the operator with this name, even if the signature is that of a custom operator.
     pub facts: &'static Facts,
-    /// Position of the argument whose memory its result is: of a view, or of an argument that is written in place and returned. A custom
-    /// operator that returns a tensor is assumed to return its first argument.
+    /// Position of the argument whose memory the result has: the base of a view, or an argument that is written in
+    /// place and returned. A custom operator that returns a tensor is assumed to return its first argument. `None` if
+    /// the result has memory of its own.
     pub aliased: Option<usize>,
-    /// By position in the signature.
+    /// Effects on the arguments, by position in the signature.
     accesses: Vec<AccessKind>,
 }
 
@@ -147,14 +147,15 @@ impl ResolvedOperator {
         self.signature.args.len() + usize::from(!self.outs.is_empty() || self.signature.result.is_some())
     }
 
-    /// Returns the positions of the values that hold the results among `count` arguments of a call: the outs, or the returned value.
+    /// Returns the positions of the results among `count` arguments of a call: the outs, or the returned value.
     pub fn results(&self, count: usize) -> std::ops::Range<usize> {
         let ins = self.signature.args.len() - self.outs.len();
         let results = if self.outs.is_empty() { usize::from(self.signature.result.is_some()) } else { self.outs.len() };
         ins..(ins + results).min(count).max(ins)
     }
 
-    /// Returns the kinds that it accepts for an argument of the signature; the runtime aborts at others.
+    /// Returns the kinds of values that it accepts for an argument of the signature. The runtime aborts for other
+    /// kinds.
     pub fn accepted(&self, position: usize) -> Kinds {
         match self.facts.narrower {
             Some(kinds) => kinds[position.min(kinds.len() - 1)],
@@ -169,7 +170,7 @@ impl ResolvedOperator {
         Some(named.map_or(if argument == "self" { "input" } else { argument }, |(_, constant)| constant))
     }
 
-    /// Returns `true` if the kernel replaces the content of an argument without reading it, or reads its sizes alone.
+    /// Returns `true` if the kernel replaces the content of an argument without reading it, or only reads its sizes.
     pub fn needs_no_content(&self, position: usize) -> bool {
         position == 0 && self.facts.overwrites_self
     }
@@ -179,12 +180,12 @@ impl ResolvedOperator {
         self.facts.aliased.is_some()
     }
 
-    /// Returns `true` if a call may leave out some of its outs.
+    /// Returns `true` if a call may omit some of its outs.
     pub fn has_optional_outs(&self) -> bool {
         self.facts.out_mask.is_some()
     }
 
-    /// Returns `true` if a call with these arguments has its results as its only effect.
+    /// Returns `true` if a call with these arguments has no other effect than its results.
     fn is_pure(&self, args: &[ValueId]) -> bool {
         let has_results = self.signature.result.is_some() || !self.outs.is_empty();
         has_results && args.len() == self.arguments() && !self.accesses.iter().any(|access| access.is_in_place())
@@ -241,12 +242,12 @@ pub struct MethodOperators {
 }
 
 impl MethodOperators {
-    /// Resolves the operators of a method among those of the runtime, of its libraries, and the custom ones of `set`.
+    /// Resolves the operators of a method: those of the runtime and its libraries, and the custom operators of `set`.
     pub fn new(plan: &ExecutionPlan, set: &OperatorSet) -> MethodOperators {
         OperatorLookup { custom: Some(set), ..OperatorLookup::default() }.of_method(plan)
     }
 
-    /// Resolves the operators of a method among those of the runtime and its libraries.
+    /// Resolves the operators of a method: those of the runtime and its libraries.
     pub fn known(plan: &ExecutionPlan) -> MethodOperators {
         OperatorLookup::default().of_method(plan)
     }
@@ -257,17 +258,17 @@ impl MethodOperators {
         program.plans().iter().map(|plan| lookup.of_method(plan)).collect()
     }
 
-    /// Returns the operator with an index, if it is known.
+    /// Returns the operator with an index; `None` if it is unknown.
     pub fn get(&self, id: OperatorId) -> Option<&ResolvedOperator> {
         id.item(&self.list)?.as_deref()
     }
 
-    /// Returns the operator that an instruction calls, if it is a kernel call of a known one.
+    /// Returns the operator that an instruction calls; `None` unless it is a kernel call of a known operator.
     pub fn called(&self, instruction: &Instruction) -> Option<&ResolvedOperator> {
         self.get(instruction.operator()?)
     }
 
-    /// Returns what an instruction does with its arguments and operands, in this order, without the items of lists.
+    /// Returns the effects of an instruction on its arguments, then on its operands, without the items of lists.
     #[inline]
     pub fn uses<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
         let operands = instruction.operands().enumerate().map(|(position, (_, value, access))| Usage {
@@ -278,7 +279,7 @@ impl MethodOperators {
         self.args(instruction).chain(operands)
     }
 
-    /// Returns what an instruction does with its arguments, without the items of lists.
+    /// Returns the effects of an instruction on its arguments, without the items of lists.
     #[inline]
     pub fn args<'i>(&'i self, instruction: &'i Instruction) -> impl Iterator<Item = Usage> {
         let args = instruction.args();
@@ -313,8 +314,8 @@ pub fn is_out_variant(unknown: &str) -> bool {
     unknown.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"))
 }
 
-/// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
-/// or its outs, which a list passes again, or any.
+/// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant,
+/// which is passed twice; the first of several outs, which a list passes again; otherwise 0.
 pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[ValueId]) -> usize {
     let [before @ .., last] = args else { return 0 };
     match plan.value(*last) {

@@ -1,6 +1,6 @@
 //! Blocks of a file: bytes with one owner.
 //!
-//! Their content is explained in [`super::regions`].
+//! [`super::regions`] explains their content.
 
 /// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum BlockKind {
     Header,
     /// An object of a FlatBuffer.
     Object(u32),
-    /// A segment. It has no bytes of its own if the blocks of a payload that follow it explain them.
+    /// A segment. It is empty if the blocks of a payload follow it, which then own its bytes.
     Segment(u32),
     /// The header of the payload of a delegate, with its padding.
     PayloadHeader,

@@ -1,4 +1,5 @@
-//! The owner of each byte of a file, as short texts that can be grouped: where it is, whose it is, what it is. Prints nothing.
+//! Finds the owner of each byte of a file as short texts that can be grouped: the part of the file, the method, the
+//! element, and the kind of data.
 
 use std::io;
 
@@ -31,10 +32,11 @@ pub struct Leaf<'l> {
 const PADDING: &str = "padding";
 const UNREACHABLE: &str = "unreachable";
 
-/// Elements of a method by their lists, which end the path of an owner.
+/// Lists of a method whose elements are owners: the path of an owner ends with such an element.
 const ELEMENTS: &[&str] = &[".values[", ".nodes[", ".instructions[", ".delegates[", ".operators["];
 
-/// Calls `take` for all bytes of a file, in their order. The sum of [`Leaf::bytes`] is the size of the file. Returns that size.
+/// Calls `take` for all bytes of a file, in their order. Returns the size of the file, which is the sum of
+/// [`Leaf::bytes`].
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -100,7 +102,7 @@ fn name(part: &FilePart, program: &'static str, bundle: &'static str) -> &'stati
     if let Format::BundledProgram = part.format { bundle } else { program }
 }
 
-/// Passes the ranges of data that are within a block, which may be a part of them. `payload` is the path of the payload that they are in.
+/// Passes the parts of ranges of data that are in a block. `payload` is the path of the payload that contains them.
 fn each_range(
     ranges: &[DataRange],
     segment: &str,
@@ -172,7 +174,7 @@ fn method(path: &str) -> &str {
 fn owner(path: &str) -> &str {
     let after = method(path).len();
     let rest = &path[after..];
-    // A name of an element may follow in parentheses.
+    // The name of the element may follow in parentheses.
     let element = ELEMENTS.iter().find_map(|list| rest.find(list).map(|at| at + list.len()));
     let Some(digits) = element else { return path };
     let end = after + digits + rest[digits..].find(']').map_or(0, |at| at + 1);

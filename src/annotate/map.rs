@@ -61,7 +61,7 @@ struct BlockClaim {
     end: u64,
     kind: BlockKind,
     part: u32,
-    /// The stated size exceeds the file, or other claims have precedence: the claim ends at the next one.
+    /// The claim ends at the next one, because its size exceeds the file or other claims have precedence.
     weak: bool,
 }
 
@@ -296,7 +296,7 @@ fn sweep(
 ) -> io::Result<(Vec<FileBlock>, Vec<Overlap>)> {
     let mut blocks: Vec<FileBlock> = Vec::with_capacity(claims.order.len() + claims.order.len() / 2);
     let mut overlaps = Vec::new();
-    // Blocks that own bytes; only filled after the first overlap, since most files have none.
+    // Blocks that own bytes. They are only collected after the first overlap, because most files have none.
     let mut owners: Vec<u32> = Vec::new();
     let mut has_overlap = false;
     let mut cursor = 0;
@@ -307,7 +307,7 @@ fn sweep(
     for (number, claim) in claims.order.iter().map(|claim| claims.claim(*claim)).enumerate() {
         let mut end = claim.end;
         if claim.weak {
-            // The stated size is wrong, or the next claim has precedence.
+            // The size of the claim is wrong, or the next claim has precedence.
             beyond = beyond.max(number + 1);
             while claims.get(beyond).is_some_and(|next| next.at <= claim.at) {
                 beyond += 1;
@@ -320,7 +320,7 @@ fn sweep(
             let minimum = blocks.last().map_or(0, |before| max_padding(before, claim.part, inner));
             // Offsets in a program are aligned relative to its start.
             let minimum = minimum.max(if claim.part > 0 { alignment(claim.at - inner) } else { 0 });
-            // Those of segments relative to the first segment.
+            // Offsets of segments are aligned relative to the first segment.
             let minimum = match (claim.kind, first_segments[claim.part as usize]) {
                 (BlockKind::Segment(_), Some(first)) if claim.at > first => minimum.max(alignment(claim.at - first)),
                 _ => minimum,

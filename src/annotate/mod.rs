@@ -4,8 +4,8 @@
 //! file --part--> objects, header, segments --map--> blocks that tile the file --regions--> lines, or JSON
 //! ```
 //!
-//! Driven by the slot tables of [`crate::format`]. Reports only defects that prevent following an offset or that are inconsistent;
-//! [`crate::check`] validates files against the rules of the runtime.
+//! It is driven by the slot tables of [`crate::format`]. It only reports offsets that cannot be followed, and
+//! inconsistencies; [`crate::check`] validates files against the rules of the runtime.
 
 mod block;
 mod json;
@@ -74,12 +74,13 @@ pub enum AnnotatePart {
     Headers,
     /// The FlatBuffer.
     Program,
-    /// The data behind it.
+    /// The data after the FlatBuffer.
     Segments,
 }
 
-/// Detects the format of a file of `len` bytes from its first bytes: by its identifier, its extended header, or the extension of `path`;
-/// otherwise a binary file is taken for a `.pte`. `None` for a text file and for `.safetensors`.
+/// Detects the format of a file of `len` bytes from its first bytes: by its identifier, its extended header, or the
+/// extension of `path`. Any other binary file counts as a `.pte`. Returns `None` for a text file and for a
+/// `.safetensors`.
 pub fn format(head: &[u8], len: u64, path: Option<&Path>) -> Option<Format> {
     let extension = path.and_then(|path| path.extension()).and_then(|extension| extension.to_str());
     let by_content = Format::identify_damaged(head, len).or_else(|| extension.and_then(Format::of_extension));
@@ -109,7 +110,7 @@ impl ByteCounts {
 /// Writes the explanation of a file's bytes.
 ///
 /// # Errors
-/// A file that cannot be read, and errors of `out`.
+/// The file cannot be read, or `out` returns an error.
 pub fn annotate(origin: &Origin, format: Format, options: &AnnotateOptions, out: &mut dyn Write) -> io::Result<()> {
     let map = FileMap::new(origin, format)?;
     let all = options.range.is_none() && options.only.is_none();
@@ -158,7 +159,7 @@ pub fn annotate(origin: &Origin, format: Format, options: &AnnotateOptions, out:
     };
     workers::in_order(&chunks, workers::cores(), explain, |(mut text, of_chunk)| {
         if first && options.json && !text.is_empty() {
-            // The first region has no comma in front of it.
+            // The first region has no comma before it.
             text[0] = b'[';
         }
         // The first heading has no blank line above it.

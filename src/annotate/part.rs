@@ -13,7 +13,7 @@ use crate::format::flatbuffer::{ObjectKind, Scalar, follow, u32_at};
 use crate::format::path::MethodName;
 use crate::format::program::{chain, execution_plan, program};
 
-/// The extended header of a file, with the length that it states.
+/// The extended header of a file, with the value of its length field.
 #[derive(Debug, Clone, Copy)]
 pub struct StatedHeader {
     /// Header of the format.
@@ -52,7 +52,7 @@ impl StatedHeader {
 /// A file, the program inside a `.bpte`, or the graph in the payload of a delegate.
 #[derive(Debug)]
 pub struct FilePart {
-    /// Format of the file; of the program of which a payload is a part.
+    /// Format of the file; for a payload, that of the program that contains it.
     pub format: Format,
     /// Root table.
     pub root: &'static TableSchema,
@@ -81,7 +81,7 @@ pub struct FilePart {
 pub struct MethodPath {
     /// `methods.forward`
     pub path: String,
-    /// `true` if it has one chain, which paths omit.
+    /// `true` if the method has a single chain, which paths omit.
     pub one_chain: bool,
 }
 

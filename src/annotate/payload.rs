@@ -1,6 +1,7 @@
 //! Splits the payload of an XNNPACK delegate into blocks: its header, the objects of its graph, its constants.
 //!
-//! A payload that cannot be decoded, or whose objects overlap, is not split: it stays one region of its segment or vector.
+//! A payload that cannot be decoded, or whose objects overlap, is not split. It stays one region of its segment or
+//! vector.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +23,7 @@ use crate::format::table::Union;
 /// Largest graph that is explained, in bytes.
 const MAX_GRAPH: u64 = 64 << 20;
 
-/// Zeros in the FlatBuffer up to this number are padding: constants begin at multiples of it.
+/// Alignment of constants in the FlatBuffer: up to this number of zeros before one are padding.
 const MAX_PADDING: u64 = 16;
 
 /// A payload as blocks, which tile it.
@@ -31,11 +32,11 @@ pub struct PayloadBlocks {
     pub part: FilePart,
     /// Owners of constants in the graph.
     pub segments: SegmentMap,
-    /// Blocks, whose part is not set.
+    /// Blocks. Their part is not set.
     pub blocks: Vec<FileBlock>,
 }
 
-/// Returns the payload that a block is; `None` if it is none, or is not split.
+/// Returns the payload in a block; `None` if the block is not a payload, or is not split.
 ///
 /// # Errors
 /// A file that cannot be read.

@@ -1,6 +1,7 @@
 //! Splits a block into regions: offset, size, type, meaning, target and defect of each.
 //!
-//! Driven by the slot tables. The regions of a block tile it. Strings are only allocated for defects, which are few.
+//! It is driven by the slot tables. The regions of a block tile it. Strings are only allocated for defects, which are
+//! rare.
 
 use std::ops::Range;
 
@@ -359,7 +360,7 @@ impl<'m> RegionBuilder<'m, '_> {
         }
     }
 
-    /// Adds target and defects to a field of the header.
+    /// Returns the region of a header field with its target and defects.
     fn header_field(&self, header: &StatedHeader, name: &str, mut region: Region<'m>) -> Region<'m> {
         let field = |name: &str| header.field(self.bytes, name);
         let Some(value) = field(name) else { return region };
@@ -509,7 +510,7 @@ impl<'m> RegionBuilder<'m, '_> {
         if characters > 0 {
             let mut region = self.region(start, characters, RegionType::String, Meaning::Text("string"));
             if start < self.own.start || start + characters > self.own.end {
-                // Parts of a string are not validated.
+                // A piece of a string is not validated.
             } else if let Err(error) = std::str::from_utf8(region.bytes) {
                 region = region.with_defect(format!("not UTF-8 from byte {} on", error.valid_up_to()));
             } else if region.bytes.contains(&0) {

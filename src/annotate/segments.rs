@@ -1,6 +1,7 @@
 //! Finds the owners of data: the tensor, delegate or key of each range of a segment, and of vectors inside the FlatBuffer.
 //!
-//! The only module of the annotator that interprets tables; the others use the slot tables only. Reads the first bytes of each range.
+//! This is the only module of the annotator that interprets tables; the others only use the slot tables. It reads the
+//! first bytes of each range.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -34,7 +35,7 @@ const MAX_RANK: usize = 64;
 /// Minimum size in bytes of the FlatBuffer objects of an owner; bounds the number of owners by the size of the file.
 const CLAIM: usize = 16;
 
-/// Number of owners that are allowed in addition.
+/// Number of owners that are allowed in any file.
 const FEW: usize = 64;
 
 /// Union tag of `Tensor` in `KernelTypes`.
@@ -47,11 +48,11 @@ pub struct SegmentMap {
     pub list: Vec<FileSegment>,
     /// Descriptions of vectors of bytes inside the FlatBuffer, by their offset.
     pub inline: HashMap<usize, String>,
-    /// Paths of the delegates whose payloads are explained: by the index of a segment.
+    /// Paths of the delegates whose payloads are explained, by index of the segment.
     pub payloads: HashMap<usize, String>,
-    /// Those with payloads inside the FlatBuffer: by the offset of the vector.
+    /// Paths of the delegates whose payloads are inside the FlatBuffer, by offset of the vector.
     pub inline_payloads: HashMap<usize, String>,
-    /// Of a payload: constants after its graph, and the padding between them.
+    /// For a payload: the constants after its graph, and the padding between them.
     pub constants: Vec<DataRange>,
 }
 
@@ -474,7 +475,7 @@ impl DataClaims {
     }
 }
 
-/// Returns a tensor, which is `path`, as the first one that refers to its data.
+/// Returns the tensor at `path` as the first one that refers to its data.
 fn data_users(path: String, tensor: &Table<'_>, extra: Option<&Table<'_>>) -> DataUsers {
     let named = extra.filter(|extra| extra.has(extra_tensor_info::fully_qualified_name));
     let owner = match named {
@@ -484,7 +485,7 @@ fn data_users(path: String, tensor: &Table<'_>, extra: Option<&Table<'_>>) -> Da
     DataUsers { owner, layout: ElementLayout::of(tensor, tensor::scalar_type, tensor::sizes), others: 0 }
 }
 
-/// Returns the start of a string: thousands of references may share a long one.
+/// Returns the start of a string. Thousands of references may share a long one.
 fn shown(table: &Table<'_>, slot: u16) -> String {
     clipped_name(table.text(slot).unwrap_or_default())
 }

@@ -12,7 +12,7 @@ const PIECE: u64 = 1 << 16;
 /// Maximum alignment of FlatBuffer fields: fewer zeros than this are always padding.
 const MAX_FIELD_ALIGNMENT: u64 = 8;
 
-/// Number of zeros from which they are no padding: those of a file that was enlarged are not read.
+/// Number of zeros above which they do not count as padding, so that those of an enlarged file are not read.
 const MAX_PADDING: u64 = 1 << 24;
 
 /// The bytes of a file.
@@ -41,7 +41,7 @@ impl<'a> FileBytes<'a> {
     /// Reads a short range.
     ///
     /// # Errors
-    /// A file that cannot be read, or that was truncated meanwhile.
+    /// The file cannot be read, or was truncated in the meantime.
     pub fn read(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
         if from >= to {
             return Ok(Vec::new());

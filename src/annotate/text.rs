@@ -178,7 +178,7 @@ pub fn name(what: ObjectKind) -> &'static str {
     }
 }
 
-/// First columns: offset, digits, type, value, meaning.
+/// Positions of the columns: offset, digits, type, value, meaning.
 const OFFSET: usize = 2;
 const DIGITS: usize = OFFSET + 12;
 const TYPE: usize = DIGITS + HEX_WIDTH + 2;

@@ -1,4 +1,5 @@
-//! Elements of constants and initial states (`T-40` to `T-42`): read only with `--data`, since they are most of a file.
+//! Checks the elements of constants and initial states (`T-40` to `T-42`). They are read only with `--data`, because
+//! they are most of a file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,11 +13,11 @@ use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::program::element::{Element, Part};
 use crate::program::{EValue, Program, TensorData};
 
-/// Bound on the bytes read, as a multiple of the files' size: data may overlap.
+/// Maximum number of bytes to read, as a multiple of the size of the files. Data may overlap.
 const MAX_READ_FACTOR: u64 = 8;
 
-/// Reads the data of all tensors, each once, and checks the elements; data that cannot be read are a finding. `len` is the size
-/// in bytes of the program and its `.ptd` files.
+/// Reads the data of all tensors, each once, and checks the elements. Data that cannot be read are a finding. `len` is
+/// the size in bytes of the program and its `.ptd` files.
 pub(super) fn check(program: &Program, len: u64, findings: &mut Findings, locate: &Locator<'_>) {
     let mut seen = HashMap::new();
     let mut left = len.saturating_mul(MAX_READ_FACTOR);

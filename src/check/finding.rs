@@ -1,4 +1,5 @@
-//! Findings: the broken rule, its location, the value found, the value expected. Their number per rule is bounded.
+//! Findings: the violated rule, its location, the value found, and the value expected. Only a bounded number of
+//! findings is kept per rule.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,18 +11,19 @@ use crate::diagnostics::escaped;
 use crate::format::flatbuffer::view::Table;
 use crate::program::element::Element;
 
-/// Location of an item of [`Findings`]: byte offset in the file and path from the root (`methods.forward.values[3].sizes`).
+/// Location of an item of [`Findings`] in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Location {
-    /// Bytes from the start of the file; `None` if the path has no bytes (a missing field of a missing table).
+    /// Offset in bytes from the start of the file; `None` if the path has no bytes (a missing field of a missing
+    /// table).
     pub offset: Option<u64>,
-    /// Empty for the file as a whole.
+    /// Path from the root, such as `methods.forward.values[3].sizes`; empty for the file as a whole.
     pub path: String,
 }
 
-/// Returns the location of an element of a program.
+/// Function that returns the location of an element of a program.
 pub type Locator<'a> = dyn Fn(&Element) -> Location + Sync + 'a;
 
 /// Returns a string of a table for a message, shortened if it is long.
@@ -29,7 +31,8 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
     crate::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
 }
 
-/// Position of a finding in the YAML that a file was assembled from: of a delegate with a graph, or of a value or a node of the graph.
+/// Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and
+/// about the values and nodes of these graphs, have one.
 ///
 /// ```
 /// use pte_emit::{CheckOptions, Model, RuleId};
@@ -58,24 +61,25 @@ pub struct SourcePosition {
     /// Byte range in the source.
     #[serde(flatten)]
     pub span: Range<usize>,
-    /// Line in the file, from 1.
+    /// Line in the file, counted from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, counted from 1.
     pub column: usize,
 }
 
-/// A broken rule and its location; an item of [`Findings`].
+/// A violated rule and its location; an item of [`Findings`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
-    /// The broken rule.
+    /// The violated rule.
     #[serde(flatten)]
     pub rule: &'static Rule,
     /// Location of the value found.
     #[serde(flatten)]
     pub location: Location,
-    /// Position in the YAML, for findings about graphs in payloads of delegates; `None` for binary files.
+    /// Position in the YAML for findings about graphs in payloads of delegates; `None` for other findings and for
+    /// binary files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePosition>,
     /// Value in the file.
@@ -108,19 +112,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Number of findings of one rule that are kept; further ones are only counted.
+/// Number of findings of one rule that are kept. Further findings are only counted.
 pub const KEPT: usize = 20;
 
-/// A rule with more findings than are kept, of [`Findings`].
+/// A rule with more findings than [`Findings`] keeps.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TruncatedRule {
-    /// The broken rule.
+    /// The violated rule.
     #[serde(serialize_with = "rule_id")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub rule: &'static Rule,
-    /// Number of its findings.
+    /// Number of all its findings.
     pub count: u64,
 }
 
@@ -137,7 +141,7 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
     rule.id.serialize(serializer)
 }
 
-/// The findings of one file, each a [`Finding`].
+/// The [`Finding`]s of a file.
 ///
 /// ```
 /// use pte_emit::{CheckOptions, Model, RuleSeverity};
@@ -161,10 +165,10 @@ pub struct Findings {
     /// Runtime that the file was validated for.
     #[serde(skip)]
     pub profile: Profile,
-    /// Findings in the order in which they were added; of each rule, the first 20.
+    /// Findings in the order in which they were added, at most 20 per rule.
     #[serde(rename = "findings")]
     pub list: Vec<Finding>,
-    /// Number of findings of each rule in [`rules::RULES`]; serialised as the rules with more findings than are kept.
+    /// Number of findings of each rule in [`rules::RULES`]. Only rules with more findings than are kept are serialised.
     #[serde(rename = "truncated", serialize_with = "truncated")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<TruncatedRule>"))]
     counts: Vec<u64>,
@@ -174,13 +178,13 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Returns an empty list; rules that do not apply to `profile` are ignored.
+    /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
     pub(crate) fn new(profile: Profile) -> Findings {
         Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
     }
 
-    /// Adds a finding of the rule `id`. `finding` (location, found, expected) is called only if the finding is kept, so that a
-    /// million findings of one rule stay cheap.
+    /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the
+    /// finding is kept, so that a million findings of one rule stay cheap.
     pub(crate) fn add(&mut self, id: RuleId, finding: impl FnOnce() -> (Location, String, String)) {
         let (index, rule) = (id as usize, id.rule());
         if !rule.applies(self.profile) {
@@ -217,12 +221,12 @@ impl Findings {
         rules::RULES.iter().zip(&self.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
     }
 
-    /// Returns the rules with more findings than are kept.
+    /// Returns the rules with more findings than [`Findings::list`] has.
     pub fn truncated(&self) -> impl Iterator<Item = TruncatedRule> {
         truncated_rules(&self.counts)
     }
 
-    /// Returns `true` if a finding is malformed or invalid: the file must not be loaded.
+    /// Returns `true` if a finding is malformed or invalid, so that the file must not be loaded.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }

@@ -1,5 +1,5 @@
-//! The container header: identifier, extended header, and the ranges of metadata and data in it (`H-`; docs/format.md,
-//! "Containers").
+//! Checks the container header: identifier, extended header, and the ranges of metadata and data in it (`H-`;
+//! docs/format.md, "Containers").
 
 use std::ops::Range;
 
@@ -152,7 +152,7 @@ fn check_32_bits(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_
     }
 }
 
-/// Reports a file of `len` bytes that is shorter than the part that every file has.
+/// Reports a file of `len` bytes that is too short for the part that every file has.
 fn head_of_file(rule: RuleId, head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<()> {
     if len >= HEAD && head.len() as u64 >= HEAD {
         return Some(());

@@ -1,7 +1,7 @@
-//! Arguments and results of kernel calls, against what [`crate::operators::inference`] infers (`O-14`, `O-15`).
+//! Compares arguments and results of kernel calls with the rules of [`crate::operators::inference`] (`O-14`, `O-15`).
 //!
-//! Sizes and element types are those that the tensors state; those that only execution determines are not compared,
-//! nor are calls of kernels that are not part of the default runtime. The work is linear in the file.
+//! Sizes and element types are those in the file. Sizes that only execution determines are not compared, and neither
+//! are calls of kernels that are not part of the default runtime. The work is linear in the size of the file.
 
 use smallvec::SmallVec;
 
@@ -16,30 +16,32 @@ use crate::operators::inference::{InferenceError, InvalidArgument, ResultMeta, T
 use crate::operators::kinds::Kinds;
 use crate::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 
-/// Bound on the arguments that a message names.
+/// Maximum number of arguments that a message names.
 const MAX_NAMED: usize = 4;
 
-/// Bound on the items of a list whose classes are compared.
+/// Maximum number of items of a list whose classes are compared.
 const MAX_COMPARED: usize = 16;
 
-/// What is known of the values of a method, call by call.
+/// The inference of a method, call by call.
 pub(super) struct CallInference<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     inference: Inference,
     /// Number of items of lists that the remaining calls may read and write.
     budget: usize,
-    /// The method has jumps: what a call writes does not hold at the calls after it.
+    /// The method has jumps, so that results of a call need not hold at later calls.
     jumps: bool,
-    /// By value: its class. Values of a class are the same to inference; those of [`UNIQUE`] are compared with none.
+    /// By value: its class. Inference cannot distinguish the values of a class. Values of [`UNIQUE`] are equal to no
+    /// other value.
     classes: Vec<u32>,
-    /// Calls without a finding, each in the slot of its hash: the layers of a model repeat.
+    /// Calls without a finding, each in the slot of its hash. They are not checked again, because the layers of a model
+    /// repeat.
     accepted: Vec<CallClass>,
 }
 
-/// The class of values that change, or that are not worth comparing.
+/// The class of values that change, or are not worth comparing.
 const UNIQUE: u32 = 0;
 
-/// Maximum number of slots for values and for calls. Equal ones that others replaced in their slot are inferred again.
+/// Maximum number of slots for values and for calls. A call that was replaced in its slot is inferred again.
 const MAX_SLOTS: usize = 1 << 10;
 
 /// Index of an operator, and the classes of the arguments.
@@ -52,7 +54,7 @@ fn hash(numbers: impl Iterator<Item = u64>) -> usize {
 }
 
 impl<'m, 'p> CallInference<'m, 'p> {
-    /// Begins the inference of a method.
+    /// Creates the inference of a method.
     pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
         let inference = Inference::new(method.plan, &method.operators);
         let budget = 4 * (method.accesses.list.len() + method.values().len()) + 1024;
@@ -69,9 +71,9 @@ impl<'m, 'p> CallInference<'m, 'p> {
     fn classify_values(&mut self) {
         let values = self.method.values();
         self.classes = vec![UNIQUE; values.len()];
-        // In the slot of its hash: the value that stands for a class.
+        // By slot of the hash: the value that represents its class.
         let mut first: Vec<Option<usize>> = vec![None; values.len().clamp(1, MAX_SLOTS)];
-        // Lists after their items.
+        // Lists come after their items.
         for lists in [false, true] {
             let is_list = |value: &usize| self.method.stated[*value].meets(Kinds::VALUE_LISTS);
             for value in (0..values.len()).filter(|value| is_list(value) == lists) {
@@ -89,7 +91,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Returns the hash of what inference reads of a value; `None` if it may change.
+    /// Returns a hash of the properties of a value that inference reads; `None` if they may change.
     fn hash(&self, value: usize, stated: &EValue) -> Option<usize> {
         if *self.inference.known(value) != Knowledge::Stated {
             return None;
@@ -123,7 +125,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
         self.method.value(value).map_or(UNIQUE, |value| self.classes[value])
     }
 
-    /// Returns `true` if values are the same to inference.
+    /// Returns `true` if inference cannot distinguish two values.
     fn is_same(&self, a: &EValue, b: &EValue) -> bool {
         match (a, b) {
             (EValue::Tensor(a), EValue::Tensor(b)) => {
@@ -149,13 +151,13 @@ impl<'m, 'p> CallInference<'m, 'p> {
         std::iter::once(operator.unwrap_or_default().0 as u32).chain(classes)
     }
 
-    /// Returns the slot of the class of a call; `None` if an argument is of none.
+    /// Returns the slot of the class of a call; `None` if an argument has no class.
     fn slot(&self, call: &KernelCall<'_, '_>) -> Option<usize> {
         let is_unique = self.class(call).skip(1).any(|class| class == UNIQUE);
         (!is_unique).then(|| hash(self.class(call).map(u64::from)) % self.accepted.len())
     }
 
-    /// Forgets a value that another one replaces, unless both are tensors with the same properties.
+    /// Forgets a value that is replaced by another one, unless both are tensors with the same properties.
     fn forget_aliases(&mut self, from: usize, to: usize) {
         let values = self.method.values();
         if let (EValue::Tensor(from), EValue::Tensor(to)) = (&values[from], &values[to])
@@ -166,13 +168,13 @@ impl<'m, 'p> CallInference<'m, 'p> {
             return;
         }
         self.inference.record(to, Knowledge::Nothing);
-        // It is resized if the other one is.
+        // It is resized together with the other one.
         if values[from].as_tensor().is_some_and(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC) {
             self.inference.record(from, Knowledge::Nothing);
         }
     }
 
-    /// Checks a call with Ints that are assumed: only whether the operator and its kernel take the arguments.
+    /// Checks a call with assumed Ints. Only checks that the operator and its kernel take the arguments.
     pub fn check_assumed(&mut self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
         let values = self.method.values();
         let items = call.args.iter().filter_map(|arg| Some(values[self.method.value(*arg)?].items().len()));
@@ -241,8 +243,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Returns `true` if a tensor among the arguments has no elements: kernels that have nothing to compute do not
-    /// compare sizes.
+    /// Returns `true` if a tensor among the arguments has no elements. Kernels do not compare sizes if there is nothing
+    /// to compute.
     fn is_empty(&self, call: &KernelCall<'_, '_>) -> bool {
         let values = self.method.values();
         let is_empty = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.nbytes() == Some(0));
@@ -346,8 +348,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Forgets the sizes of tensors that an instruction with these arguments may write: they are again those that the
-    /// tensors state.
+    /// Forgets the inferred sizes of tensors that an instruction with these arguments may write. They are then those in
+    /// the file again.
     pub fn forget(&mut self, args: &[ValueId]) {
         let values = self.method.values();
         for arg in args.iter().filter_map(|arg| self.method.value(*arg)) {
@@ -363,7 +365,8 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Returns `false` if the items of lists are too many for the call to be checked.
+    /// Subtracts a number of items of lists from the budget; returns `false` if it is exhausted, and the call is not
+    /// checked.
     fn spend(&mut self, items: usize) -> bool {
         let rest = self.budget.checked_sub(items);
         self.budget = rest.unwrap_or(0);
@@ -386,7 +389,7 @@ fn report_argument(
     });
 }
 
-/// Returns `true` if a tensor has at least as many elements as the result, or only execution determines their number.
+/// Returns `true` if a tensor has room for the result, or if only execution determines the number of elements.
 fn has_room(tensor: &Tensor, meta: &TensorMeta) -> bool {
     elements(tensor) >= most_elements(meta)
 }
@@ -396,7 +399,7 @@ fn elements(tensor: &Tensor) -> i64 {
     tensor.sizes.iter().flatten().fold(1i64, |count, size| count.saturating_mul((*size).into()))
 }
 
-/// Returns the number of elements of a result, at most.
+/// Returns the maximum number of elements of a result.
 fn most_elements(meta: &TensorMeta) -> i64 {
     meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size))
 }

@@ -1,7 +1,8 @@
-//! Constraints of kernels that relate arguments to outs or to constants, where the kernel aborts instead of rejecting the call: ranges,
-//! orders of dimensions, and the types, shapes and ranges of quantization (`O-`). Measured with ExecuTorch 1.5.1.
+//! Checks constraints of kernels that relate arguments to outs or to constants, and whose violation aborts the process:
+//! ranges, orders of dimensions, and the types, shapes and ranges of quantization (`O-`). The constraints were measured
+//! with ExecuTorch 1.5.1.
 //!
-//! Only values that no instruction changes are checked; computed ones are not known before the method runs.
+//! Only values that no instruction changes are checked. Computed values are not known before the method runs.
 
 use super::finding::{Findings, Locator};
 use super::semantics::method::{ConstantInts, MethodAnalysis};
@@ -14,7 +15,8 @@ use crate::operators::facts::{Channels, Quantization, Selected};
 use crate::operators::inference::IntMeta;
 use crate::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
 
-/// Bound on the uses of a value, and the items of a list, that are examined, so that the work is linear in the file.
+/// Maximum number of uses of a value, and of items of a list, that are examined. It keeps the work linear in the size
+/// of the file.
 const MAX_EXAMINED: usize = 64;
 
 /// A call of a known operator.
@@ -26,7 +28,7 @@ pub(super) struct KernelCall<'m, 'p> {
     pub args: &'p [ValueId],
     /// The method has jumps.
     pub jumps: bool,
-    /// Ints that values are, though instructions write them.
+    /// Ints that are assumed for values that instructions write.
     pub assumed: &'m [(usize, IntMeta)],
 }
 
@@ -70,7 +72,7 @@ fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &
     }
 }
 
-/// Checks that constant indices select what a tensor has.
+/// Checks that constant indices are in the range of a tensor's dimension.
 fn check_indices(
     call: &KernelCall<'_, '_>,
     indices: usize,
@@ -96,7 +98,7 @@ fn check_indices(
     }
 }
 
-/// Checks that the elements of a constant of float32 are numbers.
+/// Checks that a constant of float32 has no NaN.
 fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
     let Some(data) = call.method.small_constant(tensor) else { return };
@@ -145,7 +147,8 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
 }
 
 impl<'p> KernelCall<'_, 'p> {
-    /// Returns the elements of a small constant tensor of int32 or int64, if they can be read.
+    /// Returns the elements of a small constant tensor of int32 or int64; `None` for other values, and if they cannot
+    /// be read.
     fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let tensor = self.tensor(position)?;
         let data = self.method.small_constant(tensor)?;
@@ -174,7 +177,7 @@ impl<'p> KernelCall<'_, 'p> {
         Some(tensor)
     }
 
-    /// Returns an Int or Double argument that no instruction replaces.
+    /// Returns an Int or Double argument; `None` for other kinds, and if an instruction replaces it.
     fn float(&self, position: usize) -> Option<f64> {
         let (value, argument) = self.argument(position)?;
         if let EValue::Double(float) = argument {
@@ -183,12 +186,12 @@ impl<'p> KernelCall<'_, 'p> {
         self.unchanged_int(value).map(|int| int as f64)
     }
 
-    /// Returns an Int argument that no instruction replaces.
+    /// Returns an Int argument; `None` for other kinds, and if an instruction replaces it.
     fn int(&self, position: usize) -> Option<i64> {
         self.unchanged_int(self.argument(position)?.0)
     }
 
-    /// Returns the Int that a value of the file still is when the call is reached.
+    /// Returns the Int of a value if it is unchanged when the call is reached.
     fn unchanged_int(&self, value: usize) -> Option<i64> {
         if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
             return Some(*int);
@@ -197,8 +200,8 @@ impl<'p> KernelCall<'_, 'p> {
         self.is_unchanged(value).then_some(*int)
     }
 
-    /// Returns `true` if no instruction before the call writes a value; in a method with jumps, if no instruction does: a later
-    /// one may run first.
+    /// Returns `true` if no earlier instruction writes a value. In a method with jumps, no instruction may write it,
+    /// because a later one may run first.
     fn is_unchanged(&self, value: usize) -> bool {
         let uses = self.method.value_accesses(value);
         let few = uses.len() <= MAX_EXAMINED;
@@ -207,7 +210,7 @@ impl<'p> KernelCall<'_, 'p> {
     }
 }
 
-/// Receiver of a wrong argument: its position, what was found, and what was expected.
+/// Receiver of an invalid argument: its position, the value found, and the value expected.
 type Report<'r> = dyn FnMut(usize, String, String) + 'r;
 
 /// Checks the arguments of a quantization or dequantization.
@@ -237,9 +240,9 @@ struct QuantizationCall<'c, 'm, 'p> {
     result: &'p Tensor,
     /// Position of the out.
     out: usize,
-    /// Least and greatest number of the type of the quantized tensor, `None` if no tensor of it is quantized.
+    /// Range of the type of the quantized tensor; `None` if the type is not a quantized one.
     bounds: Option<(i64, i64)>,
-    /// quant_min and quant_max, if they are known.
+    /// quant_min and quant_max; `None` if they are not known.
     range: (Option<i64>, Option<i64>),
 }
 
@@ -259,7 +262,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         if self.facts.quantizes { (result, input) } else { (input, result) }
     }
 
-    /// Returns `true` if it dequantizes per channel or token.
+    /// Returns `true` for a call that dequantizes per channel or per token.
     fn dequantizes_several(&self) -> bool {
         self.facts.channels != Channels::One && !self.facts.quantizes
     }
@@ -280,7 +283,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         if !quantizes && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.0)) {
             report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.0));
         }
-        // The kernel for int8 writes float32 then, whatever the out is.
+        // In this case, the kernel for int8 writes float32, whatever the type of the out.
         if let (true, Some((_, EValue::Null))) = (self.dequantizes_several(), call.argument(dtype + 1))
             && small == ScalarType::CHAR
             && real != ScalarType::FLOAT
@@ -307,7 +310,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         }
     }
 
-    /// Checks that the out has, or can get, the sizes of the input.
+    /// Checks that the out has the sizes of the input, or can be resized to them.
     fn check_sizes(&self, report: &mut Report<'_>) {
         let (input, out) = (sizes(self.input), sizes(self.result));
         let fits = match self.result.shape_dynamism {
@@ -319,7 +322,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
         }
     }
 
-    /// Returns the number of scales; `None` if the axis is not known, or wrong, which is reported.
+    /// Returns the number of scales; `None` if the axis is not known, or is invalid, which is reported.
     fn channels(&self, report: &mut Report<'_>) -> Option<i128> {
         let sizes = sizes(self.input);
         match self.facts.channels {
@@ -343,7 +346,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
             return;
         }
         let call = self.call;
-        // None stands for zero points of 0.
+        // None means zero points of 0.
         let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
         let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
         let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
@@ -351,15 +354,16 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
             let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };
             report(2, found, format!("{least} to {most}, the range of quantized values"));
         }
-        // Torch rejects such a range, too; no zero point of the type, wherever it is read, is in it.
+        // Torch also rejects such a range: it contains no zero point of the type.
         if let Some((low, high)) = self.bounds.filter(|(low, high)| least > *high || most < *low) {
             let found = format!("a range of quantized values from {least} to {most}");
             report(self.facts.range(), found, format!("values of {}, {low} to {high}", self.types().0));
         }
     }
 
-    /// Returns `true` if a kernel that dequantizes per channel or token aborts for a zero point beyond the range of quantized values: the one
-    /// for contiguous int8 and float32, if it has elements. It reads tokens as if they were contiguous.
+    /// Returns `true` if a kernel that dequantizes per channel or per token aborts for a zero point outside the range
+    /// of quantized values. Only the kernel for contiguous int8 and float32 does, if there are elements. It reads
+    /// tokens as if they were contiguous.
     fn compares_zero_points(&self) -> bool {
         let sizes = sizes(self.input);
         let is_contiguous =
@@ -378,7 +382,7 @@ impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
             if position == 2 && tensor.scalar_type != ScalarType::LONG {
                 report(position, format!("a tensor of {}", tensor.scalar_type), ScalarType::LONG.to_string());
             }
-            // Inputs have at most the sizes that are stated; with these, the kernel aborts.
+            // Inputs can have at most the sizes in the file, and the kernel aborts with these.
             if count(sizes(tensor)) != channels {
                 report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
             }
@@ -394,7 +398,7 @@ fn count(sizes: &[i32]) -> i128 {
     sizes.iter().map(|size| i128::from(*size)).fold(1, i128::saturating_mul)
 }
 
-/// Returns the size of a dimension, which is counted from the end if it is negative.
+/// Returns the size of a dimension; a negative axis counts from the end. `None` if it is out of range.
 fn dimension(axis: i64, sizes: &[i32]) -> Option<i128> {
     let rank = sizes.len() as i64;
     let at = if axis < 0 { axis.checked_add(rank)? } else { axis };

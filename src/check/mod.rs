@@ -1,11 +1,11 @@
-//! The validator: finds the rules that a `.pte`, `.ptd` or `.bpte` breaks, before a runtime loads it.
+//! The validator. It finds the rules that a `.pte`, `.ptd` or `.bpte` violates before a runtime loads it.
 //!
 //! ```text
 //! bytes --header--> metadata --structure--> tables --fields--> Program --semantics--> findings
 //! ```
 //!
-//! Each step runs only if the one before it found nothing malformed. Only the metadata are read, not the weights. The rules
-//! are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
+//! Each step runs only if the previous one found nothing malformed. Only the metadata are read, not the weights. The
+//! rules are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
 
 mod data;
 mod fields;
@@ -78,7 +78,7 @@ pub struct CheckOptions {
     pub profile: Profile,
     /// The `.ptd` files loaded with the program.
     pub with: Vec<DataFile>,
-    /// Validate constants and initial states, too; only metadata by default.
+    /// Read and check constants and initial states, too.
     pub data: bool,
     /// Known operators: those of the runtime and custom ones.
     pub operators: OperatorSet,
@@ -121,17 +121,17 @@ impl DataFile {
         DataFile::read(&name, &Origin::Bytes(bytes.as_ref().into())).map_err(|error| Error::io(&name, "", &error))
     }
 
-    /// Reads the metadata of a file; messages call it `name`.
+    /// Reads the metadata of a file. Messages use `name` for it.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// The file cannot be read.
     pub(crate) fn read(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
         let (head, len) = metadata(origin, Format::FlatTensor)?;
         let origin = origin.clone();
         Ok(DataFile { name: name.into(), head, len, data: Arc::new(move |at, size| origin.blob(at, size, len)) })
     }
 
-    /// Takes the metadata of a file that is not written yet.
+    /// Creates the metadata of a file that is not written yet.
     fn unwritten(name: impl Into<String>, file: &OutputFile<'_>) -> DataFile {
         let (head, len) = (Head::Read(head_of(file)), file.size().unwrap_or(u64::MAX));
         let ranges: HashMap<(u64, u64), Blob> =
@@ -140,17 +140,17 @@ impl DataFile {
         DataFile { name: name.into(), head, len, data }
     }
 
-    /// Validates the file without a program.
+    /// Validates the file on its own, without a program.
     pub fn check(&self, options: &CheckOptions) -> Findings {
         flat_tensor(&self.head, self.len, options)
     }
 }
 
-/// Validates a file of any of the three formats. A file without a known identifier is recognised by its header, then by its
-/// extension, else validated as a `.pte`.
+/// Validates a file of any of the three formats. A file without a known identifier is recognised by its header, then by
+/// its extension; otherwise it is validated as a `.pte`.
 ///
 /// # Errors
-/// If the file cannot be read, or is a `.safetensors`.
+/// The file cannot be read, or is a `.safetensors`.
 pub fn file(origin: &Origin, options: &CheckOptions) -> io::Result<Findings> {
     let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?);
     let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
@@ -179,11 +179,11 @@ fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
     }
 }
 
-/// Returns the first bytes of a file and those that its root offset leads to, and zeros for the others: there is nothing else to validate in
-/// a FlatBuffer whose root is not a table.
+/// Returns the first bytes of a file, the bytes at its root offset, and zeros in place of the others. In a FlatBuffer
+/// whose root is not a table, there is nothing else to validate.
 fn root_only(origin: &Origin, head: &[u8], size: u64) -> io::Result<Head> {
     let size = usize::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-    // Zeros that are never read take no memory.
+    // Zeros that are never read need no memory.
     let mut bytes = vec![0; size];
     let mut copy = |at: u64, found: &[u8]| {
         let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..found.len()));
@@ -202,8 +202,8 @@ fn root_only(origin: &Origin, head: &[u8], size: u64) -> io::Result<Head> {
     Ok(Head::Read(bytes))
 }
 
-/// Validates a `.pte` of `len` bytes by its metadata alone: `head` contains at least all bytes up to the end of the program. Rules
-/// about data are skipped. Tests use it to prove that nothing else is read.
+/// Validates a `.pte` of `len` bytes by its metadata alone: `head` contains at least all bytes up to the end of the
+/// program. Rules about data are skipped. Tests use this function to prove that nothing else is read.
 #[cfg(feature = "internals")]
 pub fn program(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     program_with(head, len, &unread, options)
@@ -222,7 +222,7 @@ fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions
     findings
 }
 
-/// A program that is a file, or is embedded in a `.bpte`.
+/// A program that is a file of its own or is embedded in a `.bpte`.
 struct ProgramFile<'p> {
     /// Bytes from the start of the program to at least the end of its metadata.
     head: &'p [u8],
@@ -250,7 +250,7 @@ fn program_at(
     let is_large = bytes.len() >= LARGE;
     let semantics = || {
         let mut findings = Findings::new(options.profile);
-        // A program that the reader rejects has findings of the other steps.
+        // If the reader rejects a program, the other steps have findings.
         let Ok(ProgramContents { mut program, .. }) = read_head(bytes, len, References::Valid, data) else {
             return findings;
         };
@@ -287,7 +287,7 @@ fn program_at(
     })
 }
 
-/// Size in bytes from which a program is validated by two threads.
+/// Size in bytes of the metadata from which on two threads validate a program.
 const LARGE: usize = 1 << 20;
 
 /// Returns the metadata, whose size is in the header.
@@ -295,8 +295,8 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
     head.get(..usize::try_from(header.metadata_len).ok()?)
 }
 
-/// Validates the files of an assembly before they are written: the program, if there is one, then each `.ptd`. The program is
-/// validated with these `.ptd` files and those of `options`.
+/// Validates the files of an assembly before they are written: the program, if there is one, then each `.ptd`. The
+/// program is validated together with these `.ptd` files and those of `options`.
 ///
 /// # Errors
 /// If data of small files with overrides cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
@@ -358,7 +358,7 @@ fn is_checked_whole(assembly: &Assembly) -> bool {
     assembly.overrides != Overrides::default() && size.is_some_and(|size| size <= MAX_WHOLE)
 }
 
-/// Returns the metadata of a file that is not written yet, padded to the bytes that the runtime reads first.
+/// Returns the metadata of a file that is not written yet, padded to the length that the runtime reads first.
 fn head_of(file: &OutputFile<'_>) -> Vec<u8> {
     let mut head = file.metadata();
     let least = HEAD.min(file.size().unwrap_or(u64::MAX)) as usize;
@@ -420,7 +420,7 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Find
     findings
 }
 
-/// Indexes the keys of the given `.ptd` files. Of each file with errors the first one is reported.
+/// Indexes the keys of the given `.ptd` files. For each file with errors, the first error is reported.
 fn external(options: &CheckOptions, findings: &mut Findings) -> ExternalKeys {
     let mut external = ExternalKeys::default();
     for file in &options.with {

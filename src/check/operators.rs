@@ -1,7 +1,7 @@
-//! Number and kinds of the arguments of kernel calls, against the signatures of the operators (`O-`).
+//! Checks number and kinds of the arguments of kernel calls against the signatures of the operators (`O-`).
 //!
-//! Results and moves replace values at run time, so the kinds of a value are all that it may have while the method runs. Sizes
-//! and element types are in [`super::kernels`].
+//! Results and moves replace values at run time, so a value has all the kinds that it may have while the method runs.
+//! [`super::kernels`] and [`super::inference`] check sizes and element types.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::operators::{Arg, Base};
 use crate::program::element::Part;
 use crate::program::{EValue, Instruction, Operator, ValueId};
 
-/// Checks the calls of a method, also with what Ints may be that instructions write.
+/// Checks the calls of a method, also with the possible Ints of values that instructions write.
 pub(super) fn check(
     method: &MethodAnalysis<'_>,
     assumptions: &Assumptions,
@@ -57,8 +57,8 @@ pub(super) fn check(
     }
 }
 
-/// Reports operators that are called and that the default runtime does not register, once for each name: those of a
-/// library, and unknown ones. `unknown` contains the names that were already reported.
+/// Reports called operators that the default runtime does not register, once for each name: those of a library, and
+/// unknown ones. `unknown` contains the names that were already reported.
 pub(super) fn report_unregistered(
     method: &MethodAnalysis<'_>,
     unknown: &mut BTreeSet<String>,
@@ -146,7 +146,7 @@ impl KernelCall<'_, '_> {
         }
     }
 
-    /// Checks the last argument: the outs again, or the value that the result replaces.
+    /// Checks the last argument, which repeats the outs, or is the value that the result replaces.
     fn check_result(&self, has_outs: bool, findings: &mut Findings, locate: &Locator<'_>) {
         let signature = &self.known.signature;
         let position = signature.args.len();
@@ -171,7 +171,8 @@ impl KernelCall<'_, '_> {
             }
             Some(Base::Tensor) if !stated.meets(Kinds::TENSOR) => report(findings, O_6, "a Tensor"),
             Some(Base::Tensor) | None => {}
-            // A symbolic bool of the exporter is an Int in the file. X-23 is about the instructions that read the value afterwards.
+            // A symbolic bool of the exporter is an Int in the file. X-23 covers the instructions that read the value
+            // later.
             Some(_) if !stated.meets(Kinds::SCALAR.or(Kinds::NULL)) => report(findings, O_6, "a number or a Bool"),
             Some(_) => {}
         }

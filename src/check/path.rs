@@ -1,4 +1,4 @@
-//! Locations of findings in a FlatBuffer: byte offsets and paths.
+//! Computes the locations of findings in a FlatBuffer: byte offsets and paths.
 
 use std::fmt::{self, Arguments};
 
@@ -41,7 +41,7 @@ impl<'f, 'a> Reporter<'f, 'a> {
         self.add(id, &path.field(name), at, format_args!("no {name}"), format_args!("a list (may be empty)"));
     }
 
-    /// Reports an index that is not less than `count`, the number of things of a kind.
+    /// Reports an index that is not less than `count`, the number of elements of a kind.
     pub fn out_of_range(
         &mut self,
         id: RuleId,
@@ -83,7 +83,7 @@ impl DefectSink for Reporter<'_, '_> {
     }
 }
 
-/// Returns the offset of an element: of its table, or of its entry in a list of integers.
+/// Returns the offset of the table of an element, or of its entry in a list of integers.
 fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
     let root = Table::root(bytes)?;
     let (method, part) = match *element {
@@ -102,7 +102,7 @@ fn byte_of(bytes: &[u8], element: &Element) -> Option<usize> {
         Part::Whole => Some(plan.at),
         Part::Value(index) => entry(execution_plan::values, index),
         Part::Output(index) => integer(execution_plan::outputs, index),
-        // The payload may be far from the program: its delegate has the offset.
+        // The payload may be far from the program, so the offset is that of the delegate.
         Part::Delegate(index) | Part::GraphValue(index, _) | Part::GraphNode(index, _) => {
             entry(execution_plan::delegates, index)
         }

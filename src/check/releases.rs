@@ -1,4 +1,5 @@
-//! The release of ExecuTorch that a program needs: the first one whose schema has its newest field (`G-32`; docs/releases.md).
+//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields (`G-32`;
+//! docs/releases.md).
 
 use super::finding::{Findings, Locator};
 use crate::check::RuleId::*;
@@ -10,13 +11,13 @@ use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData}
 struct Feature {
     name: &'static str,
     release: &'static str,
-    /// Returns `true` if a tensor uses it.
+    /// Function that returns `true` if a tensor uses it.
     in_tensor: fn(&Tensor) -> bool,
-    /// Returns the first element other than a tensor that uses it.
+    /// Function that returns the first element other than a tensor that uses it.
     elsewhere: fn(&Program) -> Option<Element>,
 }
 
-/// The newest feature first.
+/// Features, the newest one first.
 const FEATURES: &[Feature] = &[
     Feature {
         name: "memory on another device than the CPU",
@@ -49,7 +50,7 @@ const FEATURES: &[Feature] = &[
     Feature { name: "an initial state of a tensor", release: "0.4", in_tensor: has_state, elsewhere: |_| None },
 ];
 
-/// Returns the release that a program needs and its newest feature, which needs it.
+/// Returns the release that a program needs, and its newest feature; `None` if every release has all its features.
 pub fn needed_release(program: &Program) -> Option<(&'static str, &'static str)> {
     newest(program).map(|(feature, _)| (feature.release, feature.name))
 }
@@ -68,7 +69,7 @@ fn newest(program: &Program) -> Option<(&'static Feature, Element)> {
     let elsewhere = FEATURES.iter().enumerate().find_map(|(rank, feature)| Some((rank, (feature.elsewhere)(program)?)));
     let mut end = elsewhere.as_ref().map_or(FEATURES.len(), |(rank, _)| rank + 1);
     let mut in_tensor = None;
-    // All features in one pass: most of the time is reading the tensors.
+    // One pass finds all features, because reading the tensors takes most of the time.
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
             if let Some(rank) = FEATURES[..end].iter().position(|feature| (feature.in_tensor)(tensor)) {

@@ -1,15 +1,15 @@
-//! The table of rules: id, severity, profiles, reason, and the behaviour of the real runtime. The other files of this folder check
-//! them; docs/rules.md is generated from this table.
+//! The table of rules: id, severity, profiles, reason, and behaviour of the real runtime. The other files of this
+//! folder check them; docs/rules.md is generated from this table.
 //!
-//! Ids are stable. `O-`: arguments of operators; `X-`: semantics of methods; `G-`: not checked by the runtime; others: checked by
-//! the runtime, or required by it without a check.
+//! Ids are stable. Rules with `O-` are about arguments of operators, those with `X-` about the semantics of methods;
+//! the runtime does not check rules with `G-`. It checks all others, or requires them without a check.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// Severity of the violation of a rule.
+/// Severity of the violation of a rule, from the most to the least severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -65,7 +65,7 @@ impl fmt::Display for Profile {
 }
 
 impl RuleId {
-    /// Returns the id as files and messages contain it, such as `X-25`.
+    /// Returns the id as in files and messages, such as `X-25`.
     pub fn as_str(self) -> &'static str {
         IDS[self as usize]
     }
@@ -96,7 +96,7 @@ impl FromStr for RuleId {
     }
 }
 
-/// No rule has this id; the error of parsing a [`RuleId`].
+/// Error of parsing a [`RuleId`]: no rule has this id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownRuleId(pub String);
 
@@ -108,7 +108,7 @@ impl fmt::Display for UnknownRuleId {
 
 impl std::error::Error for UnknownRuleId {}
 
-/// A rule, referred to by the [`Finding`](crate::Finding)s that violate it.
+/// A rule of the validator. [`Finding`](crate::Finding)s refer to the rule that they violate.
 ///
 /// ```
 /// use pte_emit::{CheckOptions, Model, Profile, RuleId, RuleSeverity};
@@ -134,9 +134,9 @@ pub struct Rule {
     pub profiles: &'static [Profile],
     /// Requirement, in one sentence.
     pub title: &'static str,
-    /// Reason.
+    /// Reason for the rule.
     pub why: &'static str,
-    /// Behaviour of ExecuTorch 1.5.1 at a violation.
+    /// Behaviour of ExecuTorch 1.5.1 for a violation.
     pub runtime: &'static str,
     /// Example of a violation.
     #[serde(skip)]
@@ -175,7 +175,7 @@ const fn hyphenated<const LEN: usize>(variant: &str) -> [u8; LEN] {
     id
 }
 
-/// Declares rules: id, severity, profiles; then title, why, runtime, example.
+/// Declares rules. A row has id, severity and profiles, then title, why, runtime and example.
 macro_rules! rules {
     ($( $id:ident $severity:ident $profiles:ident $title:literal $why:literal $runtime:literal $example:literal )*) => {
         /// Stable identifier of a [`Rule`]; ordered as in docs/rules.md.
@@ -399,7 +399,7 @@ rules! {
     "a table whose first four bytes are 0x7fffffff"
 
     F_6 Invalid ALL
-    "Every field is behind the first four bytes of its table."
+    "Every field is after the first four bytes of its table."
     "A field elsewhere overlaps the offset of the vtable."
     "reads it"
     "a vtable entry of 2"
@@ -1175,7 +1175,7 @@ rules! {
     D_21 Suspicious ALL
     "A call of an XNNPACK delegate has as many arguments as its graph."
     "The backend takes the arguments that the graph numbers, and ignores the rest."
-    "ignores the arguments behind them"
+    "ignores the arguments after them"
     "a graph with one input and one output, called with three tensors"
 
     I_1 Invalid ALL

@@ -1,5 +1,5 @@
-//! Positions in YAML of findings about graphs in payloads of delegates and about their calls, with the names that the YAML gives to delegates
-//! and values.
+//! Adds positions in the YAML to findings about graphs in payloads of delegates and about their calls, with the names
+//! of delegates and values in the YAML.
 //!
 //! Findings about other elements have no positions.
 
@@ -15,10 +15,10 @@ use crate::program::positions::{CallPosition, DelegatePosition, SourceRange};
 /// Prefix of the paths of a program inside a `.bpte`.
 const INNER: &str = "program.";
 
-/// Begin of the path of an argument of an instruction.
+/// Part of the path of an argument that follows the instruction.
 const ARGS: &str = ".args[";
 
-/// Adds their positions to the findings about the program of an assembly.
+/// Adds positions to the findings about the program of an assembly.
 pub fn locate(assembly: &Assembly, findings: &mut Findings) {
     let is_relevant = |finding: &&mut Finding| {
         let path = &finding.location.path;
@@ -62,7 +62,7 @@ pub fn locate(assembly: &Assembly, findings: &mut Findings) {
     }
 }
 
-/// Returns the path of a part of a graph with names, and its position: `values[2]`, `nodes[3]`.
+/// Returns the path with names, and the position, of a part of a graph such as `values[2]` or `nodes[3]`.
 fn position<'d>(delegate: &'d DelegatePosition, part: &str) -> Option<(String, &'d SourceRange)> {
     let (list, index) = part.strip_suffix(']')?.split_once('[')?;
     let index: usize = index.parse().ok()?;
@@ -74,10 +74,10 @@ fn position<'d>(delegate: &'d DelegatePosition, part: &str) -> Option<(String, &
     Some((path, &value.at))
 }
 
-/// What is in front of the id of a value of a graph in a finding.
+/// Text before the id of a value of a graph in a finding.
 const VALUE: &str = "value ";
 
-/// Adds the names of values of a graph to their ids in a message.
+/// Adds the names of the values of a graph to their ids in a message.
 fn with_names(text: &str, delegate: &DelegatePosition) -> String {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(VALUE) {

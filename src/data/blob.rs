@@ -54,7 +54,7 @@ pub enum BlobSource {
         /// Offset in bytes.
         offset: u64,
     },
-    /// A pattern that is repeated, and cut at the blob's length.
+    /// A pattern that is repeated, and truncated to the blob's length.
     Repeat(Arc<[u8]>),
     /// `start`, `start + step`, ... as elements of a type.
     Iota {
@@ -96,7 +96,7 @@ pub enum BlobSource {
         /// Dimensions of the result from the outermost to the innermost.
         to: Arc<[u8]>,
     },
-    /// Other blobs, one after the other; their lengths are that of the whole.
+    /// Other blobs, one after the other. The sum of their lengths is the length of the blob.
     Joined(Arc<[Blob]>),
 }
 
@@ -112,7 +112,7 @@ impl Blob {
         Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
     }
 
-    /// Joins blobs, one after the other; empty ones are left out. `None` if the length overflows.
+    /// Joins blobs, one after the other, without empty ones. `None` if the length overflows.
     pub(crate) fn joined(parts: impl IntoIterator<Item = Blob>) -> Option<Blob> {
         let mut parts: Vec<Blob> = parts.into_iter().filter(|part| part.len > 0).collect();
         let len = parts.iter().try_fold(0u64, |len, part| len.checked_add(part.len))?;
@@ -122,10 +122,11 @@ impl Blob {
         }
     }
 
-    /// Returns `len` bytes from `offset` on: a range of the same file, a part or a range of it, or a copy. `None` if they are not within the blob.
+    /// Returns `len` bytes from `offset` on, as a range of the same source if possible, otherwise as a copy. `None` if
+    /// they are not within the blob.
     ///
     /// # Errors
-    /// Bytes that cannot be read.
+    /// The bytes cannot be read.
     pub(crate) fn part(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Ok(None);
@@ -164,10 +165,10 @@ impl Blob {
         }))
     }
 
-    /// Returns the same as [`Blob::part`]; the blob itself, unread, if that is all of it.
+    /// Returns a range like [`Blob::part`]. If the range is the whole blob, returns the blob itself without reading it.
     ///
     /// # Errors
-    /// Bytes that cannot be read.
+    /// The bytes cannot be read.
     pub(crate) fn part_or_whole(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if (offset, len) == (0, self.len) { Ok(Some(self.clone())) } else { self.part(offset, len) }
     }
@@ -211,7 +212,7 @@ impl Blob {
         Blob::new(len, BlobSource::Reordered { data: Arc::new(self), element, sizes, from, to })
     }
 
-    /// Returns the file that the bytes are read from, if any; the first of several.
+    /// Returns the file that the bytes are read from; the first one of several, `None` without one.
     pub fn file(&self) -> Option<&Path> {
         let mut first = None;
         self.each_file(&mut |path| first = first.or(Some(path)));

@@ -9,13 +9,13 @@ use std::io;
 use super::{Blob, BlobId, BlobSource};
 use crate::data::workers;
 
-/// Bytes of one sample; samples are taken at the start, in the middle and at the end.
+/// Number of bytes of a sample. Samples are taken at the start, in the middle and at the end.
 const SAMPLE: usize = 512;
 
-/// Returns for each blob the first one with the same bytes: its own id if there is no earlier one.
+/// Returns, for each blob, the first one with the same bytes; its own id if there is no earlier one.
 ///
 /// # Errors
-/// The blob that cannot be read, and the error.
+/// A blob cannot be read. The error has the blob and the cause.
 pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
     let mut by_length: HashMap<(u64, u32), Vec<usize>> = HashMap::new();
     for (index, blob) in blobs.iter().enumerate() {
@@ -35,7 +35,7 @@ pub fn find(blobs: &[Blob]) -> Result<Vec<BlobId>, (BlobId, io::Error)> {
     Ok(same)
 }
 
-/// Returns for each blob the first one with equal length and equal samples, whose other bytes may differ.
+/// Returns, for each blob, the first one with equal length and equal samples. Their other bytes may differ.
 ///
 /// # Errors
 /// Data that cannot be read.

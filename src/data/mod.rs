@@ -1,6 +1,6 @@
 //! Data and their sources: blobs, files, conversion and reordering of elements, random numbers, deduplication.
 //!
-//! The use of the data is up to the model and the [`crate::layout`].
+//! [`crate::program`] and [`crate::layout`] use the data.
 
 pub mod blob;
 pub mod dedup;

@@ -44,7 +44,7 @@ impl std::fmt::Display for NumericValue {
 /// infinity, or to the substitute of the type, as in torch.
 ///
 /// # Errors
-/// A message: a fraction for an integer type, an integer out of range, an unknown type.
+/// A fraction is given for an integer type, an integer is out of range, or the type is unknown. The error is a message.
 pub fn encode(scalar_type: ScalarType, number: NumericValue, out: &mut Vec<u8>) -> Result<(), String> {
     let Some(info) = scalar_type.info() else {
         return Err(format!(
@@ -313,7 +313,7 @@ pub fn number_of(text: &str) -> Option<NumericValue> {
     bool.or_else(int).or_else(float).or_else(|| number_word(text))
 }
 
-/// Parses `1+2j` and `-0.5j`. `None` for digits beyond the range of float64, which are no infinity.
+/// Parses `1+2j` and `-0.5j`. `None` for digits beyond the range of float64, which do not mean an infinity.
 fn complex(text: &str) -> Option<NumericValue> {
     let (re, im) = complex_parts(text)?;
     let is_beyond = [re, im].into_iter().any(is_beyond_float64);
@@ -353,7 +353,7 @@ pub fn has_nan_payload(x: f64) -> bool {
     x.is_nan() && x.to_bits() != f64::NAN.to_bits()
 }
 
-/// Returns an element of a tensor in YAML, with as few digits as its encoding needs.
+/// Returns an element of a tensor in YAML, with the fewest digits that reproduce it in its encoding.
 pub fn element(number: NumericValue, encoding: Encoding) -> String {
     match number {
         NumericValue::Float(x) if x.is_finite() => {
@@ -361,7 +361,7 @@ pub fn element(number: NumericValue, encoding: Encoding) -> String {
             let short = if is_double { format!("{x:?}") } else { format!("{:?}", x as f32) };
             short.strip_suffix(".0").filter(|short| *short != "-0").map_or(short.clone(), str::to_owned)
         }
-        // Does not round-trip a payload; the printer then writes the data as hex.
+        // This does not reproduce a NaN payload; the printer then writes the data as hex.
         NumericValue::Float(x) if x.is_nan() => ".nan".into(),
         NumericValue::Float(x) => {
             let mut text = String::new();

@@ -24,14 +24,15 @@ pub enum Origin {
     },
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// A file that is not written: what it would consist of.
+    /// The content of a file that is not written.
     Planned(Arc<PlannedBytes>),
 }
 
-/// Size in bytes from which the first bytes of a file are read by two threads: the kernel copies them into memory that it clears first.
+/// Size in bytes from which on two threads read the first bytes of a file, because the kernel must first clear the
+/// memory that it copies them to.
 const LARGE: u64 = 4 << 20;
 
-/// Blobs, one after the other, of which any range is found quickly.
+/// Blobs, one after the other, with an index to find any range quickly.
 #[derive(Debug, Default)]
 pub struct PlannedBytes {
     /// Offset of each blob.
@@ -42,7 +43,8 @@ pub struct PlannedBytes {
 }
 
 impl PlannedBytes {
-    /// Adds a blob at an offset, and `fill` up to it. What is before the end of the last one is left out.
+    /// Adds a blob at an offset, and `fill` bytes up to it. The part of the blob that overlaps the previous one is
+    /// skipped.
     pub fn add(&mut self, offset: u64, blob: Blob, fill: u8) {
         let gap = offset.saturating_sub(self.len);
         let fill: Arc<[u8]> = [fill].into();
@@ -73,7 +75,7 @@ impl PlannedBytes {
 pub enum Head {
     /// Bytes read from a file.
     Read(Vec<u8>),
-    /// The first bytes of a shared buffer, by their number.
+    /// The first bytes of a shared buffer, with their number.
     Shared(Arc<[u8]>, usize),
 }
 
@@ -89,11 +91,11 @@ impl std::ops::Deref for Head {
 }
 
 impl Origin {
-    /// Length in bytes.
+    /// Returns the length in bytes.
     ///
     /// # Errors
-    /// A file whose metadata cannot be read, or that is not a regular file.
-    // Nothing needs `is_empty`, which would be fallible, too.
+    /// The metadata of the file cannot be read, or it is not a regular file.
+    // Nothing needs `is_empty`, which would also be fallible.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> io::Result<u64> {
         match self {
@@ -111,7 +113,7 @@ impl Origin {
         }
     }
 
-    /// Format by the content.
+    /// Returns the format by the content; `None` if it is unknown.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -119,7 +121,7 @@ impl Origin {
         Ok(Format::identify(&self.head(container::IDENTIFYING)?, self.len()?))
     }
 
-    /// Format by the extension of the file's name.
+    /// Returns the format by the extension of the file's name; `None` if it is unknown.
     pub fn format_by_name(&self) -> Option<Format> {
         match self {
             Origin::File(path) => Format::of_extension(path.extension()?.to_str()?),
@@ -168,7 +170,7 @@ impl Origin {
     /// Reads a range of the input.
     ///
     /// # Errors
-    /// A file that cannot be read, or that ends before the range.
+    /// The file cannot be read, or ends before the range.
     pub fn range(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         let length = self.len()?;
         let blob = self.blob(offset, len, length);

@@ -39,7 +39,8 @@ pub(crate) enum Producer<'b> {
         element: u64,
         reorder: Reorder<'b>,
     },
-    /// Blobs with the offsets of their ends. They are opened when they are read: there may be more than a process can have open.
+    /// Blobs with the offsets of their ends. They are opened when they are read, because there may be more than a
+    /// process can have open.
     Joined {
         parts: &'b [Blob],
         ends: Vec<u64>,
@@ -139,7 +140,8 @@ impl Blob {
     /// Writes all bytes to `out`, in blocks.
     ///
     /// # Errors
-    /// Errors of `out`; a file that cannot be read or is too short, named in the message; an element that does not fit its new type.
+    /// `out` returns an error, a file (named in the message) cannot be read or is too short, or an element does not fit
+    /// its new type.
     pub fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
         if let BlobSource::Bytes(bytes) = &self.source {
             return out.write_all(bytes);
@@ -167,7 +169,7 @@ impl Blob {
     /// Opens the blob for reading at offsets.
     ///
     /// # Errors
-    /// A file that cannot be opened, named in the message.
+    /// A file cannot be opened. The message names it.
     pub(crate) fn open(&self) -> io::Result<Producer<'_>> {
         Producer::open(self)
     }
@@ -180,7 +182,7 @@ impl Blob {
         self.read_several([offset], len)
     }
 
-    /// Returns the same as [`Blob::read_at`], without a copy if the bytes are in memory.
+    /// Reads bytes like [`Blob::read_at`], without a copy if they are in memory.
     ///
     /// # Errors
     /// As [`Blob::read_at`].
@@ -194,7 +196,7 @@ impl Blob {
         }
     }
 
-    /// Reads `len` bytes from each of the offsets on, and returns them concatenated.
+    /// Reads `len` bytes from each offset on, and returns them concatenated.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
@@ -210,7 +212,7 @@ impl Blob {
         Ok(bytes)
     }
 
-    /// Reads all bytes. For small blobs, and for those inside a FlatBuffer.
+    /// Reads all bytes. This is for small blobs, and for those inside a FlatBuffer.
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
@@ -256,7 +258,8 @@ fn size(scalar_type: ScalarType) -> u64 {
     scalar_type.info().map_or(1, |info| info.size)
 }
 
-/// Fills `out` with the bytes from `offset` on of a sequence that `read` produces in whole elements of `element` bytes, from an index.
+/// Fills `out` with the bytes from `offset` on of a sequence. `read` produces whole elements of `element` bytes from an
+/// index on.
 fn whole_elements(
     element: u64,
     offset: u64,

@@ -7,16 +7,16 @@ use super::number::NumericValue;
 pub enum Distribution {
     /// Uniform in `low..high`.
     Uniform {
-        /// Lower bound, included.
+        /// Lower bound, inclusive.
         low: f64,
-        /// Upper bound, excluded.
+        /// Upper bound, exclusive.
         high: f64,
     },
     /// Uniform integers in `low..high`.
     Integers {
-        /// Lower bound, included.
+        /// Lower bound, inclusive.
         low: i128,
-        /// Upper bound, excluded.
+        /// Upper bound, exclusive.
         high: i128,
     },
     /// Approximately normal.

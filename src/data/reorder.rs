@@ -21,7 +21,7 @@ pub(crate) struct Reorder<'b> {
     strides: Vec<u64>,
 }
 
-/// Bytes read at a time from pieces that are at most a quarter of this apart.
+/// Maximum number of bytes that are read at a time. Pieces that are at most a quarter of this apart are read together.
 const WINDOW: u64 = 64 << 10;
 
 impl<'b> Reorder<'b> {
@@ -96,7 +96,7 @@ impl<'b> Reorder<'b> {
         ranges: &[Range<u64>],
         len: usize,
     ) -> io::Result<Vec<u8>> {
-        // The dimensions from this one on are contiguous, since those below it are complete.
+        // The dimensions from this one on are contiguous, because the ranges of those after it are complete.
         let mut outer = self.from.len();
         let mut piece = self.element;
         while outer > 0 {

@@ -1,6 +1,7 @@
-//! Descriptions of payloads: ordered trees of named facts, and what the formats need to collect them from untrusted bytes.
+//! Descriptions of payloads: ordered trees of named facts, and functions to collect them from untrusted bytes.
 //!
-//! A description is bounded, whatever the payload contains: lists, maps and strings are cut, with the number of the others.
+//! The size of a description is bounded for any payload: lists, maps and strings are truncated, with the number of
+//! omitted items.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -13,16 +14,17 @@ use crate::diagnostics::counted;
 use crate::format::TableSchema;
 use crate::format::flatbuffer::read::{self, Buffer, TableRef};
 
-/// Largest number of bytes of metadata (FlatBuffer, JSON) that is read of a payload. Constants in a FlatBuffer count.
+/// Maximum number of bytes of metadata (FlatBuffer, JSON) that are read from a payload. Constants in a FlatBuffer
+/// count.
 pub const MAX_METADATA: u64 = 256 << 20;
 
-/// Largest number of items of a list, and of names of a map, in a description.
+/// Maximum number of items of a list, and of names of a map, in a description.
 pub const MAX_LISTED: usize = 64;
 
-/// Largest number of keys of named data in a description.
+/// Maximum number of keys of named data in a description.
 const MAX_KEYS: usize = 1 << 16;
 
-/// Largest number of characters of a string in a description.
+/// Maximum number of characters of a string in a description.
 const MAX_TEXT: usize = 200;
 
 /// A fact about a payload, part of a [`Description`].
@@ -45,26 +47,26 @@ pub enum Fact {
 
 /// Content of a payload, as far as its format is known; [`Model::payloads`](crate::Model::payloads) has an example.
 ///
-/// It is [`Serialize`]: JSON has the fields `format`, `problem` and the facts.
+/// It implements [`Serialize`]: JSON has the fields `format` and `problem`, and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Description {
-    /// Name of the format; `None` if the payload has none of the known ones.
+    /// Name of the format; `None` if it is unknown.
     pub format: Option<&'static str>,
     /// Size of the payload in bytes.
     pub size: u64,
     /// Facts with their names, in a fixed order.
     pub facts: Vec<(Cow<'static, str>, Fact)>,
-    /// What is wrong with the payload, and where, if it cannot be read as its format.
+    /// Error and its position if the payload cannot be read as its format; `None` otherwise.
     pub problem: Option<String>,
 }
 
-/// Names of facts that count something, with the noun of a summary.
+/// Names of facts that are counts, with the noun for a summary.
 const COUNTED: &[(&str, &str)] =
     &[("operations", "operation"), ("inputs", "input"), ("outputs", "output"), ("blocks", "block"), ("files", "file")];
 
 impl Description {
-    /// Description of a payload of `size` bytes that has a format.
+    /// Creates the description of a payload of `size` bytes with a known format.
     pub(crate) fn new(format: &'static str, size: u64, facts: Facts) -> Description {
         Description { format: Some(format), size, facts: facts.into_list(), problem: None }
     }
@@ -80,7 +82,7 @@ impl Description {
         summary
     }
 
-    /// Returns all facts with their names, `format` and `problem` among them.
+    /// Returns all facts with their names, including `format` and `problem`.
     pub fn all(&self) -> Vec<(Cow<'static, str>, Fact)> {
         let mut all = Facts::default();
         all.add("format", self.format.unwrap_or(UNKNOWN));
@@ -130,10 +132,11 @@ pub fn as_map<K: Serialize, V: Serialize, S: Serializer>(pairs: &[(K, V)], seria
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
-/// Stands for what no schema and no code proves.
+/// Value of facts that neither a schema nor public code proves.
 pub const UNKNOWN: &str = "unknown";
 
-/// Returns the name of a number of an enum or a union of a schema, of which `names` are the names from `first` on.
+/// Returns the name of a number of an enum or a union of a schema. `names` are the names of the numbers from `first`
+/// on.
 pub fn name_of(names: &[&'static str], first: i64, number: i64) -> Cow<'static, str> {
     match usize::try_from(number - first).ok().and_then(|position| names.get(position)) {
         Some(name) => Cow::Borrowed(*name),
@@ -158,7 +161,7 @@ impl Fact {
         (count > 0).then(|| Fact::Map(vec![(MORE.into(), count.into_fact())]))
     }
 
-    /// Returns a fact for people: its lists have at most [`MAX_LISTED`] items, and the number of the others.
+    /// Returns a fact for display. Its lists have at most [`MAX_LISTED`] items, and the number of the others.
     pub(crate) fn abridged(&self) -> Fact {
         match self {
             Fact::List(items) if items.len() > MAX_LISTED + 1 => {
@@ -181,7 +184,7 @@ impl Fact {
         Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into_fact()
     }
 
-    /// Number of things that a fact of [`COUNTED`] counts: the items of a list, the sum of the numbers of a map.
+    /// Returns the count of a fact of [`COUNTED`]: the number of items of a list, or the sum of the numbers of a map.
     fn total(&self) -> i64 {
         match self {
             Fact::List(items) => items.iter().fold(0, |sum, item| match item {
@@ -304,13 +307,13 @@ impl IntoFact for Tally {
     }
 }
 
-/// Constants of a graph, by their place.
+/// Counts of the constants of a graph, by their location.
 #[derive(Debug, Default)]
 pub struct ConstantTally {
     inside: (usize, u64),
     /// Number of constants in named data.
     uses: usize,
-    /// Number of keys, and the size of their data: several constants may be the data of one.
+    /// Number of keys, and the size of their data in bytes. Several constants may have the same key.
     named: (usize, u64),
     seen: HashSet<String>,
     keys: Vec<Fact>,
@@ -404,12 +407,12 @@ impl IntoFact for Arguments {
 pub enum DescribeError {
     /// The payload cannot be read.
     Io(io::Error),
-    /// The payload is malformed: what is wrong, and where.
+    /// The payload is malformed. The message has the error and its position.
     Malformed(String),
 }
 
 impl DescribeError {
-    /// Malformed payload.
+    /// Creates the error of a malformed payload.
     pub fn malformed(message: impl Into<String>) -> DescribeError {
         DescribeError::Malformed(message.into())
     }

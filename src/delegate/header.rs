@@ -1,4 +1,5 @@
-//! Headers that payloads of several backends share: where the graph (a FlatBuffer) and the constants are. The graph is not read here.
+//! Headers that payloads of several backends share. They have the locations of the graph (a FlatBuffer) and of the
+//! constants. The graph is not read here.
 //!
 //! [`Sections`] is that of XNNPACK and Vulkan, [`read_short`] that of MPS and MLX.
 
@@ -35,7 +36,7 @@ pub const HEADER_FIELDS: &[HeaderField] = &[
     HeaderField { name: "constant_data_size", at: 22, size: 8, number: Some(Scalar::U64) },
 ];
 
-/// Graph and constants begin at multiples of this, in bytes, and so does each constant.
+/// Alignment in bytes of the graph, of the constants, and of each constant.
 pub const ALIGNMENT: u64 = 16;
 
 /// Parts of a payload, in bytes from its start.

@@ -1,7 +1,9 @@
-//! Formats of delegate payloads: one module each, behind the trait [`PayloadFormat`](format::PayloadFormat), and a row of [`FORMATS`].
+//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`](format::PayloadFormat),
+//! and a row of [`FORMATS`].
 //!
-//! A payload of any format is recognised and described. Only formats with the trait [`GraphFormat`](format::GraphFormat) are decoded and encoded: their graphs
-//! have nothing in common. Nothing here depends on a program or on YAML.
+//! Payloads of all formats are recognised and described. Only formats with the trait
+//! [`GraphFormat`](format::GraphFormat) are decoded and encoded; their graphs have nothing in common. This module
+//! depends neither on programs nor on YAML.
 
 pub mod coreml;
 pub mod description;
@@ -34,16 +36,17 @@ pub static FORMATS: &[&dyn PayloadFormat] = &[
     &tosa::Tosa,
 ];
 
-/// Returns the format of a payload: by its first [`HEAD`] bytes (fewer if it is shorter), else by its backend.
+/// Returns the format of a payload by its first [`HEAD`] bytes (fewer if it is shorter), otherwise by its backend;
+/// `None` if it is unknown.
 pub fn recognise(backend: &str, head: &[u8]) -> Option<&'static dyn PayloadFormat> {
     let formats = || FORMATS.iter().copied();
     formats().find(|format| format.has_magic(head)).or_else(|| formats().find(|f| f.backends().contains(&backend)))
 }
 
-/// Recognises a payload, of which only the first bytes are read.
+/// Recognises the format of a payload. Only its first bytes are read.
 ///
 /// # Errors
-/// A payload that cannot be read.
+/// The payload cannot be read.
 pub fn format_of(backend: &str, payload: &Blob) -> io::Result<Option<&'static dyn PayloadFormat>> {
     let head = payload.read_at(0, payload.len().min(HEAD as u64) as usize)?;
     Ok(recognise(backend, &head))
@@ -61,10 +64,10 @@ pub fn summary(backend: &str, payload: &Blob) -> Option<String> {
     }
 }
 
-/// Describes a payload of any format. One without a known format, or that is malformed, has the facts of [`generic`].
+/// Describes a payload of any format. A malformed payload, or one of an unknown format, has the facts of [`generic`].
 ///
 /// # Errors
-/// A payload that cannot be read.
+/// The payload cannot be read.
 pub fn describe(backend: &str, payload: &Blob) -> io::Result<Description> {
     let format = format_of(backend, payload)?;
     let (name, problem) = match format.map(|format| (format.name(), format.describe(payload))) {

@@ -1,4 +1,5 @@
-//! Payloads of the Vulkan backend, which that of WebGPU reads, too: a header, a graph (a FlatBuffer) and constants; older ones are the graph.
+//! Payloads of the Vulkan backend, which the WebGPU backend also reads: a header, a graph (a FlatBuffer) and constants.
+//! Older payloads are only the graph.
 //!
 //! Described only.
 

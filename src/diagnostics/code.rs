@@ -1,5 +1,5 @@
-//! The table of codes of diagnostics: id, name, sentence. docs/diagnostics.md is generated from it. The rules of `check` have ids of
-//! their own ([`crate::check::rules`]).
+//! The table of codes of diagnostics: id, name and description. docs/diagnostics.md is generated from it. The rules of
+//! `check` have ids of their own ([`crate::check::rules`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,7 +47,7 @@ impl FromStr for Code {
     }
 }
 
-/// No diagnostic has this code; the error of parsing a [`Code`].
+/// Error of parsing a [`Code`]: there is no such code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownCode(pub String);
 
@@ -61,7 +61,8 @@ impl std::error::Error for UnknownCode {}
 
 macro_rules! codes {
     ($( $number:literal $code:ident $name:literal $description:literal )*) => {
-        /// Stable code of a [`Diagnostic`](crate::Diagnostic): its kind of problem, whatever its words and its severity.
+        /// Stable code of a [`Diagnostic`](crate::Diagnostic). It identifies the kind of problem, whatever the wording
+        /// and the severity of the message.
         ///
         /// ```
         /// use pte_emit::{Code, UnknownCode};

@@ -1,16 +1,16 @@
 //! Alignment of two sequences of keys: a shortest edit script by the algorithm of Myers (1986) in linear memory.
 //!
-//! The work is bounded by [`WORK`]. Beyond it, only keys that both sides have exactly once are paired, in their longest common order,
-//! with the equal keys next to them.
+//! The work is bounded by [`WORK`]. Beyond this bound, only keys that both sides have exactly once are paired, in their
+//! longest common order, and the equal keys adjacent to them.
 
 use std::collections::HashMap;
 
-/// Steps on diagonals after which the cheap alignment replaces the shortest one: about a tenth of a second.
+/// Number of steps on diagonals after which the cheap alignment is used. They take about a tenth of a second.
 const WORK: u64 = 1 << 25;
 
 /// Pairs positions with equal keys, ascending on both sides. The result does not depend on which sequence is the left one.
 pub fn align(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
-    // Ties are resolved in favour of one of both: always the same one.
+    // Ties are always resolved in favour of the same sequence.
     let is_swapped = (right.len(), right) < (left.len(), left);
     let (a, b) = if is_swapped { (right, left) } else { (left, right) };
     let mut aligner = Aligner { a, b, pairs: Vec::new(), work: WORK, forward: Vec::new(), backward: Vec::new() };
@@ -23,7 +23,7 @@ pub fn align(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Positions from the first to the one after the last.
+/// First position, and the position after the last one.
 type Span = (usize, usize);
 
 struct Aligner<'k> {
@@ -33,7 +33,7 @@ struct Aligner<'k> {
     work: u64,
     /// Farthest position in `a` on each diagonal, from the start; -1 if it cannot be reached.
     forward: Vec<i64>,
-    /// The same from the end, counted backwards.
+    /// Farthest position from the end, counted backwards.
     backward: Vec<i64>,
 }
 
@@ -61,7 +61,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Returns a point on a shortest path, at half of its edits. `None` if the work is spent.
+    /// Returns a point at half of the edits of a shortest path; `None` if the work exceeds its bound.
     fn middle(&mut self, a: Span, b: Span) -> Option<(usize, usize)> {
         let (n, m) = ((a.1 - a.0) as i64, (b.1 - b.0) as i64);
         let delta = n - m;
@@ -148,7 +148,7 @@ impl Aligner<'_> {
     }
 }
 
-/// Returns the farthest position on diagonal `k` after an edit; -1 if there is none within `n` and `m` keys.
+/// Returns the farthest position on diagonal `k` after an edit; -1 if it exceeds the `n` or `m` keys.
 fn step(reached: &[i64], at: usize, k: i64, d: i64, n: i64, m: i64) -> i64 {
     if d == 0 {
         return 0;
@@ -161,7 +161,7 @@ fn step(reached: &[i64], at: usize, k: i64, d: i64, n: i64, m: i64) -> i64 {
 
 /// Returns the longest subsequence of pairs, sorted by the first number, whose second numbers increase.
 fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // For each length the pair that ends the best sequence, and for each pair the one before it.
+    // For each length, the pair that ends the best sequence; for each pair, the previous one.
     let mut tails: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (index, (_, y)) in pairs.iter().enumerate() {
@@ -182,7 +182,8 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Aligns two sequences by keys of decreasing strength: what one level leaves between two pairs, the next one aligns.
+/// Aligns two sequences by keys of decreasing strength: each level aligns the positions that the previous one left
+/// between its pairs.
 pub fn align_levels(levels: &[[Vec<u64>; 2]], lengths: [usize; 2]) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for [left, right] in levels {
@@ -199,8 +200,9 @@ pub fn align_levels(levels: &[[Vec<u64>; 2]], lengths: [usize; 2]) -> Vec<(usize
     pairs
 }
 
-/// Sorts pairs of positions if both sides have the same order. Otherwise they stay in an order that does not depend on which side is the
-/// left one: the first of several pairs with the same data is the one that is reported.
+/// Sorts pairs of positions if both sides have the same order; otherwise returns false and does not change them. In
+/// either case, the order must not depend on which side is the left one, because only the first of several pairs with
+/// the same data is reported.
 pub fn in_common_order<T: Ord + Copy>(pairs: &mut [(T, T)]) -> bool {
     let mut sorted = pairs.to_vec();
     sorted.sort_unstable();

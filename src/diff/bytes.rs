@@ -1,7 +1,7 @@
 //! Compares pairs of blobs in blocks, on all cores and in constant memory, and computes statistics of those that differ.
 //!
-//! Blocks are compared as bytes. Only in blocks that differ are elements decoded; what the equal blocks contribute to the cosine is
-//! read once more, from one side.
+//! Blocks are compared as bytes. Elements are decoded only in blocks that differ. For the cosine similarity, equal
+//! blocks are read again from one side.
 
 use std::io;
 
@@ -9,19 +9,19 @@ use crate::data::{Blob, number, workers};
 use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 
-/// Bytes that are compared at a time, small enough for a cache. A multiple of all element sizes.
+/// Number of bytes that are compared at a time. They fit a cache, and are a multiple of all element sizes.
 const BLOCK: u64 = 256 << 10;
 
-/// Blocks of a task, for which the blobs are opened once.
+/// Number of blocks of a task. A task opens its blobs once.
 const TASK: u64 = 32;
 
-/// Bytes of the tasks that are handed out together.
+/// Total number of bytes of the tasks of a round.
 const ROUND: u64 = 512 << 20;
 
-/// Largest number of tasks that are handed out together.
+/// Maximum number of tasks of a round.
 const MAX_TASKS: usize = 4096;
 
-/// Bytes up to which one thread compares all.
+/// Total number of bytes up to which one thread compares everything.
 const SMALL: u64 = 1 << 20;
 
 /// Two blobs of the same length.
@@ -39,11 +39,11 @@ pub struct ByteDifference {
     pub elements: u64,
     /// Number of elements that differ.
     pub differing: u64,
-    /// Sums over the elements; `None` if they are no real numbers.
+    /// Sums over the elements; `None` if the elements are not real numbers.
     pub sums: Option<ElementSums>,
 }
 
-/// Sums over the elements of two blobs; elements that are not finite on a side are left out.
+/// Sums over the elements of two blobs. Elements that are not finite on both sides do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ElementSums {
     /// Number of elements that differ and are not finite on a side.
@@ -74,18 +74,18 @@ impl ElementSums {
     /// Returns the cosine similarity; `None` if a side is zero.
     pub fn cosine(&self) -> Option<f64> {
         let lengths = self.squares[0].sqrt() * self.squares[1].sqrt();
-        // Rounding may exceed the bounds.
+        // Rounding errors may exceed the bounds.
         (lengths > 0.0 && lengths.is_finite()).then(|| (self.product / lengths).clamp(-1.0, 1.0))
     }
 }
 
-/// Blocks of a pair: the pair, and the first block and the one after the last.
+/// Range of blocks of a pair: the index of the pair, the first block, and the block after the last one.
 struct Task {
     pair: usize,
     blocks: (u64, u64),
 }
 
-/// What a task has found in a block that differs.
+/// Differences that a task found in a block.
 struct BlockDifference {
     block: u64,
     difference: ByteDifference,
@@ -118,8 +118,8 @@ impl Iterator for Rounds<'_, '_> {
     }
 }
 
-/// Compares pairs of blobs of the same lengths. Returns the difference of each; `None` for equal ones. Elements are decoded
-/// `with_statistics` only.
+/// Compares pairs of blobs of the same lengths. Returns the difference of each pair; `None` for equal blobs. Elements
+/// are only decoded `with_statistics`.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -228,7 +228,7 @@ fn compare_task(pair: &BlobPair<'_>, task: &Task, with_statistics: bool) -> io::
     Ok(found)
 }
 
-/// What elements contribute that are equal on both sides.
+/// Contribution of elements that are equal on both sides to the sums.
 #[derive(Debug, Default, PartialEq)]
 struct EqualElements {
     /// Sum of squares of the finite ones.
@@ -237,7 +237,7 @@ struct EqualElements {
     finite: u64,
 }
 
-/// Returns what the blocks contribute that are equal on both sides.
+/// Returns the contribution of the equal blocks of a task.
 fn square_task(pair: &BlobPair<'_>, task: &Task, runs: &[(u64, u64)]) -> io::Result<EqualElements> {
     let blob = pair.blobs[0];
     let producer = blob.open()?;
@@ -276,7 +276,7 @@ impl Element for f64 {
     }
 }
 
-/// Integers that a float cannot represent: the difference is exact.
+/// Implements [`Element`] for integers that a float cannot represent. Their difference is exact.
 macro_rules! wide_integers {
     ($($integer:ident),*) => {
         $( impl Element for $integer {
@@ -293,7 +293,7 @@ macro_rules! wide_integers {
 
 wide_integers!(i64, u64);
 
-/// Elements of a type as numbers: calls `take` with a decoder of its size.
+/// Calls `take` with a decoder of the elements of a type.
 macro_rules! with_decoder {
     ($scalar_type:expr, $take:ident ( $($argument:expr),* )) => {
         match $scalar_type.and_then(ScalarType::info).map(|info| (info.encoding, info.size)) {
@@ -332,7 +332,7 @@ macro_rules! with_decoder {
             Some((Encoding::Unsigned, 2)) => Some($take($($argument,)* |bytes| f64::from(u16::from_le_bytes(bytes)))),
             Some((Encoding::Unsigned, 4)) => Some($take($($argument,)* |bytes| f64::from(u32::from_le_bytes(bytes)))),
             Some((Encoding::Unsigned, 8)) => Some($take($($argument,)* u64::from_le_bytes)),
-            // Other sizes do not exist; complex numbers and packed bits have no statistics.
+            // There are no other sizes. Complex numbers and packed bits have no statistics.
             Some((Encoding::Signed | Encoding::Unsigned | Encoding::Bool, _))
             | Some((Encoding::Complex(_) | Encoding::Opaque, _))
             | None => None,
@@ -382,7 +382,7 @@ fn equal_elements(scalar_type: Option<ScalarType>, bytes: &[u8]) -> EqualElement
     with_decoder!(scalar_type, squares(bytes)).unwrap_or_default()
 }
 
-/// Number of sums that are computed side by side, so that the processor need not wait for each addition.
+/// Number of independent sums, so that the processor does not wait for each addition.
 const LANES: usize = 8;
 
 fn squares<const N: usize, E: Element>(bytes: &[u8], decode: impl Fn([u8; N]) -> E) -> EqualElements {

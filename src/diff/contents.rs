@@ -1,8 +1,8 @@
-//! What reads of planned memory find: for each tensor that an instruction or the caller reads, what wrote its bytes before. Views have no
-//! instruction, and memory may be written while it is in use, so that neither is seen by the values that instructions name. Two plans
-//! that are correct differ in offsets, but not here.
+//! Compares the content that reads of planned memory find: for each tensor that an instruction or the caller reads, the
+//! writers of its bytes. The values that instructions refer to do not show this: views have no instruction, and memory
+//! may be overwritten while it is in use. Two correct plans may have different offsets, but the same writers.
 //!
-//! Content is followed between the places where jumps meet; what was written before is the same there on both sides.
+//! Content is followed between the steps at which jumps meet. Earlier content counts as equal on both sides.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -16,38 +16,38 @@ use crate::analysis::operators::AccessKind;
 use crate::program::pools::{PoolContent, PoolRange};
 use crate::program::{FieldReference, ValueId};
 
-/// Pieces of memory that the reads of a method are followed in; reads beyond are not compared.
+/// Maximum number of pieces of memory that are followed for the reads of a method. Later reads are not compared.
 const WORK: u64 = 1 << 20;
 
-/// What wrote bytes.
+/// Writer of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Writer {
-    /// Nothing since the last place where jumps meet.
+    /// Unknown: nothing wrote them since the last step at which jumps meet.
     Before,
-    /// The caller: an input, or the state before the method runs.
+    /// The caller, for an input or for state before the method runs.
     Caller(u32),
-    /// A step, and which of its results it is.
+    /// A step, and the position of the result among its results.
     Step(usize, usize),
 }
 
 /// A part of the bytes of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Piece {
-    /// Where it begins in the tensor.
+    /// Start offset in the tensor, in bytes.
     at: u64,
     writer: Writer,
-    /// Where the tensor begins in what the writer wrote.
+    /// Offset of the tensor in the result of the writer, in bytes.
     offset: i128,
 }
 
-/// Where a tensor is read.
+/// Reader of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum ReadPlace {
-    /// An argument of the instruction, and its item if it is a list.
+    /// An argument of the instruction, and the position of the item if it is a list.
     Argument(usize, usize),
     /// A field of the instruction.
     Operand(&'static str),
-    /// An output of the method, and its item if it is a list.
+    /// An output of the method, and the position of the item if it is a list.
     Output(usize, usize),
     /// The state with this value, after the method ran.
     State(usize),
@@ -60,10 +60,10 @@ struct Read {
     pieces: Vec<Piece>,
 }
 
-/// What wrote bytes, and where that began to write.
+/// Writer of bytes, and the offset at which its result begins.
 type Written = (Writer, u64);
 
-/// Returns what wrote the bytes of a tensor.
+/// Returns the pieces of a tensor with their writers.
 fn pieces(pools: &PoolContent<Written>, range: PoolRange) -> Vec<Piece> {
     let PoolRange { start, end, .. } = range;
     let mut pieces: Vec<Piece> = Vec::new();
@@ -90,7 +90,7 @@ fn pieces(pools: &PoolContent<Written>, range: PoolRange) -> Vec<Piece> {
 struct Follower<'v, 's> {
     view: &'v MethodView<'s>,
     pools: PoolContent<Written>,
-    /// By value: its bytes; `None` if it has none, or if they are not known.
+    /// By value: the range of its bytes in planned memory; `None` if it has none, or if the range is not known.
     ranges: Vec<Option<PoolRange>>,
     work: u64,
 }
@@ -99,11 +99,11 @@ impl<'v, 's> Follower<'v, 's> {
     fn new(view: &'v MethodView<'s>) -> Follower<'v, 's> {
         let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().map(PoolRange::of).collect();
         for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
-            // A move replaces the tensor itself.
+            // A move changes the tensor's location.
             ranges[alias.result] = None;
         }
         let mut follower = Follower { view, pools: PoolContent::default(), ranges, work: WORK };
-        // The state is there when the method is loaded, the inputs when it runs.
+        // State has content when the method is loaded, inputs when it runs.
         for value in follower.states() {
             follower.write(value, Writer::Caller(value as u32));
         }
@@ -133,8 +133,8 @@ impl<'v, 's> Follower<'v, 's> {
         found.push(Read { place, value, pieces });
     }
 
-    /// Follows the accesses of a step, or of the end: returns the reads, and writes the results. `place` returns the place of an
-    /// argument, and of its item if it is a list.
+    /// Follows the accesses of a step, or of the end of the method. Returns the reads, and records the writes. `place`
+    /// returns the reader of an argument and of its item.
     fn accesses(&mut self, number: usize, place: impl Fn(usize, usize) -> ReadPlace) -> Vec<Read> {
         let view = self.view;
         let (mut found, mut written): (_, Vec<&Access>) = (Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ impl<'v, 's> Follower<'v, 's> {
         for (result, access) in written.into_iter().enumerate() {
             let value = access.value as usize;
             match access.kind {
-                // It is in the memory of an argument from now on, and nothing is written.
+                // It has the memory of an argument from now on, and nothing is written.
                 AccessKind::Alias => self.ranges[value] = self.aliased(number).and_then(|base| self.ranges[base]),
                 _ => self.write(value, Writer::Step(number, result)),
             }
@@ -162,14 +162,14 @@ impl<'v, 's> Follower<'v, 's> {
         found
     }
 
-    /// Returns the argument whose memory the result of a step is.
+    /// Returns the argument whose memory the result of a step has.
     fn aliased(&self, step: usize) -> Option<usize> {
         let instruction = self.view.steps[step].instruction;
         let position = self.view.operators.called(instruction)?.aliased?;
         instruction.args().get(position)?.within(self.ranges.len())
     }
 
-    /// Returns what an instruction reads, and writes its results.
+    /// Returns the reads of an instruction, and records its writes.
     fn step(&mut self, number: usize) -> Vec<Read> {
         let instruction = self.view.steps[number].instruction;
         self.accesses(number, |position, item| match instruction.operands().nth(position) {
@@ -178,7 +178,7 @@ impl<'v, 's> Follower<'v, 's> {
         })
     }
 
-    /// Returns what the caller reads after the method.
+    /// Returns the reads of the caller after the method.
     fn end(&mut self) -> Vec<Read> {
         let mut found = self.accesses(self.view.steps.len(), ReadPlace::Output);
         for value in self.states() {
@@ -188,7 +188,7 @@ impl<'v, 's> Follower<'v, 's> {
     }
 }
 
-/// Returns the steps at which jumps meet; the number of steps for the end.
+/// Returns the steps at which jumps meet. The number of steps stands for the end.
 fn meetings(view: &MethodView<'_>) -> HashSet<usize> {
     blocks::jumps(view.plan).into_iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
 }
@@ -207,7 +207,7 @@ fn reads(view: &MethodView<'_>) -> Vec<Vec<Read>> {
     found
 }
 
-/// Compares what aligned instructions and the caller find in the tensors that they read.
+/// Compares the content that aligned instructions and the caller find in the tensors that they read.
 pub fn compare(
     views: [&MethodView<'_>; 2],
     aligned: &[Option<usize>],
@@ -246,7 +246,7 @@ struct Comparison<'c, 'v, 's> {
     views: [&'c MethodView<'s>; 2],
     aligned: &'c [Option<usize>],
     matching: &'c Matching<'v>,
-    /// Values with other content, and that content: reported once.
+    /// Values with different content, and that content, which is reported once.
     reported: HashSet<[(usize, Vec<Piece>); 2]>,
 }
 
@@ -262,7 +262,7 @@ impl Comparison<'_, '_, '_> {
 
     fn compare_read(&mut self, steps: [usize; 2], reads: [&Read; 2], found: &mut Differences) {
         let [l, r] = reads;
-        // Other values, and other sizes, are differences of their own.
+        // Differences of values or sizes are reported elsewhere.
         let is_matched = self.matching.right_of(ValueId::of(l.value)) == u32::try_from(r.value).ok();
         let size = |side: usize| {
             self.views[side].plan.values()[reads[side].value].as_tensor().and_then(|tensor| tensor.nbytes())

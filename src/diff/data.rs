@@ -1,4 +1,4 @@
-//! Data of both sides: which blob is compared with which, and what is reported of those that differ.
+//! Pairs the data of both sides, compares them, and reports those that differ.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -14,20 +14,20 @@ use crate::program::TensorLayout;
 use crate::program::element::Element;
 use crate::program::test_cases::{MethodTests, TestCase, TestData};
 
-/// How data are compared: an option of [`DiffOptions`](crate::DiffOptions).
+/// Extent to which data are compared: an option of [`DiffOptions`](crate::DiffOptions).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffData {
-    /// Not at all: only metadata are read.
+    /// Data are not compared, and only metadata are read.
     None,
-    /// As bytes; those that differ are reported with their SHA-256.
+    /// Data are compared as bytes. Different data are reported with their SHA-256.
     Hash,
-    /// As bytes; those that differ are reported with statistics of their elements.
+    /// Data are compared as bytes. Different data are reported with statistics of their elements.
     #[default]
     Statistics,
 }
 
-/// Bytes up to which data without statistics are hashed instead: a hash takes longer than comparing them.
+/// Size in bytes up to which data without statistics are reported with a hash. A hash takes longer than comparing them.
 const MAX_HASHED: u64 = 16 << 20;
 
 /// Data that both sides have.
@@ -37,7 +37,7 @@ struct DataPair {
     blobs: [Blob; 2],
     scalar_type: Option<ScalarType>,
     parts: [DifferingPart; 2],
-    /// The two sides have different keys for it.
+    /// The two sides have different keys for the data.
     is_renamed: bool,
 }
 
@@ -47,9 +47,9 @@ type ConstantKey = ([usize; 2], (u32, u32));
 /// Data that both sides have, to be compared together.
 #[derive(Default)]
 pub struct DataPairs {
-    /// Number of bytes that may be read on a side: ranges of a hostile file may overlap.
+    /// Number of bytes that may be read on each side. Ranges of a hostile file can overlap.
     limit: u64,
-    /// Bytes of the payloads that are decoded.
+    /// Number of bytes of payloads decoded so far.
     decoded: u64,
     pairs: Vec<DataPair>,
     constants: HashMap<ConstantKey, usize>,
@@ -60,7 +60,7 @@ pub struct DataPairs {
 }
 
 impl DataPairs {
-    /// Begins without data; at most `limit` bytes are read on a side.
+    /// Creates an empty collection. At most `limit` bytes are read on each side.
     pub fn new(limit: u64) -> DataPairs {
         DataPairs { limit, ..DataPairs::default() }
     }
@@ -98,7 +98,8 @@ impl DataPairs {
         self.payloads.insert(ids)
     }
 
-    /// Returns true if a payload of so many bytes may be decoded: all payloads together as often as a file has them, and a few times more.
+    /// Returns true if a payload of `bytes` bytes may be decoded. The limit on the total allows each byte of a file a
+    /// few times.
     pub fn may_decode(&mut self, bytes: u64) -> bool {
         self.decoded = self.decoded.saturating_add(bytes);
         self.decoded <= self.limit
@@ -124,7 +125,7 @@ impl DataPairs {
         self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed });
     }
 
-    /// States that the entry of `named_data` with a key is compared where it is used.
+    /// Records that the entry of `named_data` with this key is compared where it is used.
     pub fn know_key(&mut self, side: usize, key: &str) {
         self.keys[side].insert(key.to_owned());
     }
@@ -132,13 +133,13 @@ impl DataPairs {
     /// Adds the data that no method refers to: named data, keys of `.ptd` files, tests.
     pub fn add_files(&mut self, sides: [&Side; 2], found: &mut Differences) {
         self.add_named(sides, found);
-        // The `.ptd` files of a `.pte` are not known; those of YAML are, and a file of weights has nothing else.
+        // The `.ptd` files of a `.pte` are not known. Those of YAML are known, and a file of weights has nothing else.
         let is_weights = |side: &&Side| side.program.execution_plan.is_none();
         let has_external = |side: &&Side| side.external.is_some() || side.file.is_none();
         if sides.iter().any(is_weights) || sides.iter().all(has_external) {
             self.add_external(sides, found);
         }
-        // What YAML assembles to may be a `.pte`, which has no tests.
+        // YAML may be assembled to a `.pte`, which has no tests.
         let has_tests = |side: &&Side| side.tests.is_some() || side.file.is_none();
         if sides.iter().all(has_tests) || sides.iter().all(|side| side.file.is_some()) {
             self.add_tests(sides.map(|side| side.tests.as_deref().unwrap_or_default()), found);
@@ -419,7 +420,7 @@ fn describe_entry(entry: &ExternalEntry) -> String {
     }
 }
 
-/// Compares two values of tests without the data of tensors.
+/// Returns true if two values of tests are equal, without comparing the data of tensors.
 fn is_same_test(left: &TestData, right: &TestData) -> bool {
     match (left, right) {
         (TestData::Double(l), TestData::Double(r)) => l.to_bits() == r.to_bits(),

@@ -1,8 +1,6 @@
-//! Instructions whose results nothing reads, in the places of a file. [`crate::transform::prune`] keeps what writes to explicit offsets;
-//! here an instruction has no effect, either, if its results are in memory that holds nothing else at that time.
-//!
-//! What a step reads and writes is asked of the analysis. Uses are counted here, so that a chain of unused results is found in one
-//! pass, and content is followed by its offset, which the analysis does not know. Lifetimes are those by which the planner assigns offsets.
+//! Finds instructions whose results nothing reads, in programs with explicit offsets. [`crate::transform::prune`] keeps
+//! instructions that write to explicit offsets. Here, such an instruction has no effect either if no other tensor uses
+//! the memory of its results at that time.
 
 use std::collections::HashMap;
 
@@ -11,11 +9,12 @@ use crate::analysis::operators::{AccessKind, Usage};
 use crate::layout::memory::{value_lifetimes, value_requests};
 use crate::program::{EValue, Memory, Tensor, TensorData, ValueId};
 
-/// Pairs of tensors that are compared by their places in a method; what is beyond has an effect.
+/// Maximum number of pairs of tensors of a method whose places are compared. Any further instruction counts as having
+/// an effect.
 const WORK: u64 = 1 << 24;
 
-/// Returns for each step of a method whether it is a call of a known operator whose results nothing else reads, and whose memory holds
-/// no other tensor at that time.
+/// Returns, by step, `true` for a call of a known operator without effect: nothing else reads its results, and no other
+/// tensor uses their memory at that time.
 pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
     let mut dead = vec![false; view.steps.len()];
     let mut values = Values::new(view);
@@ -23,7 +22,7 @@ pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
         let instruction = view.steps[step].instruction;
         if values.is_free_of_effect(view, step) {
             *found = true;
-            // What it reads is read by one less.
+            // Its arguments have one use less.
             for arg in instruction.args() {
                 arg.item_mut(&mut values.uses).into_iter().for_each(|uses| *uses = uses.saturating_sub(1));
             }
@@ -32,18 +31,18 @@ pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
     dead
 }
 
-/// Bytes of a pool that a tensor has, and the times at which it is alive.
+/// Bytes of a tensor in a pool, and its lifetime.
 struct Place {
     value: usize,
     bytes: (u64, u64),
     times: (u32, u32),
 }
 
-/// The values of a method, and what refers to them.
+/// The values of a method, and the references to them.
 struct Values {
-    /// Number of arguments and operands of instructions that are not known to be without effect.
+    /// By value: number of uses as arguments and operands of instructions that may have an effect.
     uses: Vec<usize>,
-    /// Inputs, outputs, items of lists, and those that are alive at all times.
+    /// By value: `true` for inputs, outputs, items of lists, and values that are always alive.
     is_kept: Vec<bool>,
     /// Tensors in planned memory, by pool.
     places: HashMap<u32, Vec<Place>>,
@@ -55,9 +54,9 @@ impl Values {
         let plan = view.plan;
         let count = plan.values().len();
         let (mut uses, mut is_kept, mut is_written) = (vec![0; count], vec![false; count], vec![false; count]);
-        // What is read before an instruction writes it has its content from elsewhere: state is alive at all times.
+        // A value that is read before an instruction writes it is state, which is always alive.
         let mut is_state = vec![false; count];
-        // Unless it is a view: it begins where a tensor with content begins, and is no longer.
+        // It may instead be a view, if it begins where a tensor with content begins, and is not longer.
         let mut views: Vec<Option<u32>> = vec![None; count];
         let mut filled: HashMap<(u32, u64), (u64, u32)> = HashMap::new();
         let place = |value: usize| {

@@ -1,4 +1,5 @@
-//! Delegates that aligned instructions call: backend, options, payload. Payloads of XNNPACK are compared as graphs, others as bytes.
+//! Compares the delegates that aligned instructions call: backend, options and payload. Payloads of XNNPACK are
+//! compared as graphs, others as bytes.
 
 use std::collections::BTreeSet;
 
@@ -104,7 +105,7 @@ fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &
     }
 }
 
-/// Describes two texts, and two that differ by other descriptions.
+/// Describes two texts. Different texts have different descriptions.
 fn optional(texts: [Option<&str>; 2]) -> [String; 2] {
     match texts {
         [Some(left), Some(right)] if left != right => distinct([left, right]),

@@ -1,4 +1,4 @@
-//! The result of a comparison as plain data. Nothing is compared or drawn here.
+//! The result of a comparison, as plain data.
 
 use std::collections::BTreeMap;
 
@@ -31,12 +31,13 @@ macro_rules! words {
 }
 
 words! {
-    /// Area of a [`Difference`]; its name is that of `--only`, too.
+    /// Area of a [`Difference`]. Its name is also the value of `--only`.
     #[non_exhaustive]
     pub enum DiffArea {
-        /// What a program computes, up to the bytes of its data: methods, inputs, outputs, values, instructions, operators, delegates.
+        /// Computation, without the bytes of data: methods, inputs, outputs, values, instructions, operators,
+        /// delegates.
         Meaning "meaning",
-        /// Placement: planned memory, the parts of the file, and what the runtime ignores.
+        /// Placement: planned memory, the parts of the file, and properties that the runtime ignores.
         Layout "layout",
         /// Bytes of constants, of initial states, of named data, of `.ptd` files and of tests.
         Data "data",
@@ -50,9 +51,9 @@ words! {
         Added "added",
         /// Only the left one has it.
         Removed "removed",
-        /// Both have it, with other content.
+        /// Both have it, with different content.
         Changed "changed",
-        /// Both have it, with the same content at another place.
+        /// Both have it, with the same content at a different place.
         Moved "moved",
     }
 }
@@ -74,7 +75,7 @@ impl DiffKind {
 }
 
 words! {
-    /// What a [`Difference`] is about.
+    /// Kind of element that a [`Difference`] is about.
     #[non_exhaustive]
     pub enum DiffTopic {
         /// A method.
@@ -95,7 +96,7 @@ words! {
         Memory "memory",
         /// A part of the file that has no other topic: its header, its segments, its size.
         File "file",
-        /// What the runtime ignores, such as stack traces.
+        /// Properties that the runtime ignores, such as stack traces.
         Ignored "ignored",
         /// A constant or an initial state of a method.
         Constant "constant",
@@ -134,7 +135,7 @@ impl DifferingPart {
         DifferingPart { path: path.into(), value: value.into(), uses: Vec::new(), more_uses: None }
     }
 
-    /// Adds a use; after the first few only the number grows.
+    /// Adds a use. After the first few, only the number is increased.
     pub(super) fn add_use(&mut self, path: impl FnOnce() -> String) {
         let more = self.more_uses.get_or_insert(0);
         match self.uses.len() < MAX_USES {
@@ -157,9 +158,9 @@ pub struct DataStatistics {
     pub elements: u64,
     /// Number of elements, or of bytes, that differ. `None` if the data have different lengths or were not read.
     pub differing: Option<u64>,
-    /// Number of elements that differ and are not finite on a side: they are left out of the following numbers.
+    /// Number of elements that differ and are not finite on a side. The following numbers do not include them.
     pub not_finite: u64,
-    /// Largest absolute difference.
+    /// Maximum absolute difference of the elements that are finite on both sides.
     pub max_abs: Option<f64>,
     /// Mean absolute difference of the elements that are finite on both sides.
     pub mean_abs: Option<f64>,
@@ -184,7 +185,7 @@ pub struct Difference {
     pub area: DiffArea,
     /// Kind.
     pub kind: DiffKind,
-    /// What it is about.
+    /// Kind of element.
     pub topic: DiffTopic,
     /// Path of the element in the left one, or in the right one if it is added.
     pub path: String,
@@ -200,7 +201,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Creates a difference of which one of both sides may lack the element.
+    /// Creates a difference. One of the two sides may lack the element.
     pub(super) fn new(
         area: DiffArea,
         kind: DiffKind,
@@ -266,12 +267,13 @@ totals! {
     payloads "payloads",
     /// Bytes of named data.
     named_data "named data",
-    /// Bytes of the keys of a `.ptd` or of a `.safetensors`; of a program, of those that it refers to.
+    /// Bytes of the data in a `.ptd` or a `.safetensors`; for a program, of those that it refers to.
     external_data "external data",
 }
 
-/// All differences between two programs or files, in a fixed order: each a [`Difference`] with a [`DiffArea`], a [`DiffKind`], a
-/// [`DiffTopic`] and one or two [`DifferingPart`]s, those of data with [`DataStatistics`]; and [`DiffTotals`] of both sides.
+/// All differences between two programs or files in a fixed order, and [`DiffTotals`] of both sides. Each
+/// [`Difference`] has a [`DiffArea`], a [`DiffKind`], a [`DiffTopic`] and one or two [`DifferingPart`]s; differences of
+/// data have [`DataStatistics`].
 ///
 /// ```
 /// use pte_emit::{DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Model};
@@ -376,7 +378,7 @@ impl Differences {
         self.push(Difference::new(area, DiffKind::Changed, topic, Some(left), Some(right)));
     }
 
-    /// Adds an element with the same content at another place.
+    /// Adds an element with the same content at a different place.
     pub(super) fn moved(&mut self, area: DiffArea, topic: DiffTopic, left: DifferingPart, right: DifferingPart) {
         self.push(Difference::new(area, DiffKind::Moved, topic, Some(left), Some(right)));
     }
@@ -391,14 +393,15 @@ impl Differences {
         self.push(Difference::new(area, DiffKind::Added, topic, None, Some(right)));
     }
 
-    /// Adds an element that one of both may lack, if its descriptions are not equal. They must be complete: nothing is cut or escaped.
+    /// Adds an element that one side may lack, if its descriptions differ. They must be complete, neither truncated nor
+    /// escaped.
     pub(super) fn compared(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
         if values[0] != values[1] {
             self.differing(area, topic, path, values);
         }
     }
 
-    /// Adds an element that is known to differ and that one of both may lack, whatever its descriptions say.
+    /// Adds an element that is known to differ, even if its descriptions are equal. One side may lack it.
     pub(super) fn differing(&mut self, area: DiffArea, topic: DiffTopic, path: [&str; 2], values: [Option<String>; 2]) {
         let [left, right] = values;
         let [left, right] =

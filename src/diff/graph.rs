@@ -1,5 +1,5 @@
-//! Two graphs of XNNPACK payloads: nodes are aligned as instructions are, values are matched by argument number and by the nodes that
-//! write them. Ids do not matter.
+//! Compares two graphs of XNNPACK payloads. Nodes are aligned like instructions; values are matched by argument number
+//! and by the nodes that write them. Ids do not matter.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -33,7 +33,7 @@ pub struct GraphSide<'s> {
 }
 
 impl<'s> GraphSide<'s> {
-    /// Looks at a graph with this path, of a program whose named data have its constants.
+    /// Creates the view of a graph with this path, in a program whose named data have its constants.
     pub fn new(graph: &'s Graph, side: &'s Side, path: String) -> GraphSide<'s> {
         let by_id = graph.values.iter().enumerate().map(|(index, value)| (value.id, index)).collect();
         let mut writers = HashMap::new();
@@ -54,7 +54,7 @@ impl<'s> GraphSide<'s> {
         self.value(id).is_some_and(|value| value.constant != 0)
     }
 
-    /// Returns where a constant is.
+    /// Returns the location of a constant.
     fn place(&self, index: u32) -> Place<'s> {
         let constant = usize::try_from(index).ok().and_then(|index| self.graph.constants.get(index));
         match constant {
@@ -106,7 +106,7 @@ impl<'s> GraphSide<'s> {
         format!("{}({})", node.operation.word(), texts.collect::<Vec<_>>().join(", "))
     }
 
-    /// Returns the keys of the nodes: with their parameters, with the types of their operands, or with those of their results only.
+    /// Returns the keys of the nodes, of this strength.
     fn keys(&self, strength: NodeKey) -> Vec<u64> {
         self.graph.nodes.iter().map(|node| self.key(node, strength)).collect()
     }
@@ -142,15 +142,15 @@ impl<'s> GraphSide<'s> {
     }
 }
 
-/// Where a constant of a graph is.
+/// Location of a constant of a graph.
 enum Place<'g> {
     /// In the payload.
     Payload(Blob),
     /// In the named data of the program, with this key.
     Named(&'g str, Blob),
-    /// Behind this key of a `.ptd` that is loaded with the program.
+    /// In a `.ptd` that is loaded with the program, with this key.
     Loaded(&'g str, Blob),
-    /// Behind a key that neither has: the runtime looks it up in `.ptd` files.
+    /// With a key that neither has. The runtime looks it up in `.ptd` files.
     Elsewhere(&'g str),
     /// The graph has no constant with this index.
     Nowhere(u32),
@@ -172,7 +172,7 @@ impl<'g> Place<'g> {
         }
     }
 
-    /// Returns the data, if they are known.
+    /// Returns the data; `None` if they are not known.
     fn data(&self) -> Option<&Blob> {
         match self {
             Place::Payload(data) | Place::Named(_, data) | Place::Loaded(_, data) => Some(data),
@@ -324,7 +324,7 @@ impl GraphPair<'_, '_> {
                 changed(name, texts, found);
             }
         }
-        // The runtime of a newer release may read them.
+        // The runtime of a newer release may read these fields.
         let mut slots: Vec<u16> = nodes.iter().flat_map(|node| node.extra.iter().map(|extra| extra.slot)).collect();
         slots.sort_unstable();
         slots.dedup();
@@ -344,7 +344,7 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    /// Compares two constants, as operands or unread: their types once for each pair, and their data.
+    /// Compares two constants, which may be operands or unread: their types once for each pair, and their data.
     fn compare_constant(
         &mut self,
         ids: [u32; 2],
@@ -362,7 +362,7 @@ impl GraphPair<'_, '_> {
         let texts = [type_of(l), type_of(r)];
         let constants = [l.constant, r.constant];
         let scales = [l, r].map(|value| value.quantization.as_ref().and_then(|params| Some((params, scales(params)?))));
-        // The bytes of another type say nothing.
+        // Bytes of different types are not comparable.
         let kinds = [l, r].map(|value| value.quantization.as_ref().map(|params| params.kind));
         if texts[0] != texts[1] || kinds[0] != kinds[1] {
             for side in 0..2 {
@@ -387,7 +387,7 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    /// Compares where two constants are, and registers their data.
+    /// Compares the locations of two constants, and registers their data.
     #[allow(clippy::too_many_arguments, reason = "the constants, and what is said of them")]
     fn add_data(
         &mut self,
@@ -410,7 +410,7 @@ impl GraphPair<'_, '_> {
         };
         let [left, right] = match [places[0].data(), places[1].data()] {
             [Some(left), Some(right)] => {
-                // With another key, it is a difference of the data.
+                // A different key is a difference of the data.
                 let is_moved = places[0].named().is_some() != places[1].named().is_some() && keys[0] == keys[1];
                 if is_moved {
                     found.moved(DiffArea::Data, DiffTopic::Constant, of(0), of(1));
@@ -420,7 +420,7 @@ impl GraphPair<'_, '_> {
             _ => {
                 let (left, right) = (of(0), of(1));
                 match &places {
-                    // Data that are moved to a `.ptd`, as those of tensors.
+                    // Data can move to or from a `.ptd`, like those of tensors.
                     [Place::Payload(_), Place::Elsewhere(_)] | [Place::Elsewhere(_), Place::Payload(_)] => {
                         found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
                     }
@@ -444,7 +444,7 @@ impl GraphPair<'_, '_> {
         data.add_graph_constant([left, right], Some(scalar_type), parts, keys);
     }
 
-    /// Compares the values without data that have no counterpart, whatever their order.
+    /// Compares the values without data that have no counterpart, independently of their order.
     fn compare_free(&self, found: &mut Differences) {
         let graphs = self.graphs;
         let free = |side: usize, matched: &HashMap<u32, u32>| {
@@ -472,7 +472,7 @@ impl GraphPair<'_, '_> {
         found.differing(DiffArea::Layout, DiffTopic::Ignored, [&paths[0], &paths[1]], [text(0), text(1)]);
     }
 
-    /// Compares the constants that are in the payloads, but that no value refers to, in their order.
+    /// Compares the constants in the payloads that no value refers to, in their order.
     fn compare_unreferenced(&self, data: &mut DataPairs) {
         let graphs = self.graphs;
         let free = |graph: &GraphSide<'_>| {
@@ -480,7 +480,7 @@ impl GraphPair<'_, '_> {
             let scales = |value: &GraphValue| value.quantization.as_ref().and_then(|params| scales(params));
             let used: HashSet<u32> = values.flat_map(|value| [Some(value.constant), scales(value)]).flatten().collect();
             let all = graph.graph.constants.iter().zip(0u32..);
-            // The first one stands for none.
+            // Constant 0 is reserved and means none.
             let free = all.filter(|(constant, index)| *index > 0 && constant.key.is_none() && !used.contains(index));
             free.map(|(constant, index)| (index, constant.data.clone())).collect::<Vec<(u32, Blob)>>()
         };
@@ -548,7 +548,7 @@ impl GraphPair<'_, '_> {
         }
     }
 
-    /// Compares the lists of inputs and outputs, and what has no effect.
+    /// Compares the lists of inputs and outputs, and parts without effect.
     fn compare_rest(&mut self, nodes: &[(usize, usize)], found: &mut Differences, data: &mut DataPairs) {
         let graphs = self.graphs;
         let both = [graphs[0].graph, graphs[1].graph];
@@ -618,7 +618,7 @@ fn parameters(node: &Node) -> impl Iterator<Item = (&'static str, &FieldContent)
     fields.filter(move |(slot, _)| !operands.contains(slot)).map(|(_, (field, content))| (field.name, content))
 }
 
-/// Describes the content of a field; different content has different descriptions.
+/// Describes the content of a field. Different content has different descriptions.
 fn content_text(content: &FieldContent) -> String {
     match content {
         FieldContent::UInt(number) => number.to_string(),
@@ -641,12 +641,12 @@ fn extra_text(content: &ExtraContent) -> String {
     format!("{items}{bytes}, hex {}", data_encoding::HEXLOWER.encode(shown))
 }
 
-/// Describes a number; NaNs with other bits have other descriptions.
+/// Describes a number. NaNs with different bits have different descriptions.
 fn float_text(number: f32) -> String {
     if number.is_nan() { format!("NaN {:08x}", number.to_bits()) } else { format!("{number:?}") }
 }
 
-/// Fields of a value, but for its id and its data.
+/// Fields of a value without its id and its data.
 const PROPERTIES: [fn(&GraphValue) -> String; 6] = [
     type_of,
     |value| value.quantization.as_deref().map_or("not quantized".to_owned(), quantization_text),

@@ -1,5 +1,5 @@
-//! Files of both sides: header, segments, placement of constants, and bytes that nothing else explains. Only between two files: YAML
-//! has none.
+//! Compares two files: header, segments, placement of constants, and bytes that no other difference explains. YAML has
+//! no file, and is not compared here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,12 +17,12 @@ const TOPIC: DiffTopic = DiffTopic::File;
 pub fn compare(sides: [&Side; 2], found: &mut Differences) {
     let versions = sides.map(|side| Some(side.program.version.to_string()));
     found.compared(AREA, TOPIC, ["version"; 2], versions);
-    // A program and a file of weights: its methods are reported, if it has any.
+    // Between a program and a file of weights, the methods of the program are reported.
     if sides.iter().all(|side| side.program.plans().is_empty()) {
         let presence = sides.map(|side| side.program.execution_plan.as_ref().map(|_| "present".to_owned()));
         found.compared(DiffArea::Meaning, DiffTopic::Method, ["methods"; 2], presence);
     }
-    // Offsets of constants without a segment; the path of the program is empty.
+    // The offsets of constants may have no segment. The path of the program is empty.
     let missing = sides.map(|side| side.missing("").map(str::to_owned));
     found.compared(AREA, TOPIC, ["constant_segment"; 2], missing);
     let [Some(left), Some(right)] = [&sides[0].file, &sides[1].file] else { return };
@@ -53,7 +53,7 @@ fn compare_facts(facts: [&FileFacts; 2], found: &mut Differences) {
     }
 }
 
-/// Compares the offsets of constants in their segment; one difference for all.
+/// Compares the offsets of constants in their segment, and reports one difference for all.
 fn compare_offsets(offsets: [&[u64]; 2], found: &mut Differences) {
     let [left, right] = offsets;
     if left == right {
@@ -79,8 +79,8 @@ fn compare_inline(sides: [&Side; 2], found: &mut Differences) {
     found.compared(AREA, TOPIC, ["backend_delegate_data"; 2], texts);
 }
 
-/// Compares the bytes of two files of the same size that no pair of `covered` contains, if nothing else differs: the same content may be
-/// encoded by other bytes. With `metadata_only`, data are not read.
+/// Compares the bytes of two files of the same size that no pair of `covered` contains, if nothing else differs: the
+/// same content can have different encodings. With `metadata_only`, data are not read.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -91,7 +91,7 @@ pub fn compare_rest(
     found: &mut Differences,
 ) -> io::Result<()> {
     let [Some(left), Some(right)] = [&sides[0].origin, &sides[1].origin] else { return Ok(()) };
-    // Without one of the areas, what it explains is not known.
+    // If an area is not compared, the bytes that it explains are not known.
     if found.areas.len() < DiffArea::ALL.len() || !found.is_empty() || sides[0].size != sides[1].size {
         return Ok(());
     }
@@ -124,7 +124,7 @@ pub fn compare_rest(
     Ok(())
 }
 
-/// Returns start and end of the range of both files that two blobs are, if it is the same range.
+/// Returns start and end of the range of two blobs in their files; `None` if the ranges differ.
 fn same_range(origins: [&Origin; 2], blobs: &[Blob; 2]) -> Option<(u64, u64)> {
     let BlobSource::File { offset, .. } = &blobs[0].source else { return None };
     let is_range = origins.iter().zip(blobs).all(|(origin, blob)| origin.is_range(blob, *offset));

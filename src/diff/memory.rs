@@ -1,4 +1,5 @@
-//! Planned memory of two methods: sizes and devices of their pools. The places of tensors are compared with the tensors.
+//! Compares the planned memory of two methods: sizes and devices of their pools. The places of tensors are compared
+//! with the tensors.
 
 use super::difference::{DiffArea, DiffTopic, Differences};
 use super::view::{MethodView, numbers};

@@ -1,4 +1,4 @@
-//! Methods, by name: their inputs and outputs, instructions, operators and delegates.
+//! Compares methods with the same name: their inputs and outputs, instructions, operators and delegates.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,7 +21,7 @@ use crate::program::{
 };
 use crate::transform::prune;
 
-/// Name of a method, and its number among those with this name.
+/// Name of a method, and its number among the methods with this name.
 type MethodKey<'s> = (Option<&'s str>, usize);
 
 /// Compares the methods of two programs.
@@ -70,11 +70,11 @@ fn describe(side: &Side, method: usize) -> DifferingPart {
     DifferingPart::new(side.method_path(method), instructions)
 }
 
-/// Which instructions have an effect, computed for the first one that only one side has.
+/// Instructions that have an effect. They are computed when an instruction without a counterpart first needs them.
 struct Needed<'s> {
     sides: [&'s Side; 2],
     of: [Option<Vec<Vec<bool>>>; 2],
-    /// Steps without effect in the places of the file, by method.
+    /// By method: steps without effect according to [`dead`](super::dead).
     dead: [HashMap<usize, Vec<bool>>; 2],
 }
 
@@ -97,7 +97,7 @@ struct MethodPair<'v, 's> {
     views: [&'v MethodView<'s>; 2],
     /// By step of the left one: the step of the right one.
     aligned: Vec<Option<usize>>,
-    /// By side and step: number of aligned steps of its chain before it, with an entry for the end.
+    /// By side and step, and for the end of the method: number of aligned steps before it in its chain.
     before: [Vec<usize>; 2],
     /// Pairs of delegates that aligned instructions call, in the order of the calls.
     delegates: IndexSet<(DelegateId, DelegateId)>,
@@ -136,7 +136,7 @@ fn input(plan: &ExecutionPlan, position: usize) -> ValueId {
 /// Positions of an input or output on both sides; `None` on a side that lacks it.
 type EndPair = (Option<usize>, Option<usize>);
 
-/// Pairs the positions of two lists: all in order if both have the same length, else those of the same type.
+/// Pairs the positions of two lists: all in order if both have the same length, otherwise those of the same type.
 fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) -> Vec<EndPair> {
     let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
     if left.len() == right.len() {
@@ -146,7 +146,7 @@ fn pair_lists(views: [&MethodView<'_>; 2], lists: [&Option<Vec<ValueId>>; 2]) ->
     with_gaps(align_levels(&[[keys(0, left), keys(1, right)]], [left.len(), right.len()]), [left.len(), right.len()])
 }
 
-/// Adds what has no partner: removed positions before added ones.
+/// Adds the positions without a partner, removed ones before added ones.
 fn with_gaps(pairs: Vec<(usize, usize)>, lengths: [usize; 2]) -> Vec<EndPair> {
     let mut all = Vec::new();
     let (mut left, mut right) = (0, 0);
@@ -172,7 +172,7 @@ fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
         let names = keys(KeyStrength::Names);
         let found = match names[0] == names[1] {
             true => (0..lengths[0]).map(|position| (position, position)).collect(),
-            // Data are sampled only where they decide.
+            // Data are only sampled where they make a difference.
             false => {
                 let weaker = [KeyStrength::Types, KeyStrength::Operator, KeyStrength::Results].map(keys);
                 let [types, operators, results] = weaker;
@@ -195,7 +195,7 @@ fn before(view: &MethodView<'_>, aligned: impl Iterator<Item = usize>) -> Vec<us
 }
 
 impl<'s> MethodPair<'_, 's> {
-    /// Matches what aligned instructions write.
+    /// Matches the results of aligned instructions.
     fn match_results(&mut self, pairs: &[(usize, usize)]) {
         for (left, right) in pairs {
             let [l, r] = [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.results(side, step));
@@ -205,7 +205,7 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    /// Returns the values that an instruction writes, as far as that is known.
+    /// Returns the values that an instruction is known to write.
     fn results(&self, side: usize, step: usize) -> Vec<ValueId> {
         let view = self.views[side];
         let instruction = view.steps[step].instruction;
@@ -218,7 +218,7 @@ impl<'s> MethodPair<'_, 's> {
             let [l, r] =
                 [(0, *left), (1, *right)].map(|(side, step): (usize, usize)| self.views[side].steps[step].instruction);
             if !self.is_same_callee(l, r) {
-                // Delegates have their results last.
+                // The results of a delegate are its last arguments.
                 let is_delegate = [l, r].iter().any(|call| matches!(call, Instruction::DelegateCall { .. }));
                 if let (true, Some(left), Some(right)) = (is_delegate, l.args().last(), r.args().last()) {
                     self.matching.pair(*left, *right);
@@ -230,7 +230,7 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    /// Returns true if two instructions are of one kind, and kernel calls of the same operator.
+    /// Returns true if two instructions have the same kind, and the same operator if they are kernel calls.
     fn is_same_callee(&self, left: &Instruction, right: &Instruction) -> bool {
         left.kind() == right.kind()
             && match (self.views[0].operator(left), self.views[1].operator(right)) {
@@ -239,7 +239,7 @@ impl<'s> MethodPair<'_, 's> {
             }
     }
 
-    /// Pairs the outputs: in order if both have as many, else by their values.
+    /// Pairs the outputs: in order if both methods have the same number, otherwise by their values.
     fn pair_outputs(&mut self) -> Vec<EndPair> {
         let lists = [&self.views[0].plan.outputs, &self.views[1].plan.outputs];
         let [left, right] = lists.map(|list| list.as_deref().unwrap_or_default());
@@ -249,8 +249,8 @@ impl<'s> MethodPair<'_, 's> {
             }
             return (0..left.len()).map(|position| (Some(position), Some(position))).collect();
         }
-        // Outputs whose values are matched have equal keys, others those of their types. A value that is matched with one that is no
-        // output is another output only if nothing else tells them apart.
+        // Outputs with matched values have equal keys, others the keys of their types. A value whose match is not an
+        // output is paired with a different output only if nothing else distinguishes them.
         let rights: HashSet<u32> = right.iter().filter_map(|value| u32::try_from(value.0).ok()).collect();
         let both =
             left.iter().filter_map(|value| self.matching.right_of(*value).filter(|found| rights.contains(found)));
@@ -308,7 +308,7 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    /// Compares whether both methods have a list; empty and absent ones are different to the runtime.
+    /// Compares the presence of a list. The runtime distinguishes empty and absent lists.
     fn compare_presence(&self, name: &str, are_present: [bool; 2], found: &mut Differences) {
         let paths = self.views.map(|view| format!("{}.{name}", view.side.method_path(view.number)));
         let text = |present: bool| Some(if present { "present" } else { "absent" }.to_owned());
@@ -387,7 +387,7 @@ impl<'s> MethodPair<'_, 's> {
                     }
                     self.compare_args([left, right], [l_field, r_field], found, data);
                 }
-                // The callee is the same.
+                // The operator was compared before.
                 (FieldReference::Operator(_), _) | (_, FieldReference::Operator(_)) => {}
                 // Instructions of one kind have the same fields.
                 (FieldReference::Operand(..), _)
@@ -434,11 +434,11 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    /// Returns the number of aligned steps before the destination of a jump in its chain, which is the same on both sides if both lead
-    /// to the same place.
+    /// Returns the number of aligned steps before the destination of a jump in its chain. Two jumps with the same
+    /// number have the same destination.
     ///
     /// # Errors
-    /// The number itself of a destination outside of the chain.
+    /// The destination is outside the chain; the error is its number.
     fn cut(&self, side: usize, step: usize, destination: i32) -> Result<usize, i32> {
         let view = self.views[side];
         let span = view.chain(view.steps[step].chain);
@@ -492,7 +492,7 @@ impl<'s> MethodPair<'_, 's> {
         }
     }
 
-    /// Compares what is left of the methods.
+    /// Compares the remaining properties of the methods.
     fn compare_rest(&mut self, found: &mut Differences) {
         let views = self.views;
         let plans = views.map(|view| view.plan);
@@ -589,7 +589,7 @@ impl<'s> MethodPair<'_, 's> {
 /// Reads a field of the metadata of containers.
 type Container = fn(&ContainerMetadata) -> Option<&str>;
 
-/// An instruction without effect is no part of the meaning.
+/// Returns the area of an instruction: without an effect, it is not part of the meaning.
 fn area_of(is_needed: bool) -> DiffArea {
     if is_needed { DiffArea::Meaning } else { DiffArea::Layout }
 }

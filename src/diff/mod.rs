@@ -1,7 +1,7 @@
-//! Differences between two programs or files, as a list of plain data. Nothing is drawn here.
+//! Compares two programs or files. The result is a list of plain data.
 //!
-//! Elements are aligned by names and by structure, never by index: [`align`] aligns instructions, [`values`] matches values by their
-//! roles, so that numbering and memory planning change nothing in the area of the meaning.
+//! Elements are aligned by names and structure, never by index: [`align`] aligns instructions, and [`values`] matches
+//! values by their roles. Other numbers or another memory plan therefore change nothing in the area of the meaning.
 
 mod align;
 mod bytes;
@@ -28,7 +28,8 @@ pub use side::{Side, is_null_device};
 
 use data::DataPairs;
 
-/// How often the data of the larger file may be read; more are ranges of a hostile file that overlap.
+/// Maximum number of bytes that are read, as a multiple of the size of the larger file. Only overlapping ranges of a
+/// hostile file need more.
 const MAX_READS: u64 = 4;
 
 /// Compares two sides in these areas.

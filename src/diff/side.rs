@@ -1,5 +1,5 @@
-//! One of the two sides of a comparison: the program of a file or of YAML as the reader of files sees it, with explicit offsets, and
-//! the facts of its file. Nothing is compared here; data are not read.
+//! One of the two sides of a comparison: the program of a file or of YAML as [`crate::reader`] returns it, with
+//! explicit offsets, and the facts of its file. Data are not read.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,11 +33,7 @@ pub struct ExternalEntry {
     pub tensor_layout: Option<TensorLayout>,
 }
 
-/// Returns true for the path that git passes for a file that a version does not have.
-///
-/// ```
-/// assert!(pte_emit::is_null_device("/dev/null".as_ref()));
-/// ```
+/// Returns true for the path that git passes for a file that does not exist in a version.
 pub fn is_null_device(path: &Path) -> bool {
     path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
 }
@@ -45,7 +41,7 @@ pub fn is_null_device(path: &Path) -> bool {
 /// A property of a file: its path, and its value as text.
 pub type FileFact = (String, String);
 
-/// Facts of a file beside its content.
+/// Facts of a file apart from its content.
 #[derive(Default)]
 pub struct FileFacts {
     /// Properties, by path.
@@ -75,9 +71,9 @@ pub struct Side {
     pub metadata: u64,
     /// Keys of the `.ptd` files that are loaded with the program, and their data.
     with: HashMap<String, Blob>,
-    /// References to data that are not in the file, with what is wrong.
+    /// Invalid references to data, each with a message.
     wrong: Vec<(Element, String)>,
-    /// The same, by path.
+    /// Messages about invalid references to data, by path of the element.
     missing: HashMap<String, String>,
     /// Names of the values in the source, by method.
     value_names: Vec<Vec<Option<String>>>,
@@ -110,7 +106,7 @@ impl Side {
         let format = match origin.format()?.or_else(by_name) {
             Some(format) => format,
             None => {
-                // Its first bytes say what is wrong: the rest may be large.
+                // The error is about its first bytes. The rest may be large.
                 reader::program::read_part(&Origin::Bytes(origin.head(HEAD)?.to_vec().into()))?;
                 Format::Program
             }
@@ -157,10 +153,10 @@ impl Side {
         Ok(side.complete())
     }
 
-    /// Takes the files of an assembly, which need not be written.
+    /// Reads the files of an assembly, which are not written.
     ///
     /// # Errors
-    /// Metadata that are malformed by overrides of fields, data that cannot be read.
+    /// Field overrides make the metadata malformed, or data cannot be read.
     pub fn of_assembly(assembly: &Assembly) -> io::Result<Side> {
         let mut side = match assembly.program_file() {
             Some(file) => Side::of_contents(contents(assembly, &file)?),
@@ -220,7 +216,7 @@ impl Side {
         }
     }
 
-    /// Computes what follows from the program.
+    /// Computes the fields that follow from the program.
     fn complete(mut self) -> Side {
         let plans = self.program.plans();
         let name = |index: usize| plans.get(index)?.name.as_deref().map(str::as_bytes);
@@ -246,21 +242,22 @@ impl Side {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
-    /// Returns what is wrong with the reference to data of an element with this path.
+    /// Returns the message about the reference to data of the element with this path; `None` if the reference is valid.
     pub fn missing(&self, path: &str) -> Option<&str> {
         self.missing.get(path).map(String::as_str)
     }
 
-    /// Returns a hash of the length of a blob and of a few of its bytes; only of its length if it cannot be read.
+    /// Returns a hash of the length and a few bytes of a blob, or only of its length if it cannot be read.
     pub fn sample(&self, blob: BlobId) -> u64 {
         let samples = self.samples.get_or_init(|| self.program.blobs.iter().map(sample).collect());
         samples.get(blob.0 as usize).copied().unwrap_or(0)
     }
 
-    /// Gives the tensors whose data are in `.ptd` files the data of these keys; of equal keys the first one counts.
+    /// Sets the data of the tensors whose data are in `.ptd` files to those of these keys. The first of several equal
+    /// keys counts.
     ///
     /// # Errors
-    /// A key of a tensor that is not among them.
+    /// The key of a tensor is not among them.
     pub fn load(&mut self, keys: impl IntoIterator<Item = (String, Blob)>) -> io::Result<()> {
         for (key, data) in keys {
             self.with.entry(key).or_insert(data);
@@ -309,7 +306,7 @@ impl Side {
         self.with.get(key)
     }
 
-    /// Returns the number of bytes of the file and of the data behind it.
+    /// Returns the number of bytes of the file, and of its data in other files.
     pub fn data_size(&self) -> u64 {
         let external = self.external.iter().flatten().map(|entry| entry.data.len());
         let tests = self.tests.iter().flatten().map(MethodTests::size);
@@ -328,7 +325,8 @@ impl Side {
         keys.get(key).copied()
     }
 
-    /// Returns the number of bytes of the own keys, and of those that the program refers to: of tensors also without the `.ptd`.
+    /// Returns the number of bytes of external data: of all keys of the side, and of the keys that the program refers
+    /// to. The size of a tensor is known without the `.ptd`.
     fn external_data(&self) -> u64 {
         let own = self.external.iter().flatten().map(|entry| (entry.key.as_str(), entry.data.len()));
         let mut keys: HashMap<&str, u64> = HashMap::new();
@@ -342,12 +340,13 @@ impl Side {
         let loaded = loaded.iter().filter_map(|key| self.with.get_key_value(key.as_str()));
         let loaded: Vec<(&str, u64)> = loaded.map(|(key, data)| (key.as_str(), data.len())).collect();
         keys.extend(loaded);
-        // Equal keys of one file are several entries.
+        // Equal keys of a file are separate entries.
         own.clone().for_each(|(key, _)| _ = keys.remove(key));
         own.map(|(_, bytes)| bytes).chain(keys.into_values()).fold(0, u64::saturating_add)
     }
 
-    /// Returns the keys that graphs of XNNPACK refer to, if `.ptd` files are given; of payloads that are no larger than the file.
+    /// Returns the keys that graphs of XNNPACK refer to; empty if no `.ptd` files are given. The payloads that are
+    /// decoded are together not larger than the file.
     fn graph_keys(&self) -> HashSet<String> {
         let mut found = HashSet::new();
         if self.with.is_empty() {
@@ -441,7 +440,7 @@ fn external_of(program: &Program) -> Vec<ExternalEntry> {
     program.external_data.iter().map(entry).collect()
 }
 
-/// Bytes of a sample; three are taken.
+/// Number of bytes of a sample. Three samples are read.
 const SAMPLE: usize = 64;
 
 fn sample(blob: &Blob) -> u64 {
@@ -452,15 +451,15 @@ fn sample(blob: &Blob) -> u64 {
         len if len <= 3 * SAMPLE as u64 => blob.read_at(0, len as usize),
         len => blob.read_several([0, len / 2, len - SAMPLE as u64], SAMPLE),
     };
-    // Data that cannot be read are an error when they are compared.
+    // Data that cannot be read are reported when they are compared.
     bytes.unwrap_or_default().hash(&mut hasher);
     hasher.finish()
 }
 
-/// Size in bytes up to which a program with overrides is emitted, to be read from memory.
+/// Size in bytes up to which a program with overrides is emitted to memory and read from there.
 const MAX_WHOLE: u64 = 16 << 20;
 
-/// Reads a program that is not written: its metadata from memory, and its data from their sources.
+/// Reads a program that is not written to a file: its metadata from memory, its data from their sources.
 fn contents(assembly: &Assembly, file: &OutputFile<'_>) -> io::Result<ProgramContents> {
     let size = file.size().unwrap_or(u64::MAX);
     if assembly.overrides != Overrides::default() {

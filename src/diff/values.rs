@@ -1,7 +1,7 @@
-//! Which value of one side is which of the other, and what differs between two values.
+//! Matches the values of both sides, and compares matched values.
 //!
-//! Inputs, results, states and other tensors are matched one to one, by what they are used for. Constants and literals are compared by
-//! content wherever they are used, since equal ones are interchangeable. An index never matters.
+//! Inputs, results, states and other tensors are matched one to one by their uses. Constants and literals are compared
+//! by content wherever they are used, because equal ones are interchangeable. Indices do not matter.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,8 @@ use crate::diagnostics::clipped;
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::{EValue, Memory, Tensor, TensorData, ValueId};
 
-/// Comparisons of items of lists after which lists count as different: lists of a hostile file may share their items.
+/// Maximum number of comparisons of items of lists, after which lists count as different. Lists of a hostile file can
+/// share their items.
 const WORK: u64 = 1 << 26;
 
 /// Values of two methods, matched.
@@ -36,7 +37,7 @@ pub struct Matching<'s> {
 }
 
 impl<'s> Matching<'s> {
-    /// Begins with named states, whose names both methods have once.
+    /// Creates a matching with the named states whose names each method has once.
     pub fn new(views: [&'s MethodView<'s>; 2]) -> Matching<'s> {
         let [left, right] = views.map(|view| view.roles.len());
         let mut matching = Matching {
@@ -65,7 +66,7 @@ impl<'s> Matching<'s> {
             found
         };
         let right = named(self.views[1]);
-        // By name, unless both sides have the same order.
+        // States are in the order of their names, unless both sides have the same order.
         let left: BTreeMap<&str, Vec<ValueId>> = named(self.views[0]).into_iter().collect();
         let mut pairs: Vec<(ValueId, ValueId)> = Vec::new();
         for (name, left) in left {
@@ -77,7 +78,7 @@ impl<'s> Matching<'s> {
         pairs.into_iter().for_each(|(left, right)| self.pair(left, right));
     }
 
-    /// Matches two values, unless one of them has a match already or both are of different kinds.
+    /// Matches two values, unless one of them already has a match or their kinds differ.
     pub fn pair(&mut self, left: ValueId, right: ValueId) {
         let Some((l, r)) = self.values(left, right) else { return };
         if std::mem::discriminant(l) != std::mem::discriminant(r) {
@@ -91,7 +92,7 @@ impl<'s> Matching<'s> {
         self.pair_single(left, right);
     }
 
-    /// Returns the items of two lists side by side, as far as both have some and the work is not spent.
+    /// Returns the pairs of items of two lists, up to the length of the shorter one and the bound on the work.
     fn inner(&mut self, left: &EValue, right: &EValue) -> Vec<(ValueId, ValueId)> {
         let count = left.items().len().min(right.items().len());
         let Some(work) = self.work.checked_sub(count as u64) else { return Vec::new() };
@@ -110,7 +111,7 @@ impl<'s> Matching<'s> {
         if left_role.is_by_content() || right_role.is_by_content() {
             return;
         }
-        // Numbers have nothing but their content to tell them apart.
+        // Numbers can only be distinguished by their content.
         let is_alike = match (l, r) {
             (EValue::Tensor(_), EValue::Tensor(_)) => true,
             _ => same_scalar(l, r),
@@ -123,12 +124,13 @@ impl<'s> Matching<'s> {
         }
     }
 
-    /// Returns the value of the right one that a value of the left one is matched with.
+    /// Returns the value of the right side that matches a value of the left side; `None` without a match.
     pub fn right_of(&self, left: ValueId) -> Option<u32> {
         *left.item(&self.to_right)?
     }
 
-    /// Returns true if two values are the same as arguments. Constants are the same here; their content is compared later.
+    /// Returns true if two values are equal as arguments. All constants count as equal here; their content is compared
+    /// later.
     pub fn is_same(&mut self, left: ValueId, right: ValueId) -> bool {
         let Some((l, r)) = self.values(left, right) else {
             let is_absent = |view: &MethodView<'_>, index| view.plan.value(index).is_none();
@@ -150,7 +152,7 @@ impl<'s> Matching<'s> {
             && count == other
             && l.items().iter().zip(r.items().iter()).all(|(left, right)| {
                 let ids = [ValueId::of_int(left), ValueId::of_int(right)];
-                // -1 is None; others are no values.
+                // -1 means None; other indices are invalid.
                 match self.values(ids[0], ids[1]) {
                     Some(_) => self.is_same_single(ids[0], ids[1]),
                     None => left == right && (0..2).all(|side| self.views[side].plan.value(ids[side]).is_none()),
@@ -160,7 +162,7 @@ impl<'s> Matching<'s> {
         is_same
     }
 
-    /// Compares two values without the items of lists.
+    /// Returns true if two values are equal as arguments, without comparing the items of lists.
     fn is_same_single(&self, left: ValueId, right: ValueId) -> bool {
         let Some((l, r)) = self.values(left, right) else { return false };
         match (self.views[0].role(left), self.views[1].role(right)) {
@@ -171,7 +173,7 @@ impl<'s> Matching<'s> {
         }
     }
 
-    /// Compares the constants of two equal arguments, the items of lists among them, and registers their data.
+    /// Compares the constants of two equal arguments, including items of lists, and registers their data.
     pub fn compare_constants(
         &mut self,
         left: ValueId,
@@ -208,7 +210,7 @@ impl<'s> Matching<'s> {
         data.add_use([self.views[0].number, self.views[1].number], key, uses);
     }
 
-    /// Compares all matched values, and those that nothing uses.
+    /// Compares all matched values, and the unused values.
     pub fn compare_all(&self, found: &mut Differences, data: &mut DataPairs) {
         for pair in &self.pairs {
             self.compare_pair(*pair, DiffTopic::Value, found, data);
@@ -216,7 +218,7 @@ impl<'s> Matching<'s> {
         self.compare_unused(found, data);
     }
 
-    /// Compares two matched values, whatever their indices.
+    /// Compares two matched values, but not their indices.
     fn compare_pair(&self, pair: (u32, u32), topic: DiffTopic, found: &mut Differences, data: &mut DataPairs) {
         let (left, right) = (pair.0 as usize, pair.1 as usize);
         let [l, r] = [(self.views[0], left), (self.views[1], right)].map(|(view, index)| &view.plan.values()[index]);
@@ -225,7 +227,7 @@ impl<'s> Matching<'s> {
             // Numbers are matched only if they are equal.
             return;
         };
-        // A value that is an input on one side only is one, too.
+        // A value that is an input on only one side counts as an input.
         let topic = match (self.views[0].roles[left], self.views[1].roles[right]) {
             (ValueRole::Input(_), _) | (_, ValueRole::Input(_)) => DiffTopic::Input,
             _ => topic,
@@ -290,7 +292,7 @@ impl<'s> Matching<'s> {
         }
     }
 
-    /// Returns what is wrong with the references of two tensors to their data.
+    /// Returns the messages about the references of two tensors to their data; `None` for a valid reference.
     fn missing(&self, pair: (u32, u32)) -> [Option<&'s str>; 2] {
         [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
     }
@@ -309,7 +311,7 @@ impl<'s> Matching<'s> {
         }
     }
 
-    /// Compares the values that nothing uses, as a multiset.
+    /// Compares the unused values as a multiset.
     fn compare_unused(&self, found: &mut Differences, data: &mut DataPairs) {
         let unused = |view: &MethodView<'s>, matched: &[Option<u32>]| {
             let free = (0..view.roles.len()).filter(|index| !view.is_used[*index] && matched[*index].is_none());
@@ -349,7 +351,7 @@ fn place(tensor: &Tensor) -> String {
     }
 }
 
-/// Compares two values that are no tensors; of lists of values only the kind.
+/// Returns true if two values that are not tensors are equal. Of lists of values, only the kind is compared.
 fn same_scalar(left: &EValue, right: &EValue) -> bool {
     let same_bits = |l: &[f64], r: &[f64]| l.iter().map(|x| x.to_bits()).eq(r.iter().map(|x| x.to_bits()));
     match (left, right) {
@@ -362,11 +364,11 @@ fn same_scalar(left: &EValue, right: &EValue) -> bool {
     }
 }
 
-/// Properties that differ: name with a space, and values.
+/// Properties that differ: the name, which ends with a space, and both values.
 type DifferingProperties = Vec<(String, [String; 2])>;
 
-/// Returns the properties of two tensors that differ: those that matter, and those that the runtime ignores. Planned memory and the
-/// bytes of data are not among them.
+/// Returns the properties of two tensors that differ: those that matter, and those that the runtime ignores. Planned
+/// memory and the bytes of data are not compared.
 fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperties) {
     let (mut found, mut ignored) = (Vec::new(), Vec::new());
     if l.scalar_type != r.scalar_type || l.sizes.as_deref() != r.sizes.as_deref() {
@@ -399,7 +401,7 @@ fn properties(l: &Tensor, r: &Tensor) -> (DifferingProperties, DifferingProperti
     }
     let is_moved = l.is_external() != r.is_external();
     let names = [l, r].map(Tensor::name);
-    // Data get a name when they are moved to a `.ptd`.
+    // Data need a name in a `.ptd`, so that moving them adds it.
     if names[0] != names[1] && !(is_moved && names.contains(&None)) {
         let texts = match names {
             [Some(left), Some(right)] => distinct([left, right]).map(|name| format!("`{name}`")),

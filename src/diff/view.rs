@@ -1,5 +1,5 @@
-//! A method as a comparison sees it: what its values are used for, keys of its instructions for the alignment, and descriptions for
-//! people. Knows one side only.
+//! A method of one side, prepared for a comparison: roles of its values, keys of its instructions for the alignment,
+//! and descriptions.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,25 +17,25 @@ use crate::program::{
     TensorData, ValueId,
 };
 
-/// What a value is used for, which decides how it is found on the other side.
+/// Use of a value, which determines how its counterpart is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueRole {
     /// An input of the method, by its first position.
     Input(usize),
-    /// Written by a step, the first one.
+    /// The result of a step; of the first one that writes it.
     Result(usize),
     /// A tensor with planned memory and a name or an initial state.
     State,
-    /// A tensor with data that nothing writes: equal ones are interchangeable.
+    /// A tensor with data that nothing writes. Equal ones are interchangeable.
     Constant,
-    /// A value that is no tensor, and that nothing writes: equal ones are interchangeable.
+    /// A value that is not a tensor, and that nothing writes. Equal ones are interchangeable.
     Literal,
     /// Anything else.
     Other,
 }
 
 impl ValueRole {
-    /// Returns true if the value is compared by its content wherever it is used, not by what it is.
+    /// Returns true if the value is compared by its content wherever it is used, without a fixed counterpart.
     pub fn is_by_content(self) -> bool {
         match self {
             ValueRole::Constant | ValueRole::Literal => true,
@@ -52,35 +52,36 @@ pub struct MethodView<'s> {
     pub number: usize,
     /// The method.
     pub plan: &'s ExecutionPlan,
-    /// All instructions, chain after chain.
+    /// Instructions of all chains, in their order.
     pub steps: Vec<InstructionRef<'s>>,
-    /// By value.
+    /// Roles of the values.
     pub roles: Vec<ValueRole>,
     /// By value: an input, an output, an instruction or a used list refers to it.
     pub is_used: Vec<bool>,
     /// Operators by index.
     pub operators: MethodOperators,
-    /// What the steps and the outputs do with values.
+    /// Accesses of the steps and of the outputs to values.
     pub accesses: Accesses,
 }
 
-/// Strength of keys; weaker ones leave out what an edit changes.
+/// Strength of keys. Weaker keys omit properties that edits often change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyStrength {
-    /// Operator, literals, names and a few bytes of constants, inputs, and the operators that write the other arguments.
+    /// Key of the operator, literals, names and a few bytes of constants, inputs, and the operators that write the
+    /// other arguments.
     Samples,
-    /// The same without the bytes of constants.
+    /// Key like [`KeyStrength::Samples`], without the bytes of constants.
     Names,
-    /// Operator, and the types of the arguments.
+    /// Key of the operator and the types of the arguments.
     Types,
     /// Operator.
     Operator,
-    /// Types of the results, whatever computes them.
+    /// Key of the types of the results, whatever computes them.
     Results,
 }
 
 impl<'s> MethodView<'s> {
-    /// Looks at method `number`.
+    /// Creates the view of method `number`.
     pub fn new(side: &'s Side, number: usize) -> MethodView<'s> {
         let plan = &side.program.plans()[number];
         let mut view = MethodView {
@@ -120,7 +121,7 @@ impl<'s> MethodView<'s> {
                     ValueRole::Input(_) | ValueRole::Result(_) | ValueRole::State => *role,
                 };
             } else if access.kind == AccessKind::Unknown && *role == ValueRole::Literal {
-                // A number that is an argument may be written, and may not.
+                // A number that is an argument may or may not be written.
                 let is_number =
                     matches!(self.plan.values()[value], EValue::Int(_) | EValue::Bool(_) | EValue::Double(_));
                 let args = self.steps.get(number).map_or(&[][..], |step| step.instruction.args());
@@ -192,7 +193,7 @@ impl<'s> MethodView<'s> {
         self.side.path(self.number, Part::Value(value))
     }
 
-    /// Returns what is wrong with the reference of a tensor to its data.
+    /// Returns the message about the reference of a tensor to its data; `None` if the reference is valid.
     pub fn missing(&self, value: usize) -> Option<&'s str> {
         match self.plan.values().get(value)?.as_tensor()?.data {
             TensorData::Elsewhere(_) => self.side.missing(&self.value_path(value)),
@@ -245,7 +246,7 @@ impl<'s> MethodView<'s> {
         hasher.finish()
     }
 
-    /// Returns the key of the types of what an instruction writes.
+    /// Returns the key of the types of the results of an instruction.
     fn results_key(&self, instruction: &Instruction, known: &mut [Option<u64>]) -> u64 {
         let mut hasher = DefaultHasher::new();
         if instruction.callee().is_none() {
@@ -263,7 +264,8 @@ impl<'s> MethodView<'s> {
         hasher.finish()
     }
 
-    /// Returns the key of a value; of a list, with the keys of its items. `known` has the keys so far, or is empty.
+    /// Returns the key of a value. The key of a list includes the keys of its items. `known` has the keys computed so
+    /// far, or is empty.
     fn value_key(&self, index: ValueId, strength: KeyStrength, known: &mut [Option<u64>]) -> u64 {
         if let Some(Some(key)) = index.item(known) {
             return *key;
@@ -322,7 +324,8 @@ impl<'s> MethodView<'s> {
         }
     }
 
-    /// Describes a value as an argument: its content if it is a literal, its name, or what writes it.
+    /// Describes a value as an argument: the content of a literal, otherwise its name, or the instruction that writes
+    /// it.
     pub fn describe(&self, index: ValueId) -> String {
         self.describe_to(index, true)
     }
@@ -349,7 +352,7 @@ impl<'s> MethodView<'s> {
         }
     }
 
-    /// Describes what a step writes.
+    /// Describes the results of a step.
     pub fn describe_result(&self, step: usize) -> String {
         let InstructionRef { chain, index, instruction } = self.steps[step];
         let chain = if self.side_has_one_chain() { String::new() } else { format!("chains[{chain}].") };
@@ -399,7 +402,7 @@ impl<'s> MethodView<'s> {
         }
     }
 
-    /// Describes what an instruction calls: an operator, the backend of a delegate, or the kind of the instruction.
+    /// Describes the callee of an instruction: an operator, the backend of a delegate, or the kind of the instruction.
     pub fn describe_callee(&self, instruction: &Instruction) -> String {
         match instruction.callee() {
             Some(Callee::Operator(index)) => match self.operator(instruction) {
@@ -438,8 +441,8 @@ impl<'s> MethodView<'s> {
         format!("{}({})", self.describe_callee(instruction), shown.join(", "))
     }
 
-    /// Returns a hash of the whole content of a value that is no tensor, without indices: of an item of a list, its type or its own
-    /// content. `known` has the hashes of items so far.
+    /// Returns a hash of the content of a value that is not a tensor. Instead of the index of an item of a list, it
+    /// includes the type or the content of the item. `known` has the hashes of items computed so far.
     pub fn content_hash(&self, index: usize, known: &mut [Option<u64>]) -> u64 {
         let mut hasher = DefaultHasher::new();
         let value = &self.plan.values()[index];
@@ -466,14 +469,14 @@ impl<'s> MethodView<'s> {
         })
     }
 
-    /// Describes a value that nothing uses. Others may have the same description: of long ones it shows the start.
+    /// Describes an unused value. Long content is truncated, so that different values can have the same description.
     pub fn describe_unused(&self, index: usize) -> String {
         match &self.plan.values()[index] {
             EValue::Tensor(tensor) => {
                 let name = tensor.name().map_or(String::new(), |name| format!(" `{}`", clipped(name)));
                 format!("{}{name}", full_type(tensor))
             }
-            // Without indices and names of the source, which are those of this side.
+            // Indices and names of the source are omitted, because they are specific to this side.
             value @ (EValue::IntList(Some(_)) | EValue::TensorList(Some(_)) | EValue::OptionalTensorList(Some(_))) => {
                 let item = |item: i64| {
                     let found = self.plan.value(ValueId::of_int(item));
@@ -488,7 +491,7 @@ impl<'s> MethodView<'s> {
     }
 }
 
-/// Hashes the content of a value, without that of a tensor and without the items of a list of values.
+/// Hashes the content of a value, except tensors and the items of lists of values.
 fn hash_content(value: &EValue, hasher: &mut DefaultHasher) {
     match value {
         EValue::Null | EValue::Tensor(_) => {}
@@ -502,7 +505,7 @@ fn hash_content(value: &EValue, hasher: &mut DefaultHasher) {
     }
 }
 
-/// Number of items of a list, and of arguments, that a description shows.
+/// Maximum number of items of a list, and of arguments, in a description.
 const SHOWN_ITEMS: usize = 8;
 
 /// Returns the role of a value that no instruction refers to.
@@ -568,7 +571,7 @@ pub fn grouped<K: Ord, T>(items: impl Iterator<Item = (K, T)>) -> BTreeMap<K, Ve
     found
 }
 
-/// Pairs what two groupings have under the same key, in the order of the keys.
+/// Pairs the groups with the same key, in the order of the keys.
 pub fn by_key<K: Ord, T>(mut groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T>; 2])> {
     let [left, right] = &mut groups;
     let both = std::mem::take(left).into_iter().map(|(key, l)| {
@@ -582,10 +585,10 @@ pub fn by_key<K: Ord, T>(mut groups: [BTreeMap<K, Vec<T>>; 2]) -> Vec<(K, [Vec<T
     found
 }
 
-/// Characters of a long string that are shown before and after the first difference.
+/// Number of characters of a long string that are shown before and after the first difference.
 const AROUND: usize = 40;
 
-/// Returns the number of characters that two strings begin with in common.
+/// Returns the number of characters of the common prefix of two strings.
 pub fn common_start(texts: [&str; 2]) -> usize {
     texts[0].chars().zip(texts[1].chars()).take_while(|(left, right)| left == right).count()
 }
@@ -598,7 +601,7 @@ pub fn excerpt(text: &str, at: usize) -> String {
     format!("{}{shown:?}{}", if start > 0 { "..." } else { "" }, if is_cut { "..." } else { "" })
 }
 
-/// Describes two texts that differ by descriptions that differ: each by its start, or by what is around the first difference.
+/// Returns different descriptions of two different texts: the start of each, or an excerpt around the first difference.
 pub fn distinct(texts: [&str; 2]) -> [String; 2] {
     let starts = texts.map(clipped);
     if starts[0] != starts[1] {

@@ -22,11 +22,10 @@ const PROGRAM_ALIGNMENT: u64 = 32;
 /// `force_align` of the data of a tensor in the schema.
 const DATA_ALIGNMENT: u64 = 16;
 
-/// Emits the `.bpte` of a `.pte` and its tests, with `encodings` of its fields. Methods without tests are left out.
+/// Emits the `.bpte` of a `.pte` and its tests, with `encodings` of its fields. Methods without tests are omitted.
 ///
 /// # Errors
-/// A test that cannot be bundled (`InvalidInput`); a FlatBuffer larger than 2 GiB; data that
-/// cannot be read.
+/// A test cannot be bundled (`InvalidInput`), the FlatBuffer exceeds 2 GiB, or data cannot be read.
 pub fn emit(
     program_bytes: &[u8],
     tests: &[MethodTests],
@@ -34,7 +33,7 @@ pub fn emit(
     encodings: Option<&FieldEncodings>,
 ) -> io::Result<FlatBuffer> {
     check(tests)?;
-    // Upstream sorts Python strings, which is by code points; so is this.
+    // Upstream sorts Python strings by code points, and this order is the same.
     let mut suites: Vec<&MethodTests> = tests.iter().collect();
     suites.sort_by(|a, b| a.method.cmp(&b.method));
     let mut w = Writer::new(serializer, Strings::Separate, encodings);

@@ -1,6 +1,6 @@
 //! Encodings of single fields that differ from the default: absent, present with the default value, null offset, empty vector.
 //!
-//! A parameter of the emitter; the field overrides of `raw:` fill it.
+//! It is a parameter of the emitter that the field overrides of `raw:` determine.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub struct FieldEncodings(HashMap<u32, Vec<(u16, FieldEncoding)>>);
 /// Encoding of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldEncoding {
-    /// Left out of its table.
+    /// Absent from its table.
     Absent,
     /// Present, although it has the default value.
     Present,

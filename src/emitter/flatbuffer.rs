@@ -29,11 +29,11 @@ pub struct Writer<'f> {
     tables: Vec<u32>,
     /// Offsets of the vtables from the end, by the offsets of their fields; used if tables of different sizes share a vtable.
     vtables: HashMap<Vec<u16>, u32>,
-    /// The size limit was exceeded, and content was left out.
+    /// The size limit was exceeded, and content was omitted.
     too_large: bool,
 }
 
-/// A finished FlatBuffer, in `bytes` from `start` on: the builder fills its buffer from the end.
+/// A finished FlatBuffer, which is in `bytes` from `start` on because the builder fills its buffer from the end.
 #[derive(Debug)]
 pub struct FlatBuffer {
     bytes: Vec<u8>,
@@ -65,14 +65,14 @@ impl<'f> Writer<'f> {
         }
     }
 
-    /// Returns true if `bytes` more bytes fit, with alignment and length; if not, nothing more is written.
+    /// Returns true if `bytes` more bytes fit, with alignment and length. Otherwise, nothing more is written.
     fn fits(&mut self, bytes: usize) -> bool {
         let used = self.builder.unfinished_data().len() as u64;
         self.too_large |= used.saturating_add(bytes as u64) > MAX_FLATBUFFER - ROOM;
         !self.too_large
     }
 
-    /// Placeholder for content that was left out.
+    /// Returns a placeholder for omitted content.
     fn left_out() -> FieldValue {
         FieldValue::Child(Some(WIPOffset::new(0)))
     }
@@ -140,8 +140,8 @@ impl<'f> Writer<'f> {
         write::table(&mut self.builder, facts.slots, slots, is_written)
     }
 
-    /// Writes a table that takes any vtable with the same offsets of fields, in ascending slot order: the crate compares the sizes of
-    /// the tables, too, so that table and vtable are pushed by hand.
+    /// Writes a table that shares any vtable with the same offsets of fields, in ascending slot order. The crate also
+    /// compares the sizes of the tables, so that table and vtable must be pushed without it.
     fn write_sharing<'s>(&mut self, slots: impl Iterator<Item = &'s (u16, FieldValue)>) -> Offset {
         let start = self.used();
         // Offset from the end, by slot; 0 if the field is absent.
@@ -154,7 +154,7 @@ impl<'f> Writer<'f> {
         // The fields of all schemas take less than 64 KiB.
         let entries: Vec<u16> = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 }).collect();
         let size = 4 + 2 * entries.len() as u32;
-        // A vtable is directly in front of the first table that has it.
+        // A vtable is directly before the first table that has it.
         let vtable = self.vtables.get(&entries).copied();
         self.builder.push(vtable.unwrap_or(table + size).wrapping_sub(table) as i32);
         if vtable.is_none() {

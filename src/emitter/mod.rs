@@ -1,5 +1,5 @@
-//! Emits the files of a plan: FlatBuffers from programs, files from FlatBuffers and data. Chooses no offsets; asserts those of the
-//! plan.
+//! Emits the files of a plan: FlatBuffers from programs, files from FlatBuffers and data. It chooses no offsets, and
+//! asserts those of the plan.
 
 pub mod bundled_program;
 pub mod encoding;
@@ -30,7 +30,7 @@ pub struct File<'a> {
     pub segments: &'a [Segment],
     /// The blobs that the segments refer to.
     pub blobs: &'a [Blob],
-    /// The byte that padding around the segments consists of; 0 unless it is overridden.
+    /// Value of the padding bytes around the segments; 0 unless it is overridden.
     pub padding: u8,
 }
 

@@ -1,4 +1,5 @@
-//! Destination of the bytes of a file: a writer that may copy blobs from their source directly. Does not open files.
+//! Destination of the bytes of a file: a writer that may copy blobs directly from their sources. It does not open
+//! files.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};

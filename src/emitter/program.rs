@@ -23,7 +23,7 @@ use crate::program::{
 /// Emits the FlatBuffer of `program`, without extended header, with `encodings` of its fields.
 ///
 /// # Errors
-/// A program too large for a FlatBuffer (2 GiB); inline data that cannot be read.
+/// The program is too large for a FlatBuffer (2 GiB), or inline data cannot be read.
 pub fn emit(
     program: &Program,
     plan: &Plan,

@@ -1,4 +1,5 @@
-//! Emits weights as a `.safetensors`: a JSON header, then the contiguous data of the tensors. Unlike the other formats it needs no plan.
+//! Emits weights as a `.safetensors`: a JSON header, followed by the contiguous data of the tensors. Unlike the other
+//! formats, it needs no plan.
 
 use std::io;
 
@@ -25,11 +26,11 @@ enum HeaderEntry {
     Tensor(TensorInfo),
 }
 
-/// Emits the weights of a program without methods, in their order. Tensors with another dim_order are converted to contiguous ones, the
-/// only ones that the format has. Blobs with [`METADATA`] and [`HEADER_ORDER`] are read.
+/// Emits the weights of a program without methods, in their order. Tensors that are not contiguous are converted,
+/// because the format only has contiguous ones. Blobs with [`METADATA`] and [`HEADER_ORDER`] are read.
 ///
 /// # Errors
-/// Another blob that is not a tensor; an element type that the format does not have; metadata that contradict each other.
+/// Another blob is not a tensor, the format does not have an element type, or metadata contradict each other.
 pub fn emit(program: &Program) -> io::Result<Safetensors> {
     let mut entries: IndexMap<String, HeaderEntry> = IndexMap::with_capacity(program.external_data.len());
     let (mut order, mut data, mut end): (IndexSet<String>, _, _) = (IndexSet::new(), Vec::new(), 0u64);
@@ -132,7 +133,7 @@ fn header(entries: &IndexMap<String, HeaderEntry>) -> io::Result<Vec<u8>> {
 }
 
 impl Safetensors {
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.data.iter().fold(PREAMBLE + self.header.len() as u64, |sum, blob| sum.saturating_add(blob.len))
     }

@@ -137,7 +137,7 @@ impl Format {
         CONTAINERS.into_iter().find(|container| container.format == self)
     }
 
-    /// Returns the format of files with this extension.
+    /// Returns the format of files with this extension; `None` if there is none.
     pub fn of_extension(extension: &str) -> Option<Format> {
         if extension == safetensors::EXTENSION {
             return Some(Format::Safetensors);
@@ -185,8 +185,8 @@ impl Format {
     }
 }
 
-/// Returns `true` if a file begins like a `.safetensors`: the length of a JSON object that fits the file or is allowed in another
-/// file, and a brace. No text has such a length, which contains zeros.
+/// Returns `true` if a file begins like a `.safetensors`: with the length of a JSON object that fits the file, or that
+/// the format allows, and a brace. Text never has such a length, because it contains zero bytes.
 fn is_safetensors(head: &[u8], len: u64) -> bool {
     let length = head.first_chunk().map(|length| u64::from_le_bytes(*length));
     let end = length.and_then(|length| length.checked_add(safetensors::PREAMBLE));
@@ -202,7 +202,7 @@ impl ExtendedHeader {
         head.get(PREAMBLE..PREAMBLE + 4) == Some(self.magic)
     }
 
-    /// Returns the length in bytes that the header states.
+    /// Returns the value of the header's length field in bytes; `None` if `head` ends before it.
     pub fn stated_length(head: &[u8]) -> Option<u32> {
         Some(u32::from_le_bytes(*head.get(ExtendedHeader::LENGTH..)?.first_chunk()?))
     }
@@ -221,7 +221,7 @@ impl ExtendedHeader {
         ExtendedHeader::field_offset(index)
     }
 
-    /// Returns the value of a field, ignoring the length that the header states; `None` if `head` ends before the field.
+    /// Returns the value of a field, ignoring the length field of the header; `None` if `head` ends before the field.
     ///
     /// # Panics
     /// Panics if the header has no field with this name.
@@ -229,7 +229,7 @@ impl ExtendedHeader {
         Some(u64::from_le_bytes(*head.get(self.offset(name)..)?.first_chunk()?))
     }
 
-    /// Returns a header of `padded` bytes that states `length`. Fields beyond `length` are left out.
+    /// Returns a header of `padded` bytes whose length field is `length`. Fields beyond `length` are omitted.
     pub fn to_bytes(&self, length: u32, padded: usize, fields: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(padded);
         bytes.extend_from_slice(self.magic);

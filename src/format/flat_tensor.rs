@@ -8,8 +8,8 @@ use super::table::tables;
 /// The file identifier at bytes 4..8 (rule H-25).
 pub const IDENTIFIER: &str = "FT01";
 
-/// Slot of `segments` in the schema of ExecuTorch 0.5 and 0.6, whose root table has an alignment and a list of tensors before. Later schemas
-/// have no such slot.
+/// Slot of `segments` in the schema of ExecuTorch 0.5 and 0.6, whose root table has an alignment and a list of tensors
+/// before it. Later schemas have no such slot.
 pub const SEGMENTS_OF_0_6: u16 = 3;
 
 tables! {

@@ -1,4 +1,5 @@
-//! Paths of fields, `methods.forward.values[3].sizes`, `header.program_size`: their grammar, parser and rendering.
+//! Paths of fields such as `methods.forward.values[3].sizes` and `header.program_size`: their grammar, parser and
+//! rendering.
 //!
 //! Finding the bytes at a path is left to the users of this module.
 
@@ -214,10 +215,10 @@ impl FieldPath {
     }
 }
 
-/// Longest method name in bytes that appears in paths; methods with longer names are given by index.
+/// Maximum length in bytes of a method name in paths. Methods with longer names are referred to by index.
 const MAX_NAME: usize = 100;
 
-/// Number of methods that can appear by name; later ones are given by index.
+/// Number of methods that paths refer to by name. Later ones are referred to by index.
 const MAX_METHODS: usize = 1000;
 
 /// Returns a name as a step of a path: a word, or in double quotes. `None` for a name with quotes, backslashes or characters that

@@ -1,4 +1,4 @@
-//! Slot tables of `program.fbs`, the schema of `.pte` files (identifier `ET12`). Not the model: see [`crate::program`].
+//! Slot tables of `program.fbs`, the schema of `.pte` files (identifier `ET12`). The model is [`crate::program`].
 
 use super::Kind::{
     AlignedBytes, Bool, Bools, Byte, Bytes, Double, Doubles, Enum as Named, Int, Ints, Long, Longs, Table as Child,
@@ -11,13 +11,13 @@ use super::table::{Enum, numbers, tables, unions};
 pub const IDENTIFIER: &str = "ET12";
 
 numbers! {
-    /// Kind of change that a tensor's shape allows.
+    /// Kind of changes that the sizes of a tensor allow.
     pub struct TensorShapeDynamism {
-        /// None: the sizes are those of the file.
+        /// No changes: the sizes are those in the file.
         STATIC = 0 "static",
-        /// The sizes of the file are upper bounds.
+        /// The sizes in the file are upper bounds.
         DYNAMIC_BOUND = 1 "dynamic_bound",
-        /// Any: the runtime allocates the memory.
+        /// Any changes: the runtime allocates the memory.
         DYNAMIC_UNBOUND = 2 "dynamic_unbound",
     }
     /// Layout of a tensor in torch (E-15).
@@ -31,7 +31,7 @@ numbers! {
     /// assert_eq!(StorageLayout(9).to_string(), "9"); // a file may contain any number
     /// ```
     pub struct StorageLayout {
-        /// Each element has a place, by strides.
+        /// Each element has a position, given by strides.
         STRIDED = 0 "strided",
         /// Coordinates and elements.
         SPARSE = 1 "sparse",
@@ -124,7 +124,7 @@ tables! {
     BACKEND_DELEGATE_INLINE_DATA = backend_delegate_inline_data BackendDelegateInlineData { data: AlignedBytes(16) }
     /// A constant inside the FlatBuffer.
     BUFFER = buffer Buffer { storage: AlignedBytes(16) }
-    /// Bytes behind the FlatBuffer.
+    /// Bytes after the FlatBuffer.
     DATA_SEGMENT = data_segment DataSegment { offset: ULong, size: ULong }
     /// Offsets of the data in one segment.
     SUBSEGMENT_OFFSETS = subsegment_offsets SubsegmentOffsets { segment_index: UInt, offsets: ULongs }
@@ -172,7 +172,7 @@ unions! {
         KernelCall: KERNEL_CALL = kernel_call { op_index: Int, args: Ints }
         /// Runs a delegate.
         DelegateCall: DELEGATE_CALL = delegate_call { delegate_index: Int, args: Ints }
-        /// Makes a value the same as another: a tensor gets its memory.
+        /// Moves a value to another one: a number is copied, a tensor gets the memory of the source.
         MoveCall: MOVE_CALL = move_call { move_from: Int, move_to: Int }
         /// Jumps if the condition is false.
         JumpFalseCall: JUMP_FALSE_CALL = jump_false_call { cond_value_index: Int, destination_instruction: Int }

@@ -1,4 +1,5 @@
-//! Facts of the `.safetensors` format: element types, limits, `__metadata__`, and the keys by which a `.ptd` stores what is not a tensor.
+//! Facts of the `.safetensors` format: element types, limits, `__metadata__`, and the keys under which a `.ptd` stores
+//! content other than tensors.
 
 use std::fmt;
 
@@ -15,12 +16,12 @@ pub const MAX_HEADER: u64 = 100_000_000;
 /// Bytes before the header: its length.
 pub const PREAMBLE: u64 = 8;
 
-/// Name in a header that is not a tensor but the metadata of the file. In a `.ptd`, a blob with this key, or with this key, a dot and
-/// any suffix, has the same JSON.
+/// Name of the metadata of the file in a header. In a `.ptd`, a blob with this key, or with this key, a dot and any
+/// suffix, has the same JSON.
 pub const METADATA: &str = "__metadata__";
 
-/// Key of the blob of a `.ptd` that lists the names of a header in their order, if it is not the order of the data; with or without a
-/// suffix as [`METADATA`].
+/// Key of the blob of a `.ptd` that lists the names of a header in their order, if that is not the order of the data.
+/// It may have a suffix like [`METADATA`].
 pub const HEADER_ORDER: &str = "__header__";
 
 /// Returns true for the key of a blob of a kind, [`METADATA`] or [`HEADER_ORDER`].
@@ -28,8 +29,9 @@ pub fn is_key_of(kind: &str, key: &str) -> bool {
     key.strip_prefix(kind).is_some_and(|suffix| suffix.is_empty() || suffix.starts_with('.'))
 }
 
-/// Returns the key of a blob of a kind beside tensors of these names: the kind, a dot, and the first name for which the key is not
-/// taken. Without the suffix, the runtime would reject two `.ptd` files with metadata that are merged (rule N-32).
+/// Returns the key of a blob of a kind for a file with tensors of these names: the kind, a dot, and the first name for
+/// which the key is free. Without the suffix, the runtime would reject two merged `.ptd` files with metadata (rule
+/// N-32).
 pub fn key_of<'n>(kind: &str, names: impl IntoIterator<Item = &'n str>, is_taken: impl Fn(&str) -> bool) -> String {
     let keys = names.into_iter().map(|name| format!("{kind}.{name}"));
     keys.into_iter().find(|key| !is_taken(key)).unwrap_or_else(|| kind.to_owned())
@@ -70,7 +72,7 @@ impl<'de> Deserialize<'de> for SafetensorsMetadata {
 /// Reads an object of strings, in the order of the file. `field` is its name in messages.
 ///
 /// # Errors
-/// A value that is not an object of strings; a duplicate name.
+/// The value is not an object of strings, or a name is duplicate.
 pub fn unique_strings<'de, D: Deserializer<'de>>(
     deserializer: D,
     field: &'static str,
@@ -97,7 +99,7 @@ pub fn unique_strings<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(Strings(field))
 }
 
-/// Error about a name that a header has twice.
+/// Creates an error about a duplicate name in a header.
 pub fn duplicate_key<E: Error>(name: &str) -> E {
     E::custom(format_args!("duplicate key `{name}`"))
 }

@@ -5,7 +5,8 @@
 
 use super::table::Enum;
 
-/// An element type by its number in the file; constants have the names of the schema. The default of a file is [`ScalarType::BYTE`].
+/// An element type, by its number in the file. The constants have the names of the schema. The default of a field is
+/// [`ScalarType::BYTE`].
 ///
 /// ```
 /// use pte_emit::ScalarType;
@@ -176,7 +177,8 @@ impl ScalarType {
         self.info().is_some_and(|info| matches!(info.encoding, Encoding::Float(_) | Encoding::Complex(_)))
     }
 
-    /// Returns the minimum and maximum of an integer type of at most 64 bits with a sign, or 16 without; `None` for other types.
+    /// Returns the minimum and maximum of a signed integer type of at most 64 bits or an unsigned one of at most 16
+    /// bits; `None` for other types.
     pub(crate) fn integers(self) -> Option<(i64, i64)> {
         Some(match self {
             ScalarType::BYTE => (0, 0xff),
@@ -189,25 +191,26 @@ impl ScalarType {
         })
     }
 
-    /// Parses a name of torch (`float32`, `torch.float32`, `half`, `long`, ...) or of the schema (`FLOAT`).
+    /// Parses a name of torch (`float32`, `torch.float32`, `half`, `long`, ...) or of the schema (`FLOAT`); `None` for
+    /// an unknown name.
     pub fn parse(name: &str) -> Option<ScalarType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);
         let by_name = INFO.iter().find(|i| i.name == name || i.schema == name).map(|i| ScalarType(i.code));
         by_name.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, scalar_type)| *scalar_type))
     }
 
-    /// All names that [`ScalarType::parse`] takes, without the prefix `torch.`.
+    /// Returns all names that [`ScalarType::parse`] accepts, without the prefix `torch.`.
     pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
         let aliases = ALIASES.iter().map(|(alias, _)| *alias);
         INFO.iter().map(|i| i.name).chain(INFO.iter().map(|i| i.schema)).chain(aliases)
     }
 
-    /// Names in torch, ascending by number.
+    /// Returns the names in torch, in ascending order of their numbers.
     pub fn names() -> impl Iterator<Item = &'static str> {
         INFO.iter().map(|i| i.name)
     }
 
-    /// The types that the runtime knows, ascending by number.
+    /// Returns the types that the runtime knows, in ascending order of their numbers.
     pub fn all() -> impl Iterator<Item = ScalarType> {
         INFO.iter().map(|i| ScalarType(i.code))
     }
@@ -226,7 +229,7 @@ static ALIASES: &[(&str, ScalarType)] = &[
     ("cdouble", ScalarType::COMPLEXDOUBLE),
 ];
 
-/// Serialised as its name, or its number if it has none.
+/// Serialises the name, or the number of a type without a name.
 impl serde::Serialize for ScalarType {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -8,13 +8,13 @@
 /// ```
 pub const EXECUTORCH: &str = "1.5.1";
 
-/// Schema version of a program, and of a `.ptd`: that of all releases up to 1.5.1.
+/// Schema version of a program and of a `.ptd`, in all releases up to 1.5.1.
 pub const PROGRAM_VERSION: u32 = 0;
 
 /// Schema version of a `.bpte`, independent of that of its program.
 pub const BUNDLED_PROGRAM_VERSION: u32 = 2;
 
-/// The upstream FlatBuffer writer whose ordering and encoding is reproduced.
+/// The upstream FlatBuffer writer whose order and encoding are reproduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Serializer {
@@ -33,13 +33,13 @@ pub struct SerializerFacts {
     pub slots: SlotOrder,
     /// Encoding of a vector without items.
     pub empty_vector: EmptyVector,
-    /// Tables that have a vtable in common.
+    /// Condition under which tables share a vtable.
     pub vtables: VtableSharing,
     /// Order of the segments.
     pub segments: &'static [SegmentGroup],
 }
 
-/// Order in which the slots of a table are written, the first one ending up last in the file.
+/// Order in which the slots of a table are written. The slot that is written first is stored last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotOrder {
     /// Ascending slot number.
@@ -53,23 +53,24 @@ pub enum SlotOrder {
 pub enum EmptyVector {
     /// Aligned like a vector with items.
     Aligned,
-    /// The length only, aligned to 4 bytes.
+    /// Only the length, aligned to 4 bytes.
     LengthOnly,
 }
 
-/// Tables that have a vtable in common.
+/// Condition under which tables share a vtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VtableSharing {
-    /// Those with the same fields at the same offsets and with the same size.
+    /// Tables with the same fields at the same offsets and with the same size share a vtable.
     SameTables,
-    /// Those with the same fields at the same offsets, whatever their sizes: a field may be behind the size that the vtable states.
+    /// Tables with the same fields at the same offsets share a vtable, whatever their sizes. A field may then be beyond
+    /// the size in the vtable.
     SameFields,
 }
 
 /// Segments with the same kind of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentGroup {
-    /// One segment of all constants; present without constants, too.
+    /// One segment of all constants, which is present even without constants.
     Constants,
     /// One segment of all initial states.
     MutableData,

@@ -1,5 +1,5 @@
-//! Random arguments of a call, of which the rule of the operator accepts most: sizes that fit each other, dimensions within the rank,
-//! positions within sizes. Does not ask the rule.
+//! Random arguments of a call, of which the rule of the operator accepts most: sizes that fit each other, dimensions
+//! within the rank, positions within sizes. It does not use the rule.
 //!
 //! An operator of a [`Family`] has a function that chooses the arguments that depend on each other; the others follow from their name
 //! and type in the schema.
@@ -159,7 +159,7 @@ pub struct Draft<'a> {
     main: ScalarType,
     /// Tensors of four dimensions are channels-last.
     channels_last: bool,
-    /// Kind of the numbers of an operator that takes no others.
+    /// Kind of the numbers of an operator that accepts only one kind.
     kind: Kinds,
     /// Sizes of tensors that exist already, which are preferred.
     shapes: &'a [Vec<i32>],
@@ -312,7 +312,7 @@ impl Draft<'_> {
         sizes
     }
 
-    /// Returns an argument as its name and type suggest.
+    /// Returns an argument that its name and type suggest.
     fn by_name(&mut self, at: usize, arg: &Arg) -> Operand {
         let kind = arg.kind;
         if kind.optional && self.random.chance(40) {
@@ -340,7 +340,7 @@ impl Draft<'_> {
             }
             (Base::Int, false) => Operand::Int(match &*arg.name {
                 "dim" | "dim0" | "dim1" | "dim2" | "axis" | "dimension" => self.dim(rank),
-                // Of operators of integers: it divides.
+                // For operators of integers, it is a divisor.
                 "b" => self.random.between(1, 5),
                 _ => self.random.between(0, 4),
             }),
@@ -395,7 +395,7 @@ impl Draft<'_> {
                 | ScalarType::BOOL
         );
         let kinds = kinds.unwrap_or(if self.name.contains("bitwise") { Kinds::INT } else { Kinds::SCALAR });
-        // These compute with two numbers of one kind only.
+        // These only compute with two numbers of the same kind.
         let kinds = if self.name.starts_with("executorch_prim") && kinds.meets(self.kind) { self.kind } else { kinds };
         let mut choices = Vec::new();
         for (kind, weight) in [(Kinds::INT, 4), (Kinds::DOUBLE, if is_integral { 1 } else { 6 }), (Kinds::BOOL, 1)] {

@@ -1,4 +1,5 @@
-//! Calls to a program: the values of the arguments, their memory, and the instructions. Chooses nothing at random but the memory of inputs and outputs.
+//! Converts calls to a program: the values of the arguments, their memory, and the instructions. Only the memory of
+//! inputs and outputs is random.
 
 use std::collections::HashMap;
 
@@ -35,7 +36,7 @@ pub fn program(call: &GeneratedCall, boundary: BoundaryMemory) -> Program {
 }
 
 impl BoundaryMemory {
-    /// Returns one of both.
+    /// Returns one of the two at random.
     pub fn random(random: &mut Random) -> BoundaryMemory {
         if random.chance(50) { BoundaryMemory::Caller } else { BoundaryMemory::Planned }
     }
@@ -50,7 +51,7 @@ pub struct MethodWriter {
     operators: Vec<Operator>,
     indices: HashMap<&'static str, OperatorId>,
     instructions: Vec<Instruction>,
-    /// Values whose memory is that of another value, from an offset on.
+    /// Values with the memory of another value, from an offset on.
     over: Vec<(usize, ValueId, u64)>,
     boundary: BoundaryMemory,
     /// Ranges of the values of calls: from the first, and from the first out.
@@ -226,8 +227,8 @@ impl MethodWriter {
         value
     }
 
-    /// Makes what a call writes outputs of the method: the outs or the returned value, else arguments that are written in place. `args`
-    /// are its values.
+    /// Adds the results of a call to the outputs of the method: the outs or the returned value, otherwise arguments
+    /// that are written in place. `args` are its values.
     pub fn output_results(&mut self, call: &GeneratedCall, args: &[ValueId]) {
         let Some(operators::Operator { signature, .. }) = operators::find(call.operator) else { return };
         let is_result = |at: usize| match signature.args.get(at) {
@@ -295,7 +296,8 @@ impl MethodWriter {
         order
     }
 
-    /// Gives each tensor without data explicit memory: one after the other, but for those that overlap others.
+    /// Gives each tensor without data explicit memory. They are placed one after the other, except those that overlap
+    /// others.
     fn place(&mut self) {
         let mut next = 0u64;
         let mut offsets = vec![None; self.values.len()];

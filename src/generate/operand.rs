@@ -1,5 +1,5 @@
-//! Calls before they are values of a program: the operator and each argument, with what a tensor contains and where it is stored. Says
-//! nothing about which calls are valid.
+//! Calls before they become values of a program: the operator and its arguments, with the content and the memory of
+//! each tensor. Calls need not be valid.
 
 use std::borrow::Cow;
 
@@ -75,7 +75,7 @@ pub enum Operand {
         /// The list may contain None.
         optional: bool,
     },
-    /// The value that another argument is, by position.
+    /// The same value as another argument, by position.
     Same(usize),
 }
 
@@ -131,7 +131,8 @@ impl TensorOperand {
         Tensor { dim_order, shape_dynamism: self.dynamism, ..Tensor::new(self.scalar_type, &self.sizes) }
     }
 
-    /// Makes it a constant of numbers, which repeat. Types that cannot represent them, and sizes beyond `limit` bytes, leave it as it is.
+    /// Makes it a constant of these numbers, which are repeated. Nothing changes if its type cannot represent them, or
+    /// if it exceeds `limit` bytes.
     pub fn fill(&mut self, numbers: &[NumericValue], limit: u64) {
         let Some(len) = self.nbytes().filter(|len| (1..=limit).contains(len)) else { return };
         let mut pattern = Vec::new();

@@ -33,7 +33,7 @@ pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: u
 /// A tensor that exists.
 struct Existing {
     tensor: TensorOperand,
-    /// A call wrote it: it is no input.
+    /// A call wrote it, so it is not an input.
     is_result: bool,
     is_used: bool,
 }
@@ -115,7 +115,7 @@ impl<'a> Generator<'a> {
         }
         let is_in_place = |at: usize| signature.args.get(at).is_some_and(|arg| arg.role == Role::InPlace);
         let is_written = is_in_place(at);
-        // What the call writes in place is no other argument.
+        // A tensor that the call writes in place must not be another argument.
         let others = args.iter().enumerate().filter(|(other, _)| *other != at && (is_written || is_in_place(*other)));
         let taken: Vec<Content> = others.flat_map(|(_, operand)| operand.contents()).collect();
         let meta = tensor.meta();

@@ -1,4 +1,4 @@
-//! Choices from a sequence of random numbers that is the same on every machine. Knows nothing of operators.
+//! Choices from a sequence of random numbers that is the same on every machine. They are independent of operators.
 
 use crate::data::random::SplitMix;
 
@@ -29,7 +29,7 @@ impl Random {
         ((u128::from(self.bits()) * bound as u128) >> 64) as usize
     }
 
-    /// Returns a number from `low` to `high`, both included; `low` if `high` is less.
+    /// Returns a number from `low` to `high`, both inclusive; `low` if `high` is less.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         let width = high.saturating_sub(low).max(0).saturating_add(1);
         low.saturating_add(self.below(usize::try_from(width).unwrap_or(usize::MAX)) as i64)
@@ -48,7 +48,7 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// Returns one of the items, each as often as its weight says.
+    /// Returns one of the items, with a probability proportional to its weight.
     ///
     /// # Panics
     /// If there are none.

@@ -1,5 +1,5 @@
-//! Calls that a runtime may not survive: valid ones with random changes of element types, sizes, numbers, constants, outs and memory.
-//! Which of them are valid is not known here: `check` and the runtime say it.
+//! Calls that may crash a runtime: valid ones with random changes of element types, sizes, numbers, constants, outs and
+//! memory. This module does not know which of them are valid; `check` and the runtime decide.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ const MAX_ELEMENTS: i64 = 1 << 18;
 /// Bytes of the largest constant.
 const MAX_CONSTANT: u64 = 1 << 14;
 
-/// Element types that kernels support, and that they seldom do.
+/// Element types that many kernels support.
 const COMMON: &[ScalarType] = &[
     ScalarType::BYTE,
     ScalarType::CHAR,
@@ -288,7 +288,7 @@ fn resize(random: &mut Random, tensor: &mut TensorOperand) {
     reshaped(tensor);
 }
 
-/// Makes the order of dimensions and the data those of the sizes.
+/// Adapts the order of dimensions and the data to the sizes.
 fn reshaped(tensor: &mut TensorOperand) {
     if tensor.dim_order.len() != tensor.sizes.len() {
         tensor.dim_order = DimOrder::contiguous(tensor.sizes.len());

@@ -1,8 +1,8 @@
-//! The method allocator: the bytes that `Program::load_method` of ExecuTorch 1.5.1 takes from it. Not planned memory, and
-//! not what kernels take from the temporary allocator while they run.
+//! Computes the bytes that `Program::load_method` of ExecuTorch 1.5.1 takes from the method allocator. This includes
+//! neither planned memory nor what kernels take from the temporary allocator while they run.
 //!
-//! The runtime allocates from a bump allocator, so that the total is the sum of the allocations in their order, with the
-//! padding that each alignment needs. The sizes of its structures are measured: tests/conformance/README.md states how.
+//! The runtime uses a bump allocator: the total is the sum of the allocations in their order, with the padding that
+//! each alignment needs. The sizes of the structures are measured; tests/conformance/README.md describes how.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::delegate::xnnpack;
 use crate::program::instruction::Callee;
 use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
 
-/// Binary interface of a build of the runtime.
+/// Binary interface that a runtime is built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -24,18 +24,18 @@ pub enum Abi {
     Arm32,
 }
 
-/// What loading a method takes from the method allocator, in bytes. The start of its memory is aligned to 16 bytes.
+/// Bytes that loading a method takes from the method allocator, whose memory begins at a multiple of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadedMemory {
-    /// With a temporary allocator that has room for the metadata of the arguments of each call.
+    /// Bytes with a temporary allocator that has room for the metadata of the arguments of each call.
     pub bytes: u64,
-    /// Without a temporary allocator.
+    /// Bytes without a temporary allocator.
     pub without_temporary: u64,
-    /// Backends may take more: that of some delegate is not known.
+    /// Both numbers are lower bounds: what the backend of a delegate allocates is not known.
     pub is_lower_bound: bool,
 }
 
-/// A structure of the runtime that is allocated.
+/// A structure of the runtime that the method allocator provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Structure {
     Byte,
@@ -60,7 +60,7 @@ enum Structure {
     Chain,
     /// Type and dim_order of an argument, for the lookup of a kernel.
     TensorMeta,
-    /// The temporary allocator that the runtime makes if the caller passes none.
+    /// The temporary allocator that the runtime creates if the caller passes none.
     PlatformAllocator,
     /// The keys of the program and of the `.ptd` files.
     MergedDataMap,
@@ -68,7 +68,7 @@ enum Structure {
     XnnpackExecutor,
 }
 
-/// Size and alignment of each structure: 64-bit, 32-bit Arm.
+/// Size and alignment in bytes of each structure, for 64-bit and for 32-bit Arm.
 const LAYOUTS: &[(Structure, [(u64, u64); 2])] = &[
     (Structure::Byte, [(1, 1), (1, 1)]),
     (Structure::Int32, [(4, 4), (4, 4)]),
@@ -112,7 +112,7 @@ impl Bump {
         self.list(structure, 1);
     }
 
-    /// Also an empty list is aligned.
+    /// Allocates a list. An empty list is aligned, too.
     fn list(&mut self, structure: Structure, count: usize) {
         let (size, alignment) = structure.layout(self.abi);
         let start = self.used.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
@@ -120,7 +120,8 @@ impl Bump {
     }
 }
 
-/// Returns what loading a method takes from the method allocator. `external` is true if the program is loaded with `.ptd` files.
+/// Returns the bytes that loading a method takes from the method allocator. `external` is true if the program is loaded
+/// with `.ptd` files.
 pub fn loaded_memory(program: &Program, plan: &ExecutionPlan, external: bool, abi: Abi) -> LoadedMemory {
     let used = |has_temporary: bool| {
         let mut load = Loading { plan, bump: Bump { abi, used: 0 }, has_temporary, is_lower_bound: false };
@@ -199,7 +200,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Sizes and dim_order of a dynamic tensor are copied, since they change.
+    /// Allocates a tensor. Sizes and dim_order of a dynamic tensor are copied because they can change.
     fn tensor(&mut self, tensor: &Tensor) {
         let rank = tensor.sizes.as_ref().map_or(0, |sizes| sizes.len());
         if tensor.shape_dynamism != TensorShapeDynamism::STATIC {
@@ -229,7 +230,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Metadata for the lookup of a kernel, which are in temporary memory if there is some.
+    /// Allocates the metadata for the lookup of a kernel. They are in the temporary allocator if there is one.
     fn argument_metadata(&mut self, args: &[ValueId]) {
         if self.has_temporary {
             return;

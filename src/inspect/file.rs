@@ -1,4 +1,5 @@
-//! Facts of a file that its metadata state: header, serializer, segments. Not what its program contains.
+//! Reads facts of a file from its metadata: header, serializer and segments. [`super::summary`] has the contents of its
+//! program.
 
 use std::io;
 
@@ -16,7 +17,7 @@ use crate::format::program::{
 use crate::format::{Format, flat_tensor as ptd};
 use crate::reader::root;
 
-/// Facts of a file, part of an [`Inspection`](crate::Inspection).
+/// Header, serializer and segments of a file, part of an [`Inspection`](crate::Inspection).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -26,9 +27,10 @@ pub struct FileFacts {
     pub format: &'static str,
     /// Size in bytes.
     pub bytes: u64,
-    /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of all the file.
+    /// Size in bytes of the header and the FlatBuffer: up to the first segment, or of the whole file if it has none.
     pub metadata_bytes: u64,
-    /// Kind of the serializer of the FlatBuffer, by the order of the fields of its root table; `None` if both may have written it.
+    /// Kind of the serializer of the FlatBuffer, recognised by the order of the fields of its root table; `None` if
+    /// either may have written it.
     pub serializer: Option<SerializerKind>,
     /// Extended header; `None` without one.
     pub header: Option<HeaderFacts>,
@@ -43,9 +45,9 @@ pub struct FileFacts {
 pub struct HeaderFacts {
     /// Magic bytes.
     pub magic: &'static str,
-    /// Length that it states, in bytes.
+    /// Value of its length field, in bytes.
     pub length: u32,
-    /// Name and value of each field within that length.
+    /// Names and values of the fields within that length.
     #[serde(flatten, serialize_with = "as_map")]
     #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
     pub fields: Vec<(&'static str, u64)>,
@@ -84,18 +86,19 @@ impl SerializerKind {
 pub struct SegmentFacts {
     /// Size in bytes.
     pub bytes: u64,
-    /// Roles of its content, at most 8; empty if nothing refers to it.
+    /// Roles of its content, such as named data, at most 8; empty if nothing refers to the segment.
     pub content: Vec<String>,
 }
 
-/// Bound on what refers to segments, in relation to the size of the metadata: references may repeat.
+/// Bytes of metadata for each reference to a segment that is followed. Vectors and tables of a malformed file can
+/// overlap, and have any number of references.
 const REFERENCE: usize = 16;
 
 impl FileFacts {
-    /// Reads the facts of a file. Of one without a root table, only the header.
+    /// Reads the facts of a file; only the header if the file has no root table.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub(crate) fn read(container: &'static Container, origin: &Origin) -> io::Result<FileFacts> {
         let (len, head) = (origin.len()?, origin.head(HEAD)?);
         let size = container.format.metadata_len(&head, len).min(MAX_FLATBUFFER);
@@ -106,7 +109,7 @@ impl FileFacts {
         Ok(FileFacts::new(container, &metadata, len))
     }
 
-    /// Takes the header, the serializer and the segments of the program in a `.bpte`.
+    /// Sets the header, the serializer and the segments to those of the program in a `.bpte`.
     pub(crate) fn set_program(&mut self, program: FileFacts) {
         let FileFacts { header, serializer, segments, .. } = program;
         (self.header, self.serializer, self.segments) = (header, serializer, segments);
@@ -141,11 +144,12 @@ fn metadata_bytes(bytes: u64, segments: &[SegmentFacts]) -> u64 {
     bytes.saturating_sub(data)
 }
 
-/// Returns what wrote a root table. Python's object API writes the fields in the order of their slots, each in front of the one
-/// before; flatc begins with the last slot (docs/format.md, "FlatBuffer write order"). Fields of the same size decide.
+/// Returns the serializer that wrote a root table. Python's object API writes the fields in the order of their slots,
+/// each at a lower offset than the previous one. flatc writes the last slot first (docs/format.md, "FlatBuffer write
+/// order"). Only fields of the same size are compared.
 fn serializer(container: &Container, root: &Table<'_>) -> Option<SerializerKind> {
     let slots = container.root.fields.len() as u16;
-    // All fields but the version are offsets, and a default version is absent.
+    // All fields except the version are offsets, and a default version is absent.
     let offsets: Vec<usize> = (0..slots).filter_map(|slot| root.offset(slot).filter(|_| slot > 0)).collect();
     let pairs = || offsets.iter().zip(offsets.iter().skip(1));
     match offsets.len() {
@@ -169,7 +173,7 @@ fn segments(format: Format, root: &Table<'_>, mut left: usize) -> Vec<SegmentFac
         left = left.saturating_sub(1);
         let segment = usize::try_from(segment).ok().and_then(|index| segments.get_mut(index));
         if let Some(segment) = segment.filter(|segment| left > 0 && !segment.content.contains(&role)) {
-            // Many keys of one segment.
+            // A segment can have many keys.
             if segment.content.len() < 8 {
                 segment.content.push(role);
             }

@@ -1,5 +1,6 @@
-//! The graph of each method: a node for each instruction, edges by value, the operations in payloads of XNNPACK, findings of `check` and
-//! differences at their instructions and values. Plain data; nothing is placed or drawn.
+//! Computes the graph of each method as plain data: a node for each instruction, edges by value, the operations in
+//! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
+//! [`crate::report`].
 
 use std::collections::HashMap;
 
@@ -19,7 +20,8 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackF
 /// Version of the serialised form.
 const VERSION: u32 = 2;
 
-/// Writers of one value, from which edges lead to its readers: many instructions may read what many wrote.
+/// Maximum number of writers of a value from which edges lead to each reader: many instructions can read a value that
+/// many wrote.
 const WRITERS: usize = 8;
 
 /// The graphs of a program.
@@ -29,7 +31,7 @@ pub struct ProgramGraph {
     pub version: u32,
     /// Methods in the order of the program.
     pub methods: Vec<MethodGraph>,
-    /// Payloads that are decoded, each once.
+    /// Decoded payloads, each once.
     pub payloads: Vec<PayloadGraph>,
 }
 
@@ -44,9 +46,9 @@ pub struct MethodGraph {
     pub outputs: Vec<Read>,
     /// All values.
     pub values: Vec<GraphValue>,
-    /// What instructions do; the nodes refer to it.
+    /// Distinct labels of instructions, to which the nodes refer.
     pub labels: Vec<String>,
-    /// Instructions, chain after chain.
+    /// Instructions of all chains in their order.
     pub nodes: Vec<GraphNode>,
     /// Delegates.
     pub delegates: Vec<GraphDelegate>,
@@ -66,10 +68,10 @@ pub struct GraphValue {
     /// Element type and sizes of a tensor, value of a literal, kind of a list.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where its content is from, if no instruction writes it.
+    /// Source of its content before the first instruction.
     #[serde(flatten)]
     pub content: Content,
-    /// The value whose memory it is a view of; it has the content of that one.
+    /// For a view, the value whose memory and content it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<usize>,
     /// Items of a list of tensors, without those that are None.
@@ -80,11 +82,11 @@ pub struct GraphValue {
     pub marks: Marks,
 }
 
-/// Where the content of a value is from before the first instruction.
+/// Source of the content of a value before the first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "lowercase")]
 pub enum Content {
-    /// The caller.
+    /// The caller sets it.
     Input,
     /// Constant data.
     Constant {
@@ -110,16 +112,16 @@ pub struct GraphNode {
     /// Delegate that it calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delegate: Option<usize>,
-    /// Values of its arguments in order.
+    /// Values of its arguments, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<usize>,
     /// Values that it writes, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<usize>,
-    /// Values that it reads, with the instruction that wrote each before.
+    /// Values that it reads, with the instructions that may have written each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Read>,
-    /// Instruction that follows instead of the next one if a condition is false.
+    /// Instruction that is executed instead of the next one if a condition is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<usize>,
     /// Stack trace as indices of [`MethodGraph::frames`], from the outermost call.
@@ -135,8 +137,9 @@ pub struct GraphNode {
 pub struct Read {
     /// Value.
     pub value: usize,
-    /// The last instruction before that writes the value, or what it is a view of, and those whose content a jump leads around later
-    /// ones, as in branches. Empty if it has its content from elsewhere.
+    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
+    /// before it whose content is kept if a jump skips the later writers, as in branches. Empty if no instruction wrote
+    /// it.
     pub writers: Vec<usize>,
 }
 
@@ -160,9 +163,9 @@ pub struct GraphDelegate {
 pub struct GraphFrame {
     /// Source file.
     pub file: Option<String>,
-    /// Line in it.
+    /// Line number in the file.
     pub line: i32,
-    /// Function.
+    /// Name of the function.
     pub name: Option<String>,
     /// Source of the line.
     pub context: Option<String>,
@@ -175,7 +178,7 @@ pub struct PayloadGraph {
     pub values: Vec<PayloadValue>,
     /// Values that are the first arguments of the delegate.
     pub inputs: Vec<usize>,
-    /// Values that are its other arguments.
+    /// Values that are the other arguments of the delegate.
     pub outputs: Vec<usize>,
     /// Operations in order.
     pub nodes: Vec<PayloadNode>,
@@ -204,8 +207,8 @@ pub struct PayloadNode {
 }
 
 impl ProgramGraph {
-    /// Builds the graphs of a program. `findings` are the paths of those of `check` about its file, `differences` of those from another
-    /// program.
+    /// Builds the graphs of a program. `findings` has the paths of the findings of `check` about its file,
+    /// `differences` the paths of the differences from another program.
     pub fn new(subject: &Subject<'_>, findings: &[&str], differences: &[&str]) -> ProgramGraph {
         let program = subject.program;
         let drafts = payload_graphs(program);
@@ -284,17 +287,17 @@ impl MethodGraph {
         }
     }
 
-    /// What an instruction does.
+    /// Returns the label of an instruction.
     pub fn label(&self, node: &GraphNode) -> &str {
         self.labels.get(node.label).map_or("", String::as_str)
     }
 
-    /// Name and type of a value.
+    /// Returns name and type of a value.
     pub fn described(&self, value: usize) -> (&str, &str) {
         self.values.get(value).map_or(("", ""), |value| (&value.name, &value.kind))
     }
 
-    /// True if a difference is about an instruction, its delegate, or a value that it uses.
+    /// Returns true if a difference is about an instruction, its delegate, or a value that it uses.
     pub fn is_changed(&self, node: &GraphNode) -> bool {
         let delegate = node.delegate.and_then(|delegate| self.delegates.get(delegate));
         let values = node.args.iter().chain(&node.writes).filter_map(|value| self.values.get(*value));
@@ -302,7 +305,7 @@ impl MethodGraph {
         marks.into_iter().flatten().chain(values.map(|value| &value.marks)).any(|marks| !marks.differences.is_empty())
     }
 
-    /// The value that has the memory of a value: itself, unless it is a view.
+    /// Returns the value whose memory a value has: the base of a view, and the value itself otherwise.
     pub fn owner(&self, value: usize) -> usize {
         self.values.get(value).and_then(|value| value.base).unwrap_or(value)
     }
@@ -373,10 +376,10 @@ fn values(
     values
 }
 
-/// Steps from a view to the value that is no view.
+/// Maximum number of steps from a view through other views to its base.
 const MAX_VIEWS: usize = 8;
 
-/// Returns the value whose memory a view is.
+/// Returns the base of a view, after at most [`MAX_VIEWS`] steps; `None` for other values.
 fn base(requested: &[Memory], value: usize) -> Option<usize> {
     let step = |value: &usize| match requested.get(*value) {
         Some(Memory::View { base }) => usize::try_from(*base).ok().filter(|base| *base < requested.len()),
@@ -401,7 +404,7 @@ fn delegate(plan: &ExecutionPlan, instruction: &Instruction) -> Option<usize> {
     delegate_index.within(plan.delegates().len())
 }
 
-/// The stack trace of each instruction, chain after chain; empty without one.
+/// Returns the stack trace of each instruction of all chains; an empty one for an instruction without.
 fn traces(plan: &ExecutionPlan) -> impl Iterator<Item = &[StackFrame]> {
     plan.chains.iter().flatten().flat_map(|chain| {
         let traces = chain.stacktrace.as_deref().unwrap_or_default();
@@ -410,7 +413,7 @@ fn traces(plan: &ExecutionPlan) -> impl Iterator<Item = &[StackFrame]> {
     })
 }
 
-/// Distinct frames.
+/// Collects distinct frames of stack traces.
 #[derive(Default)]
 struct Frames<'p> {
     list: Vec<GraphFrame>,
@@ -430,15 +433,15 @@ impl<'p> Frames<'p> {
     }
 }
 
-/// The value that has the memory of a value.
+/// Returns the value whose memory a value has.
 fn owner(value: usize, values: &[GraphValue]) -> usize {
     values[value].base.unwrap_or(value)
 }
 
-/// The writers whose content values have, step by step.
+/// Follows the instructions in order, and tracks which ones wrote the content of each value.
 struct Flow<'j> {
     accesses: Accesses,
-    /// The instructions whose content each value may have.
+    /// By value: the instructions that may have written its content.
     writers: Vec<Vec<usize>>,
     skips: Skips<'j>,
 }
@@ -461,7 +464,7 @@ impl<'j> Flow<'j> {
         for access in self.accesses.of_step(number) {
             let value = access.value as usize;
             let read = self.read(value, values);
-            // Lists and literals are read by their items, or have their values in the node.
+            // Lists are read through their items, and the label of a node has the literals.
             let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
             if access.reads() && !is_literal {
                 reads.push(read);

@@ -1,4 +1,4 @@
-//! The result of `inspect`. Opens and reads nothing.
+//! Types of the result of `inspect`.
 
 use serde::Serialize;
 
@@ -10,8 +10,8 @@ use crate::reader::flat_tensor::FlatTensorEntry;
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Contents of a file, a result of [`Model::inspect`](crate::Model::inspect): [`FileFacts`], and by format [`ProgramSummary`],
-/// [`KeySummary`]s and [`TestsSummary`]s.
+/// Contents of a file, a result of [`Model::inspect`](crate::Model::inspect): its [`FileFacts`], and depending on its
+/// format a [`ProgramSummary`], [`KeySummary`]s and [`TestsSummary`]s.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub struct Inspection {
     pub version: u32,
     /// Name of the file.
     pub file: String,
-    /// What is wrong with a malformed file, of which the rest could be read; empty for any other.
+    /// Messages about the parts of a malformed file that could not be read; empty if all of it was read.
     ///
     /// ```
     /// use pte_emit::{InspectOptions, Model};
@@ -46,7 +46,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Creates the inspection of a file of which only the facts are known.
+    /// Creates the inspection of a file with these facts, without contents.
     pub(crate) fn new(file: &str, facts: FileFacts) -> Inspection {
         let file = file.to_owned();
         Inspection { version: VERSION, file, errors: Vec::new(), facts, contents: None, keys: None, tests: None }
@@ -62,11 +62,11 @@ pub struct KeySummary {
     pub key: String,
     /// Size of its data in bytes.
     pub bytes: u64,
-    /// Element type; `None` for data that are no tensor.
+    /// Element type; `None` for data that are not a tensor.
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub scalar_type: Option<ScalarType>,
-    /// Size of each dimension; `None` for data that are no tensor.
+    /// Size of each dimension; `None` for data that are not a tensor.
     pub sizes: Option<Vec<i32>>,
 }
 

@@ -1,5 +1,5 @@
-//! The memory that a program needs: its planned memory over time, and what loading takes from the method allocator. Plans
-//! nothing; [`crate::layout`] does.
+//! Computes the memory that a program needs: planned memory over time, and the bytes that loading takes from the method
+//! allocator. [`crate::layout`] plans memory.
 
 use std::collections::BTreeMap;
 
@@ -41,11 +41,11 @@ pub struct MethodFootprint {
     pub name: String,
     /// Size of all pools in bytes.
     pub planned: u64,
-    /// Pools from 1, without those that are empty.
+    /// Pools that are not empty, in the order of their numbers.
     pub pools: Vec<MemoryPool>,
-    /// Operator of each instruction, or what else it does; of long names, the begin.
+    /// Label of each instruction: the operator, the backend, or the kind of the instruction. Long names are truncated.
     pub instructions: Vec<String>,
-    /// Memory that loading takes from the method allocator.
+    /// Memory that loading the method takes from the method allocator.
     pub method_allocator: MethodAllocator,
 }
 
@@ -59,9 +59,9 @@ pub struct MethodAllocator {
     pub bytes: u64,
     /// Bytes without a temporary allocator.
     pub without_temporary_allocator: u64,
-    /// Both are lower bounds: backends may take more.
+    /// Both numbers are lower bounds, because [`MethodAllocator::unknown_backends`] may take more.
     pub at_least: bool,
-    /// Backends whose part is not known.
+    /// Backends whose allocations are not known.
     pub unknown_backends: Vec<String>,
 }
 
@@ -77,20 +77,21 @@ pub struct MemoryPool {
     pub device: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// Total size in bytes of its tensors: the size of the pool without sharing.
+    /// Total size in bytes of its tensors, which is the size that the pool would have without sharing.
     pub unshared: u64,
-    /// Bytes after the last tensor, which no tensor has: from the alignment of the end, and added.
+    /// Bytes after the end of the last tensor: for alignment, and those that the exporter adds.
     pub padding: u64,
     /// The exporter added 64 bytes of the padding for XNNPACK.
     pub padding_for_xnnpack: bool,
-    /// Most bytes that are alive at once: no plan needs less.
+    /// Maximum number of bytes that are alive at once. No plan can need less.
     pub lower_bound: u64,
-    /// First time at which most bytes are alive.
+    /// First time at which [`MemoryPool::lower_bound`] bytes are alive.
     pub peak: MemoryPeak,
-    /// Times at which the bytes of tensors that are alive change, from 0 on, each with the bytes from then on. Time 0 is before the
-    /// instructions, each of which is a time, and the last one is when the outputs are read.
+    /// Times at which the number of live bytes changes, from 0 on, each with the number of bytes from then on. Time 0
+    /// is before the first instruction, and instruction `n`, counted from 0 through all chains, is at time `n + 1`. At
+    /// the last time, the outputs are read.
     pub timeline: Vec<(u32, u64)>,
-    /// Tensors that have memory of their own, by offset.
+    /// Tensors that are not views, sorted by offset.
     pub tensors: Vec<PlannedTensor>,
 }
 
@@ -103,18 +104,18 @@ impl MemoryPool {
     pub const XNNPACK_PADDING: u64 = XNNPACK_PADDING;
 }
 
-/// Time at which most bytes of a [`MemoryPool`] are alive.
+/// Time at which the most bytes of a [`MemoryPool`] are alive.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MemoryPeak {
-    /// Time of the timeline.
+    /// Time, counted as in [`MemoryPool::timeline`].
     pub time: usize,
-    /// What happens at this time: an instruction with its operator, or access to the inputs or outputs.
+    /// Description of this time: an instruction with its operator, or the access to the inputs or outputs.
     pub event: String,
 }
 
-/// Tensor in planned memory that is no view of another, part of a [`MemoryPool`].
+/// Tensor in planned memory that is not a view of another one, part of a [`MemoryPool`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -128,7 +129,7 @@ pub struct PlannedTensor {
     pub shape: String,
     /// Offset in the pool in bytes.
     pub offset: u64,
-    /// Size in bytes; of a dynamic tensor, the upper bound.
+    /// Size in bytes, which is an upper bound for a dynamic tensor.
     pub bytes: u64,
     /// First and last time at which it is alive; `None` if nothing uses it.
     pub alive: Option<(u32, u32)>,
@@ -183,10 +184,10 @@ fn event(instructions: &[String], time: usize) -> String {
     }
 }
 
-/// Most characters of a label: many instructions may have one long name.
+/// Maximum number of characters of a label: many instructions can have the same long name.
 const MAX_LABEL: usize = 200;
 
-/// What instructions of a method do: the operator, the backend, or their kind. Each text once.
+/// Distinct labels of the instructions of a method: the operator, the backend, or the kind of instruction.
 #[derive(Debug)]
 pub struct Labels {
     texts: Vec<String>,
@@ -195,11 +196,12 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Texts after those of the operators and delegates: one for each instruction, if it calls none of them.
+    /// Labels of instructions that call neither an operator nor a delegate; they follow the labels of operators and
+    /// delegates.
     const OTHERS: [&'static str; InstructionType::MEMBERS.len()] =
         ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
 
-    /// The labels of a method.
+    /// Collects the labels of a method.
     pub fn new(plan: &ExecutionPlan) -> Labels {
         let operators = plan.operators.as_deref().unwrap_or_default();
         let named = operators.iter().map(|operator| operator.full_name());
@@ -221,7 +223,7 @@ impl Labels {
         }
     }
 
-    /// Index of the text of an instruction.
+    /// Returns the index of the label of an instruction.
     pub fn index(&self, instruction: &Instruction) -> usize {
         let others = self.operators + self.delegates;
         let known = match instruction.callee() {
@@ -232,12 +234,12 @@ impl Labels {
         known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
     }
 
-    /// Text of an instruction.
+    /// Returns the label of an instruction.
     pub fn of(&self, instruction: &Instruction) -> &str {
         self.texts.get(self.index(instruction)).map_or("", String::as_str)
     }
 
-    /// All texts, by [`Labels::index`].
+    /// Returns all labels in the order of [`Labels::index`].
     pub fn texts(self) -> Vec<String> {
         self.texts
     }

@@ -1,5 +1,6 @@
-//! What a program contains, as plain data: its memory, its bytes, its contents. Reads metadata only, and draws nothing: the
-//! command line prints the data. Each result is serialised by `serde`, and its JSON Schema follows from its type.
+//! Computes what a program contains as plain data: its memory, sizes and contents. It reads metadata, and data only to
+//! compare them; the command line prints the results. `serde` serialises them, and their JSON Schemas follow from the
+//! types.
 
 pub mod allocator;
 pub mod file;
@@ -20,19 +21,19 @@ use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
 use crate::program::{Memory, Program, Tensor, TensorShapeDynamism};
 
-/// A program as its file has it, with explicit offsets.
+/// A program as its file stores it, with explicit offsets.
 pub struct Subject<'p> {
     /// Program.
     pub program: &'p Program,
     /// Planned memory by method.
     pub memory: &'p [MemoryPlan],
-    /// Names of the values, and their memory as YAML states it, by method.
+    /// By method, the names of the values, and their memory as a request of the YAML.
     pub values: Vec<MethodValues>,
-    /// Names of the delegates in YAML, by method; empty for a program that is read from a file.
+    /// By method, the names of the delegates in the YAML; empty for a program that was read from a file.
     pub delegates: Vec<Vec<String>>,
     /// Operators by method.
     operators: Vec<MethodOperators>,
-    /// Lifetimes of the values, views and state, by method.
+    /// By method, the lifetimes of the values, the views and the state.
     executions: Vec<Execution>,
 }
 
@@ -55,7 +56,8 @@ impl<'p> Subject<'p> {
 }
 
 impl Subject<'_> {
-    /// Returns true for a tensor in planned memory that is no view, also where the exporter planned it over another tensor.
+    /// Returns true for a tensor in planned memory that is not a view, even if the exporter planned it over another
+    /// tensor.
     fn has_own_memory(&self, method: usize, value: usize) -> bool {
         let tensor = self.program.plans().get(method).and_then(|plan| plan.values().get(value)?.as_tensor());
         let is_alias = self.executions.get(method).and_then(|execution| execution.is_alias.get(value));
@@ -67,13 +69,13 @@ impl Subject<'_> {
         self.executions.get(method).and_then(|execution| execution.is_state.get(value)).copied().unwrap_or(false)
     }
 
-    /// Name of a value, or its index if it has none.
+    /// Returns the name of a value, or its index if it has no name.
     fn value_name(&self, method: usize, value: usize) -> String {
         let name = self.values.get(method).and_then(|values| values.names.get(value)?.clone());
         name.unwrap_or_else(|| format!("values[{value}]"))
     }
 
-    /// Name of a delegate for `payload show`, without that of its method.
+    /// Returns the name of a delegate as in `payload show`, without its method.
     fn delegate_name(&self, method: usize, delegate: usize) -> String {
         let name = self.delegates.get(method).and_then(|names| names.get(delegate).cloned());
         name.unwrap_or_else(|| format!("part{delegate}"))
@@ -81,8 +83,8 @@ impl Subject<'_> {
 }
 
 impl Subject<'_> {
-    /// Returns the paths of all values with their names: `methods.forward.values[2] (linear_weight)` by `methods.forward.values[2]`.
-    /// `prefix` is in front of each path.
+    /// Returns the paths of all values with their names, by path: `methods.forward.values[2] (linear_weight)` for
+    /// `methods.forward.values[2]`. Each path begins with `prefix`.
     pub fn named_paths(&self, prefix: &str) -> HashMap<String, String> {
         let mut paths = HashMap::new();
         for (method, values) in self.values.iter().enumerate() {
@@ -97,7 +99,7 @@ impl Subject<'_> {
     }
 }
 
-/// Element type and sizes of a tensor: `float32 [2, 3]`; dimensions of a dynamic one are upper bounds.
+/// Returns element type and sizes of a tensor: `float32 [2, 3]`. The sizes of a dynamic tensor are upper bounds.
 fn shape(tensor: &Tensor) -> String {
     let sizes: Vec<String> = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(ToString::to_string).collect();
     let bound = if tensor.shape_dynamism == TensorShapeDynamism::STATIC { "" } else { "<=" };

@@ -1,4 +1,5 @@
-//! Where the bytes of a file are: a tree with the size of the file at its root, whose levels are chosen. Draws nothing.
+//! Computes the sizes of the parts of a file, as a tree with the size of the file at its root. The caller selects its
+//! levels.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +13,7 @@ use crate::format::Format;
 /// Version of the serialised form.
 const VERSION: u32 = 2;
 
-/// What the bytes of a level of the tree have in common.
+/// Property by which a level of the tree divides the bytes.
 ///
 /// ```
 /// use pte_emit::SizeDimension;
@@ -35,10 +36,10 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All levels.
+    /// All dimensions.
     pub const ALL: [Dimension; 4] = [Dimension::Segment, Dimension::Method, Dimension::Kind, Dimension::Tensor];
 
-    /// Returns the name in `-d` and in JSON.
+    /// Returns the name that `-d` takes and JSON has.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::Segment => "segment",
@@ -58,10 +59,10 @@ impl Dimension {
     }
 }
 
-/// Name of the bytes that have no method or owner.
+/// Name of the node of bytes without a method or an owner.
 const NONE: &str = "(none)";
 
-/// Where the bytes of a file are, as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
+/// Sizes of the parts of a file as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -79,21 +80,21 @@ pub struct FileSize {
     pub children: Vec<SizeNode>,
 }
 
-/// Bytes that have a dimension in common, part of a [`FileSize`].
+/// Bytes with the same value of a dimension, part of a [`FileSize`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeNode {
-    /// What its bytes have in common.
+    /// Value of the dimension: a part of the file, a method, a kind or an owner.
     pub name: String,
-    /// Size in bytes: the sum of the children, if there are any.
+    /// Size in bytes: the sum of the children, unless there are none.
     pub bytes: u64,
     /// Next level, the largest node first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<SizeNode>,
 }
 
-/// A node while it is filled.
+/// A node to which bytes are added.
 #[derive(Default)]
 struct Filling {
     bytes: u64,
@@ -126,7 +127,7 @@ impl Filling {
 }
 
 impl FileSize {
-    /// Measures a file with a name. `names` has texts to show in place of the paths of values.
+    /// Computes the sizes of a file. `file` is its name; `names` has names to show in place of the paths of values.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -139,7 +140,7 @@ impl FileSize {
     ) -> io::Result<FileSize> {
         let mut root = Filling::default();
         leaves::each(origin, format, &mut |leaf| {
-            // Claims whose bytes all belong to others.
+            // All bytes of a claim can belong to others.
             if leaf.bytes > 0 {
                 root.add(leaf, dimensions, names);
             }
@@ -153,7 +154,8 @@ impl FileSize {
         })
     }
 
-    /// Merges all but the largest `rows` children of each node into one, which is called by their number. Its size is their sum.
+    /// Keeps the largest `rows` children of each node, and merges the others into one. Its name has their number, its
+    /// size is their sum.
     pub fn limit(&mut self, rows: usize) {
         limit(&mut self.children, rows);
     }

@@ -1,4 +1,4 @@
-//! What a program contains, in one screen: methods with inputs, outputs, state and operators; delegates; constants; what is shared.
+//! Summarises a program: methods with inputs, outputs, state and operators; delegates; constants; shared data.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -25,26 +25,27 @@ use crate::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData,
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
 const MAX_COMPARED: u64 = 16 << 20;
 
-/// XNNPACK payloads are decoded up to this size of all of them, in bytes.
+/// XNNPACK payloads are decoded up to this total size in bytes.
 const MAX_PAYLOADS: u64 = 64 << 20;
 
-/// How much data are read to find equal ones.
+/// Amount of data that is read to find duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Up to 16 MiB.
+    /// At most 16 MiB.
     Little,
-    /// All.
+    /// All data.
     All,
 }
 
-/// What a program contains, part of an [`Inspection`](crate::Inspection).
+/// Contents of a program, part of an [`Inspection`](crate::Inspection).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProgramSummary {
     /// Methods with instructions, in the order of the program.
     pub methods: Vec<MethodSummary>,
-    /// Methods without instructions and inputs: the name and its values, in the order of the program.
+    /// Methods without instructions and inputs, each with its name and the values that it returns, in the order of the
+    /// program.
     #[serde(serialize_with = "as_map")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<String>>"))]
     pub constant_methods: Vec<(String, Vec<String>)>,
@@ -57,9 +58,9 @@ pub struct ProgramSummary {
     /// Keys of the named data with the first operation that reads them, if its payload is decoded:
     /// `forward/delegates[0] nodes[3] convolution filter`.
     pub named_data_users: BTreeMap<String, String>,
-    /// Keys that the runtime looks up in `.ptd` files, in order.
+    /// Keys that the runtime looks up in `.ptd` files, sorted.
     pub required_keys: Vec<String>,
-    /// Release that a runtime needs; `None` if any is new enough.
+    /// Oldest release of the runtime that supports the program; `None` if all releases do.
     pub needs: Option<NeededRelease>,
     /// Bytes that sharing equal data saves.
     pub shared_bytes: u64,
@@ -74,7 +75,7 @@ pub struct ProgramSummary {
 pub struct NeededRelease {
     /// Release, such as `1.0`.
     pub release: &'static str,
-    /// Newest feature, which needs it.
+    /// Feature of the program that needs this release.
     pub feature: &'static str,
 }
 
@@ -89,7 +90,7 @@ pub struct ConstantsSummary {
     pub scalar_type: ScalarType,
     /// Number of tensors.
     pub tensors: usize,
-    /// Size of their data in bytes; shared data count once.
+    /// Size of their data in bytes. Shared data count once.
     pub bytes: u64,
 }
 
@@ -314,7 +315,7 @@ fn counts<'n>(names: impl Iterator<Item = &'n str>) -> Vec<(String, usize)> {
     counts
 }
 
-/// Type of a tensor, or the value of a literal.
+/// Returns the type of a tensor, or the value of a literal.
 pub fn describe(value: &EValue) -> String {
     match value {
         EValue::Tensor(tensor) => shape(tensor),
@@ -331,7 +332,7 @@ pub fn describe(value: &EValue) -> String {
     }
 }
 
-/// Values of the outputs of a method without instructions.
+/// Returns the values of the outputs of a method without instructions.
 fn outputs(plan: &ExecutionPlan) -> Vec<String> {
     let outputs = plan.outputs.iter().flatten().filter_map(|output| plan.value(*output));
     outputs.map(describe).collect()
@@ -363,7 +364,7 @@ fn constant_key(constant: &DraftConstant) -> Option<&str> {
     }
 }
 
-/// Returns the keys that a value of a graph refers to: of its data, and of its scales.
+/// Returns the keys of the data and of the scales of a value of a graph.
 fn keys(value: &DraftValue) -> [Option<&str>; 2] {
     let scales = match &value.quantization {
         Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
@@ -436,12 +437,12 @@ impl<'g> NamedSizes<'g> {
         keys.filter_map(|key| self.sizes.get(*key)).copied().fold(0, u64::saturating_add)
     }
 
-    /// Size of the data of a payload.
+    /// Returns the size in bytes of the named data that a payload refers to.
     fn of(&self, payload: BlobId) -> u64 {
         self.keys.get(&payload).map_or(0, |keys| self.sum(keys.iter()))
     }
 
-    /// Size of the data of all delegates of a method.
+    /// Returns the size in bytes of the named data that all delegates of a method refer to.
     fn of_method(&self, plan: &ExecutionPlan) -> u64 {
         let payloads: BTreeSet<BlobId> = plan.delegates().iter().map(|delegate| delegate.processed).collect();
         let keys: BTreeSet<&str> =
@@ -450,7 +451,7 @@ impl<'g> NamedSizes<'g> {
     }
 }
 
-/// Types of the inputs and outputs of a graph.
+/// Returns the types of the inputs and outputs of a graph.
 fn interface(draft: &Draft) -> DelegateInterface {
     let describe = |value: &usize| draft.values.get(*value).map_or_else(String::new, value_type);
     DelegateInterface {
@@ -459,7 +460,7 @@ fn interface(draft: &Draft) -> DelegateInterface {
     }
 }
 
-/// Type, sizes and quantization of a value of a graph.
+/// Returns type, sizes and quantization of a value of a graph.
 pub fn value_type(value: &DraftValue) -> String {
     let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
     let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
@@ -471,7 +472,7 @@ pub fn value_type(value: &DraftValue) -> String {
     format!("{name} [{}]{quantization}", sizes.join(", "))
 }
 
-/// Keys of tensors in a `.ptd`, and of constants of XNNPACK graphs that the program does not have.
+/// Returns the keys of tensors in a `.ptd`, and those of constants of XNNPACK graphs that the program does not have.
 fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<String> {
     let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
     let mut keys: BTreeSet<String> = tensors.filter_map(|(_, tensor)| tensor.name().map(str::to_owned)).collect();
@@ -486,13 +487,13 @@ fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<Stri
     keys.into_iter().collect()
 }
 
-/// The data of a program as its file stores them.
+/// The data of a program, as its file stores them.
 struct Stored<'p> {
     program: &'p Program,
 }
 
 impl<'p> Stored<'p> {
-    /// References to data in the file of the program, not in a `.ptd`.
+    /// Returns the references to data that are in the file of the program, not in a `.ptd`.
     fn references(&self) -> impl Iterator<Item = BlobId> {
         let program = self.program;
         let is_external = |element: Element| match element {
@@ -506,7 +507,7 @@ impl<'p> Stored<'p> {
         program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| blob)
     }
 
-    /// Constants of tensors without planned memory, by element type.
+    /// Returns the constants, which are tensors without planned memory, by element type.
     fn constants(&self) -> Vec<ConstantsSummary> {
         let mut rows: BTreeMap<ScalarType, (usize, u64)> = BTreeMap::new();
         let mut seen = BTreeSet::new();
@@ -526,14 +527,14 @@ impl<'p> Stored<'p> {
         rows
     }
 
-    /// Bytes that would be stored in addition if nothing was shared.
+    /// Returns the number of additional bytes that the file would have if no data were shared.
     fn shared(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let again = self.references().filter(|blob| !seen.insert(*blob));
         again.map(|blob| self.program.blob(blob).len()).fold(0, u64::saturating_add)
     }
 
-    /// Bytes of data that are equal to others.
+    /// Returns the number of bytes of data that duplicate others; `None` if the data are too large to compare.
     fn duplicated(&self, compare: Comparison) -> io::Result<Option<u64>> {
         let program = self.program;
         let used: BTreeSet<BlobId> = self.references().collect();
@@ -543,10 +544,10 @@ impl<'p> Stored<'p> {
         }
         let blobs = used.iter().map(|blob| program.blob(*blob));
         let candidates = blobs.filter(|blob| !blob.is_empty() && sizes[&blob.len()] > 1);
-        // Data that YAML stores apart are equal, too.
+        // Copies that the YAML requests are duplicates, too.
         let candidates: Vec<Blob> = candidates.map(|blob| Blob { copy: 0, ..blob.clone() }).collect();
         if compare == Comparison::Little {
-            // Those that a few samples do not tell apart.
+            // Only data that a few samples do not distinguish are compared as a whole.
             let alike = dedup::alike(&candidates)?;
             let again = alike.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
             let total = again.map(|(index, _)| candidates[index].len().saturating_mul(2)).fold(0, u64::saturating_add);

@@ -1,19 +1,19 @@
-//! Measure of the union of intervals that come and go: how many bytes of a pool hold a tensor that is alive, over time. Knows
-//! nothing of tensors.
+//! Computes the length of a union of intervals over time: the number of bytes of a pool that live tensors occupy. It is
+//! independent of tensors.
 
 use std::ops::Range;
 
 /// Bytes that are in use during a span of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// Offsets; empty ones do not count.
+    /// Range of offsets; an empty one counts nothing.
     pub bytes: Range<u64>,
-    /// First and last time.
+    /// First and last time, both inclusive.
     pub times: (u32, u32),
 }
 
-/// Returns how many bytes are in use from time 0 to `end`: the times at which the number changes, from 0 on, with the number from then
-/// on. Bytes that several use count once. Takes `n log n` steps for `n` uses.
+/// Returns the number of bytes in use from time 0 to `end`, as the times at which it changes, from 0 on, each with the
+/// number from then on. Bytes with several uses count once. The computation takes `n log n` steps for `n` uses.
 pub fn used_bytes(uses: &[Use], end: u32) -> Vec<(u32, u64)> {
     let mut bounds: Vec<u64> = uses.iter().flat_map(|used| [used.bytes.start, used.bytes.end]).collect();
     bounds.sort_unstable();
@@ -45,7 +45,7 @@ struct Union<'b> {
     bounds: &'b [u64],
     /// Number of leaves: a power of two.
     leaves: usize,
-    /// By node: how many uses cover all of it, without those that cover a parent.
+    /// By node: the number of uses that cover all of it, without those that cover a parent.
     covers: Vec<u32>,
     /// By node: bytes in use, without the covers of parents.
     used: Vec<u64>,

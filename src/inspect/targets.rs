@@ -1,4 +1,4 @@
-//! Which instruction, value or delegate a finding of `check` or a difference is about, by its path. Validates and compares nothing.
+//! Finds the instruction, value or delegate that a finding of `check` or a difference is about by its path.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use serde::Serialize;
 use crate::program::Program;
 use crate::program::element::{Element, Part};
 
-/// Begin of the paths in the program of a `.bpte`.
+/// Prefix of the paths in the program of a `.bpte`.
 const BUNDLED: &str = "program.";
 
-/// Most steps of a path behind its method.
+/// Maximum number of steps of a path after its method.
 const MAX_STEPS: usize = 8;
 
-/// Findings and differences by what they are about.
+/// Findings and differences by the element that they are about.
 #[derive(Debug, Default)]
 pub struct Targets(HashMap<Target, Marks>);
 
-/// What is said about an element: indices in the lists that [`Targets::new`] takes.
+/// Findings and differences about an element, as indices in the lists that [`Targets::new`] takes.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Marks {
     /// Findings of `check`.
@@ -31,9 +31,9 @@ pub struct Marks {
 /// Element of a program that can be marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// A method, or a part of it that is none of the others.
+    /// A method, or a part of it that is no other target.
     Method(usize),
-    /// Method, and index of an instruction, chain after chain.
+    /// Index of a method, and of an instruction counted through all chains.
     Instruction(usize, usize),
     /// Method and index.
     Value(usize, usize),
@@ -60,7 +60,7 @@ impl Targets {
         targets
     }
 
-    /// Returns what is said about an element.
+    /// Returns the findings and differences about an element.
     pub fn of(&self, target: Target) -> Marks {
         self.0.get(&target).cloned().unwrap_or_default()
     }
@@ -68,7 +68,7 @@ impl Targets {
 
 fn target(program: &Program, methods: &HashMap<String, usize>, path: &str) -> Option<Target> {
     let path = path.strip_prefix(BUNDLED).unwrap_or(path);
-    // A name of a method may have brackets and dots: the last match is behind it.
+    // The name of a method can have brackets and dots: the last match is after it.
     let part = |list: &str| {
         let at = path.rfind(list)?;
         let method = *methods.get(&path[..at])?;

@@ -88,7 +88,8 @@ impl<'d, 'a> Finder<'d, 'a> {
         CheckpointContent { entries, metadata }
     }
 
-    /// Adds the metadata of a file to those of other files. Warns of strings that differ; those of the other files are kept.
+    /// Adds the metadata of a file to those of other files. Warns about strings that differ, and keeps those of the
+    /// other files.
     pub fn merge_metadata(
         &mut self,
         at: NodeId,

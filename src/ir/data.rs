@@ -33,7 +33,7 @@ const MAX_IN_MEMORY: u64 = 64 << 20;
 /// Use of requested data.
 #[derive(Debug, Clone, Copy)]
 pub enum DataRequest<'w> {
-    /// A tensor: type, sizes if stated, and order of dimensions if stated.
+    /// A tensor: type, and sizes and order of dimensions if they are explicit.
     Tensor(ScalarType, Option<&'w [i32]>, Option<&'w DimOrder>),
     /// Bytes.
     Bytes,
@@ -325,7 +325,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.fail(Code::DataNumber.error(at, format!("no random numbers of {scalar_type}: {wrong}")))
     }
 
-    /// Numbers as a list, nested as the tensor is or flat.
+    /// Resolves a list of numbers, which is flat or nested like the tensor.
     fn numbers(
         &mut self,
         data: &Data<'a>,
@@ -333,7 +333,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         scalar_type: ScalarType,
         sizes: Option<&[i32]>,
     ) -> Option<LogicalTensor> {
-        // A single number stands for a tensor of rank 0; as an item it has the id of the data.
+        // A single number is a tensor of rank 0; its item has the id of the data.
         let scalar = matches!(items, [item] if item.id == data.id);
         let mut list =
             NumberListEncoder { scalar_type, shape: Vec::new(), bytes: Vec::new(), count: 0, diagnostics: Vec::new() };
@@ -396,7 +396,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         self.unreadable(at, path, &io::Error::new(io::ErrorKind::InvalidData, what.into()))
     }
 
-    /// A file that can be opened, and its length. Not a pipe or a device, which might never end.
+    /// Opens a file, and returns it with its length. Pipes and devices, which might never end, are rejected.
     pub(super) fn open(&mut self, at: NodeId, path: &Path) -> Option<(File, u64)> {
         if let Err(error) = self.files.check(path) {
             return self.unusable(Code::ConfinedFile, at, path, &error);
@@ -610,7 +610,8 @@ fn entries_of(program: &crate::program::Program) -> Vec<FlatTensorEntry> {
     named.chain(tensors).collect()
 }
 
-/// Type of the elements `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte order other than `<`.
+/// Returns the element type of `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte
+/// order other than `<`.
 fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
     let name = match kind {
         "b1" => "bool",

@@ -64,11 +64,11 @@ macro_rules! ranged {
 }
 ranged! { i8 u8 u16 i32 u32 i64 u64 }
 
-/// What is expected at `files` and `named_data`.
+/// Expectation of messages about `files` and `named_data`.
 const FILES: &str = "a map of names to paths";
 const NAMED_DATA: &str = "a map of keys to data";
 
-/// What to do about duplicate keys of maps that merged dumps have.
+/// Help for duplicate keys in maps that the merging of dumps produces.
 const MERGED: &[(&str, &str)] = &[
     (FILES, "to merge two dumps, rename the file of one, here and in each `{file: NAME}`"),
     (NAMED_DATA, "data with the same key and bytes, as two dumps may have, are stated once: remove one of the entries"),
@@ -87,7 +87,7 @@ struct MapFields<'a> {
     id: NodeId,
     shape: &'static Shape,
     entries: Vec<(MapKey<'a>, Option<(&'static KeySpec, SourceNode<'a>)>)>,
-    /// One of the keys is unknown: it may be a typo of a key that seems to be missing.
+    /// One of the keys is unknown, and may be a typo of a key that seems to be missing.
     has_unknown_key: bool,
 }
 
@@ -124,7 +124,7 @@ impl Decoder {
         self.diagnostics.push(code.error(at, message).label(label));
     }
 
-    /// Reports a value of another kind. Returns the message, which the caller may add a help to.
+    /// Reports a value of another kind. Returns the message, to which the caller may add help.
     fn expected(&mut self, node: &SourceNode<'_>, what: &str) -> &mut NodeDiagnostic {
         let wrong = Code::WrongKind.error(node.id, format!("expected {what}, found {}", node.value.describe()));
         self.diagnostics.push_mut(wrong.label(format!("expected {what}")))
@@ -910,7 +910,8 @@ impl Decoder {
         })
     }
 
-    /// The operands of an instruction that is no call: its value, if its only field has its key, else the values of a map.
+    /// Decodes the operands of an instruction that is not a call: its value if its only field has its key, otherwise
+    /// the values of a map.
     fn operands<'a>(&mut self, row: &InstructionRow, node: SourceNode<'a>) -> Option<Vec<Operand<'a>>> {
         let nodes = match (row.fields, shape::INSTRUCTION.key(row.key)?.form) {
             (_, Form::Shape(shape)) => {
@@ -942,7 +943,7 @@ impl Decoder {
         operands.into_iter().collect()
     }
 
-    /// A list of outs, in which null is one that the call does not ask for.
+    /// Decodes a list of outs, in which null is an out that the call does not request.
     fn outs<'a>(&mut self, node: SourceNode<'a>) -> Vec<Word<'a>> {
         let items = self.list(node, "a name, or a list of names");
         let mut out = |item: SourceNode<'a>| match item.value {
@@ -1311,7 +1312,7 @@ trait Decode<'a>: Sized {
         Self::decode(decoder, node, key)
     }
 
-    /// Decodes the list that is the value of a key; a value that is no list is an empty one.
+    /// Decodes the list that is the value of a key. Returns an empty list for a value that is not a list.
     fn list(decoder: &mut Decoder, node: SourceNode<'a>, key: &'static KeySpec) -> Vec<Self> {
         let items = decoder.list(node, key.what);
         items.into_iter().filter_map(|item| Self::item(decoder, item, key)).collect()
@@ -1399,7 +1400,7 @@ impl<'a> Decode<'a> for Cow<'a, str> {
 
 /// A map of a shape: a struct whose fields are its keys.
 trait Node<'a>: Sized {
-    /// Fields that are no keys; none of the node if one of them is `None`.
+    /// Fields that are not keys. If one of them is `None`, the node is not decoded.
     type Rest;
 
     /// Decodes all keys. Returns `None` if one that is required is absent or invalid.

@@ -122,7 +122,7 @@ pub enum Literal<'a> {
     MemoryFormat(i64),
     /// A list whose kind is inferred from its items.
     List(Vec<At<Literal<'a>>>),
-    /// A list of a stated kind.
+    /// A list of an explicit kind.
     Typed(ListKind, Vec<At<Literal<'a>>>),
     /// The value of this index, unchecked.
     Index(i32),
@@ -143,7 +143,7 @@ pub enum ListKind {
     OptionalTensor,
 }
 
-/// Stands among the outs of a kernel for one that the call does not ask for. No value has this name.
+/// Name of an out of a kernel that the call does not request. No value has this name.
 pub const MISSING_OUT: &str = "\0";
 
 /// An instruction.
@@ -157,7 +157,7 @@ pub struct ParsedInstruction<'a> {
     pub action: Option<Action<'a>>,
 }
 
-/// Operand of an instruction that is no call: its role, and a value, or the label or the number of a destination.
+/// Operand of an instruction that is not a call: its role, and a value, or the label or the number of a destination.
 pub type Operand<'a> = (FieldRole, At<Literal<'a>>);
 
 /// Action of an instruction.
@@ -179,7 +179,7 @@ pub enum Action<'a> {
         /// Arguments.
         args: Vec<At<Literal<'a>>>,
     },
-    /// An instruction that is no call, and its operands in the order of its fields.
+    /// An instruction that is not a call, with its operands in the order of its fields.
     Plain(InstructionType, Vec<Operand<'a>>),
     /// Fixes the position of a view; emits nothing.
     View {
@@ -211,7 +211,7 @@ impl<'a> Action<'a> {
         }
     }
 
-    /// The operand with a role of an instruction that is no call.
+    /// Returns the operand with a role of an instruction that is not a call.
     pub(crate) fn operand(&self, role: FieldRole) -> Option<&At<Literal<'a>>> {
         match self {
             Action::Plain(_, operands) => operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand),
@@ -326,7 +326,7 @@ pub enum TestValue<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Returns data of which nothing but the source is stated.
+    /// Creates data with a source only.
     pub fn new(id: NodeId, source: DataSource<'a>) -> Data<'a> {
         Data { id, source, align: None, dtype: None, copy: 0 }
     }
@@ -353,7 +353,8 @@ pub enum DataSource<'a> {
         path: Word<'a>,
         /// First byte; `None` for 0.
         offset: Option<u64>,
-        /// Number of bytes. `None`: with an offset those of the tensor, if there is one; else the rest of the file.
+        /// Number of bytes. `None` means those of the tensor if there are an offset and a tensor, otherwise the rest of
+        /// the file.
         size: Option<u64>,
     },
     /// A `.npy` file.

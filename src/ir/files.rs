@@ -19,16 +19,16 @@ pub struct FileAccess {
 }
 
 impl FileAccess {
-    /// Any file, with paths relative to `folder`.
+    /// Allows any file, with paths relative to `folder`.
     pub fn of_folder(folder: impl Into<PathBuf>) -> FileAccess {
         FileAccess { folder: folder.into(), ..FileAccess::default() }
     }
 
-    /// Checks that a file is in the folder of [`FileAccess::confined_to`], symbolic links resolved. The message does not tell if a file
-    /// elsewhere exists.
+    /// Checks that a file is in the folder of [`FileAccess::confined_to`] after symbolic links are resolved. The
+    /// message does not reveal whether a file elsewhere exists.
     ///
     /// # Errors
-    /// A file outside of the folder, or that does not exist.
+    /// The file is outside the folder, or does not exist.
     pub fn check(&self, path: &Path) -> io::Result<()> {
         let Some(folder) = &self.confined_to else { return Ok(()) };
         let inside = folder.canonicalize().and_then(|folder| Ok(path.canonicalize()?.starts_with(folder)));
@@ -42,7 +42,7 @@ impl FileAccess {
     }
 }
 
-/// Returns true for a path that cannot leave the folder that it is relative to, unless by a symbolic link.
+/// Returns true for a path that cannot leave its folder, except through a symbolic link.
 pub fn stays_below(path: &str) -> bool {
     // `\` and `:` separate on other systems.
     !path.is_empty()

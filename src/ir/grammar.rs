@@ -89,7 +89,7 @@ macro_rules! grammar {
                 free: LITERAL, "Frees a tensor's memory.";
                 view: Text, "The tensor whose memory `out` shares from here on, with other sizes.";
                 sizes: INTS, "With view: size of each dimension, of which one may be -1.";
-                value: Text, "A value under `values` that is numbered here, not in front of all instructions.";
+                value: Text, "A value under `values` that is numbered here, not before all instructions.";
                 label: Text, "Name of this position, for jumps.";
                 stacktrace: FRAMES, "Source of the instruction.";
             }

@@ -117,7 +117,7 @@ fn reference(
 
 fn of_shape(shape: &Shape, definitions: &mut Map<String, Value>) -> Value {
     let mut properties = Map::new();
-    // A shape inside of itself has none of the keys that contain it.
+    // A shape inside itself has none of the keys that contain it.
     let is_nested = |form: &Form| matches!(form, Form::Shape(inner) if inner.name == shape.name);
     let nested: Vec<Value> =
         shape.keys.iter().filter(|key| is_nested(&key.form)).map(|key| json!({"required": [key.name]})).collect();

@@ -1,5 +1,5 @@
-//! The YAML grammar as tables: the keys of each map, the form of their values, and their documentation, of the rows in
-//! [`super::grammar`].
+//! The YAML grammar as tables, from the rows in [`super::grammar`]: the keys of each map, the form of their values, and
+//! their documentation.
 //!
 //! The decoder takes keys, alternatives and words from these tables; the JSON Schema and docs/yaml-reference.md are
 //! generated from them. Nothing is parsed or checked here.
@@ -15,9 +15,9 @@ pub struct Shape {
     pub keys: &'static [KeySpec],
     /// The keys it must have.
     pub required: &'static [&'static str],
-    /// Keys of which it must have exactly one; none if it has no alternatives.
+    /// Alternative keys, of which a map must have exactly one; empty if it has no alternatives.
     pub one_of: &'static [&'static str],
-    /// Keys that may stand in place of all of these.
+    /// Keys that may replace all of these.
     pub or: &'static [&'static str],
 }
 
@@ -49,7 +49,7 @@ pub enum Form {
     Number,
     /// A string.
     Text,
-    /// The name of an operator: of any, known ones are suggested.
+    /// The name of any operator; known ones are suggested.
     Operator,
     /// A byte count: an integer, or `4K`, `1M`.
     Size,
@@ -317,8 +317,8 @@ const FIELD_DOCS: &[(&str, &str)] = &[
     ("new_shape", "Sizes of the output; one may be 0, which is the rest."),
     ("offsets", "First index in each dimension."),
     ("sizes", "Size of each dimension; 0 is all of it, if its offset is 0, too."),
-    ("pre_paddings", "Elements in front of each dimension."),
-    ("post_paddings", "Elements behind each dimension."),
+    ("pre_paddings", "Elements before each dimension."),
+    ("post_paddings", "Elements after each dimension."),
     ("padding_value", "Value of these elements."),
     ("alpha", "Factor of negative inputs."),
     ("negative_slope", "Factor of negative inputs."),

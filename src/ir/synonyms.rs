@@ -1,8 +1,10 @@
-//! Words that other tools use for keys and words of the YAML, for messages. Spelling is compared by [`crate::diagnostics::nearest`].
+//! Words that other tools use for keys and words of the YAML, for messages. [`crate::diagnostics::nearest`] compares
+//! spelling.
 
 use crate::diagnostics::nearest;
 
-/// A word of another tool, and that of the YAML. One may have several: the first that is allowed at the place counts.
+/// A word of another tool, and the word of the YAML. A word may have several rows: the first one that is allowed at the
+/// position counts.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bfloat16", "bf16"),
     ("concat", "concatenate2"),
@@ -40,7 +42,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("view", "static_reshape"),
 ];
 
-/// Returns the one of `known` that was probably meant by an unknown word.
+/// Returns the word of `known` that an unknown word probably means; `None` if there is none.
 pub fn meant<'n>(unknown: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     let synonyms = SYNONYMS.iter().filter(|(other, _)| *other == unknown);
     let synonym = synonyms.filter_map(|(_, word)| known.clone().find(|known| known == word)).next();

@@ -16,7 +16,8 @@ pub struct Expansion<'t> {
     pub text: Cow<'t, str>,
     /// Names of the variables that it uses.
     pub used: BTreeSet<&'t str>,
-    /// Byte ranges in `text` of numbers in quotes that contained nothing but a variable, with the quotes, in ascending order.
+    /// Byte ranges in `text` of quoted numbers that consisted of a single variable, with the quotes, in ascending
+    /// order.
     pub quoted_numbers: Vec<Range<usize>>,
 }
 
@@ -26,10 +27,10 @@ const WINDOW: usize = 4096;
 /// Maximum length in bytes of an expanded source.
 const MAX_FILLED: usize = 256 << 20;
 
-/// Replaces `${NAME}` and `${NAME:default}`. In quotes, `"\x24{"` stays what it is.
+/// Replaces `${NAME}` and `${NAME:default}`. In quotes, `"\x24{"` is not changed.
 ///
 /// # Errors
-/// Names that are not defined and have no default, each with its byte range.
+/// Names without a definition and a default, each with its byte range.
 pub fn fill<'t>(text: &'t str, definitions: &BTreeMap<String, String>) -> Result<Expansion<'t>, Vec<SyntaxError>> {
     let mut used = BTreeSet::new();
     let (mut out, mut errors, mut quoted_numbers) = (String::new(), Vec::new(), Vec::new());
@@ -108,8 +109,8 @@ fn number(value: &str) -> Option<NodeValue<'static>> {
     }
 }
 
-/// Replaces the strings at these byte ranges ([`Expansion::quoted_numbers`]) by numbers, unless they are keys or parts of other strings.
-/// Returns the strings: where a string is expected, the number is one.
+/// Replaces the strings at these byte ranges ([`Expansion::quoted_numbers`]) by numbers, unless they are keys or parts
+/// of other strings. Returns the strings, for positions where a string is expected.
 pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -> HashMap<NodeId, String> {
     let mut strings = HashMap::new();
     if ranges.is_empty() {
@@ -167,7 +168,7 @@ pub fn documents(text: &str) -> Vec<(usize, &str)> {
         }
         position += line.len();
     }
-    // Before the first line of dashes there may be comments only, or a document.
+    // There may be only comments, or a document, before the first line of dashes.
     let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['#', '%']);
     match starts.first_mut() {
         // The comments belong to the first document.

@@ -92,8 +92,8 @@ impl SyntaxError {
     }
 }
 
-/// Parses a source. JSON is recognised by its first character and parsed by a faster parser; if that fails, the source is
-/// parsed as YAML, of which JSON is a subset.
+/// Parses a source. JSON is recognised by its first character and parsed by a faster parser. If that fails, the source
+/// is parsed as YAML, of which JSON is a subset.
 ///
 /// # Errors
 /// The first [`SyntaxError`].
@@ -180,7 +180,7 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> serde_saphyr::Options {
         max_nodes: usize::MAX,
         max_total_scalar_bytes: usize::MAX,
         simple_key_max_lookahead: 1 << 16,
-        // A list of tensors' numbers nests as deep as their rank, 16 at most; the rest of a document needs ten levels.
+        // The numbers of a tensor are nested as deep as its rank, at most 16; the rest of a document needs ten levels.
         max_depth: 64,
         flow_nesting_limit: 64,
         // Limits the memory that a source with many aliases can allocate.
@@ -215,7 +215,7 @@ const WORDING: &[(&str, &str)] = &[
 fn syntax_error(text: &str, error: &serde_saphyr::Error) -> SyntaxError {
     let span = error.location().map_or(0..0, |location| match location.span().byte_offset() {
         Some(_) => span_of(text, &location),
-        // The scanner's errors know line and column only.
+        // The scanner's errors only have line and column.
         None => char_span(text, location.line() as usize, location.column() as usize),
     });
     let rendered = error.to_string();
@@ -249,9 +249,9 @@ fn char_span(text: &str, line: usize, column: usize) -> Range<usize> {
     start + at..start + at + length
 }
 
-/// Reports integers that have a leading zero or exceed 64 bits, which both parsers return as floating point numbers, and numbers
-/// beyond the range of float64, which they return as infinities. The source is scanned for such digits, and only if they occur, or
-/// the tree has an infinity, it is parsed again to find out which nodes they are.
+/// Reports integers that have a leading zero or exceed 64 bits, which both parsers return as floating point numbers,
+/// and numbers beyond the range of float64, which they return as infinities. The source is scanned for such digits.
+/// Only if they occur, or the tree has an infinity, it is parsed again to find their nodes.
 fn check_lost_digits(text: &str, node: &SourceNode<'_>, has_infinity: bool) -> Result<(), SyntaxError> {
     if !has_infinity && !has_suspect_digits(text.as_bytes()) {
         return Ok(());
@@ -288,7 +288,7 @@ fn check_lost_digits(text: &str, node: &SourceNode<'_>, has_infinity: bool) -> R
 /// Message about a decimal number that rounds to an infinity.
 pub(crate) fn beyond_float64(written: &str) -> String {
     let (word, json) = if written.starts_with('-') { ("-.inf", "-inf") } else { (".inf", "inf") };
-    // Hundreds of digits are one way to exceed the range.
+    // A number with hundreds of digits can exceed the range.
     let written = clipped(written);
     format!("{written} is beyond the range of float64; write {word}, in JSON \"{json}\", for an infinity")
 }
@@ -335,8 +335,8 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// State of a parse: the count of nodes, and stacks that collect the items of lists and maps until their length is known,
-/// so that each is allocated with its exact capacity.
+/// State of a parser: the number of nodes, and stacks that collect the items of lists and maps until their length is
+/// known, so that each list is allocated with its exact capacity.
 #[derive(Default)]
 struct Context<'de> {
     next: Cell<u32>,
@@ -572,7 +572,7 @@ impl<'de> Deserialize<'de> for KeyText {
     }
 }
 
-/// Deserializes a tree from any serde format. For comparing parsers in tests; [`parse`] is what reads sources.
+/// Deserializes a tree from any serde format, to compare parsers in tests. [`parse`] reads sources.
 #[cfg(feature = "internals")]
 #[derive(Debug, PartialEq)]
 pub struct Tree<'a>(pub SourceNode<'a>);

@@ -149,7 +149,8 @@ impl<'a> Collector<'a> {
         number
     }
 
-    /// Returns the data that constants of a method have as a whole: other tensors of the method may be views of their first bytes.
+    /// Returns the data of which a constant of a method has all bytes. Other tensors of the method may be views of
+    /// their first bytes.
     fn whole_constants(&self, plan: &ExecutionPlan) -> HashSet<BlobId> {
         let constants = plan.tensors().filter(|(_, tensor)| tensor.memory == Memory::None && !tensor.is_external());
         let whole = constants.filter_map(|(_, tensor)| match tensor.data {
@@ -246,7 +247,7 @@ impl<'a> Collector<'a> {
     /// Assigns the offsets of the segments: constants, initial states, delegates, named data (W-1).
     ///
     /// # Errors
-    /// All errors of the collected data; sizes that exceed `u64`.
+    /// All errors of the collected data, and sizes that exceed `u64`.
     pub fn finish(mut self, memory: Vec<MemoryPlan>) -> Result<Plan, Vec<LayoutError>> {
         let mut plan = Plan {
             memory,
@@ -287,7 +288,7 @@ impl<'a> Collector<'a> {
                         let mut segment = Segment { alignment: 1, ..Segment::default() };
                         plan.constant_offsets =
                             self.pack(&mut segment, &self.constants, self.options.tensor_alignment)?;
-                        // Present even without constants: the exporter always writes this segment (W-1).
+                        // This segment is present even without constants: the exporter always writes it (W-1).
                         plan.segments.push(segment);
                     }
                 },

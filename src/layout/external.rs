@@ -66,7 +66,7 @@ pub(super) struct ExternalFiles {
     files: IndexMap<Option<String>, Vec<ExternalItem>>,
     /// File and position of each key.
     keys: HashMap<String, (usize, usize)>,
-    /// Numbers of external data: from 0, equal data once (E-20).
+    /// Numbers of external data, from 0. Equal data have the same number (E-20).
     numbers: HashMap<BlobId, u32>,
     /// Numbers of keys whose data are in a `.ptd` that is not written here.
     elsewhere: HashMap<String, u32>,
@@ -77,7 +77,7 @@ impl ExternalFiles {
     /// added before.
     ///
     /// # Errors
-    /// A key that is in use for other data.
+    /// The key is in use for other data.
     pub fn add(&mut self, tag: Option<String>, item: ExternalItem) -> Result<(u32, bool), LayoutError> {
         let next = self.count();
         let number = *self.numbers.entry(item.blob).or_insert(next);
@@ -117,7 +117,7 @@ impl ExternalFiles {
         (self.numbers.len() + self.elsewhere.len()) as u32
     }
 
-    /// Returns the number of data in a `.ptd` that is not written here: one number per key.
+    /// Returns the number of data in a `.ptd` that is not written here. Each key has one number.
     pub fn number_elsewhere(&mut self, tensor: &Tensor) -> u32 {
         let key = tensor.name().map(str::to_owned);
         let next = self.count();
@@ -152,8 +152,9 @@ impl ExternalFiles {
     }
 }
 
-/// Splits entries into files of at most `shards.max_bytes` bytes, in the order of their keys, so that a change of the program moves
-/// few keys to another file. Keys with the same data are in the same file. A single file has no tag.
+/// Splits entries into files of at most `shards.max_bytes` bytes, in the order of their keys. In this order, a change
+/// of the program moves few keys to another file. Keys with the same data are in the same file. A single file has no
+/// tag.
 fn split(mut entries: Vec<ExternalItem>, shards: &Shards) -> Vec<(Option<String>, Vec<ExternalItem>)> {
     entries.sort_by(|one, other| one.key.cmp(&other.key));
     let mut by_blob: IndexMap<BlobId, Vec<ExternalItem>> = IndexMap::new();

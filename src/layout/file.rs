@@ -11,7 +11,8 @@ const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
 /// Offsets and sizes of a file: FlatBuffer with a header inserted after its byte 8, padding, segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Bytes to insert after byte 8: the header and its padding; empty without a header. The root offset grows by this length.
+    /// Bytes to insert after byte 8: the header and its padding; empty without a header. The root offset is increased
+    /// by their number.
     pub header: Vec<u8>,
     /// Size in bytes of the FlatBuffer with the header.
     pub program_size: u64,
@@ -40,7 +41,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) ->
     if length == 0 {
         return Some(bare(flatbuffer));
     }
-    // W-4: padded to keep the alignments inside the FlatBuffer.
+    // W-4: the header is padded to keep the alignments inside the FlatBuffer.
     let computed = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
     let padded = options.header_size.map_or(computed, |size| size.max(u64::from(length)));
     let program_size = flatbuffer.checked_add(padded)?;

@@ -1,5 +1,6 @@
-//! Index of the greedy planner that finds the first object which is free during an interval `[a, b]`, without a linear search over
-//! all tensors of all objects. Adversarial lifetimes do not make it quadratic. Sizes are handled in [`super::greedy`].
+//! Index for the greedy planner. It finds the first object that is free during an interval `[a, b]` without a linear
+//! search over all tensors of all objects. Even adversarial lifetimes do not make it quadratic. Sizes are handled in
+//! [`super::greedy`].
 //!
 //! The free times of an object are gaps, closed intervals `[start, end]`. A gap fits a tensor if `start <= a` and `b <= end`, so gaps
 //! are points in a plane and a query is a quadrant of it: a quadtree that stores the least object number below each node.
@@ -25,12 +26,12 @@ impl FirstFit {
         self.add_gap(self.gaps.len() - 1, 0, self.horizon);
     }
 
-    /// Returns the first object that is free from `a` to `b`, both included.
+    /// Returns the first object that is free from `a` to `b`, both inclusive; `None` if there is none.
     pub fn find(&self, a: u32, b: u32) -> Option<usize> {
         self.tree.first(a, b).map(|object| object as usize)
     }
 
-    /// Marks an object as occupied from `a` to `b`; parts of the interval may be occupied before.
+    /// Marks an object as occupied from `a` to `b`. Parts of the interval may already be occupied.
     pub fn occupy(&mut self, object: usize, a: u32, b: u32) {
         let gaps = &self.gaps[object];
         let mut from = gaps.range(..=a).next_back().filter(|(_, end)| **end >= a).map_or(a, |(start, _)| *start);
@@ -74,7 +75,7 @@ impl FirstFit {
     }
 }
 
-/// Object, start, end: ordered by object, so that the first match in a leaf is the result.
+/// Object, start and end. Points are ordered by object, so that the first match in a leaf is the result.
 type Point = (u32, u32, u32);
 
 struct Quadtree {
@@ -165,7 +166,7 @@ impl Quadtree {
         }
     }
 
-    /// Returns the least object with a point `start <= a`, `end >= b`.
+    /// Returns the least object that has a point with `start <= a` and `end >= b`.
     fn first(&self, a: u32, b: u32) -> Option<u32> {
         let mut best = u32::MAX;
         self.search(0, (0, 0), self.side, a, b, &mut best);
@@ -188,7 +189,7 @@ impl Quadtree {
                 *best = (*best).min(fitting.map_or(u32::MAX, |point| point.0));
             }
             NodeContent::Inner(children) => {
-                // The child with the least object first: it prunes the others.
+                // The child with the least object is searched first, because it prunes the others.
                 let mut order = [0usize, 1, 2, 3];
                 order.sort_unstable_by_key(|quadrant| self.nodes[children[*quadrant] as usize].least);
                 let half = side / 2;

@@ -1,5 +1,6 @@
-//! Where the exporter's graph takes the results of a call apart (docs/format.md, "Results of one call"): its `getitem` nodes are no
-//! instructions, but all results of the call live until then. Assigns no memory; see [`super::lifetimes`].
+//! Finds the `getitem` nodes of the exporter's graph, which take the results of a call apart (docs/format.md, "Results
+//! of one call"). They are not instructions, but all results of the call live until then. [`super::lifetimes`] uses
+//! their positions.
 
 use std::collections::VecDeque;
 use std::mem::replace;
@@ -7,18 +8,19 @@ use std::mem::replace;
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::program::{EValue, ExecutionPlan, Instruction, TensorData};
 
-/// Results of a call, and the last instruction in front of the nodes that take them apart.
+/// Results of a call, and the last instruction before the nodes that take them apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TakenApart {
     pub results: Vec<usize>,
     pub instruction: u32,
 }
 
-/// Returns the calls with several results of a method whose graph was sorted again, because parts of it became delegates; none for a method
-/// with jumps.
+/// Returns the calls with several results of a method whose graph was sorted again because parts of it became
+/// delegates; none for other methods, or one with jumps.
 ///
-/// The sort takes nodes in the order in which their inputs are complete. What is ready when a call is taken comes before the nodes that take
-/// its results apart; what needs these results, or those of a later node, comes after them.
+/// The sort takes nodes in the order in which their inputs become available. Nodes that are ready when a call is taken
+/// come before the nodes that take its results apart; nodes that need these results, or those of a later node, come
+/// after them.
 pub(super) fn taken_apart(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<TakenApart> {
     let has_delegate = plan.instructions().any(|instruction| matches!(instruction, Instruction::DelegateCall { .. }));
     if !has_delegate || plan.instructions().any(|instruction| instruction.destination().is_some()) {
@@ -35,22 +37,22 @@ pub(super) fn taken_apart(plan: &ExecutionPlan, operators: &MethodOperators) -> 
 
 /// State of the pass over the instructions.
 struct Calls {
-    /// The instruction that made each value; none for constants, inputs and state.
+    /// By value: the instruction that produced it; `None` for constants, inputs and state.
     makers: Vec<Option<u32>>,
-    /// Values that no instruction makes.
+    /// By value: `true` if no instruction produces it.
     given: Vec<bool>,
-    /// Values that instructions have used: the items of a list count once.
+    /// By value: `true` if an instruction has used it. Items of a list count once.
     has_been_used: Vec<bool>,
-    /// By instruction.
+    /// Facts of the instructions.
     made: Vec<Made>,
-    /// Instructions whose results are not taken apart yet, ascending.
+    /// Instructions whose results are not taken apart yet, in ascending order.
     open: VecDeque<u32>,
 }
 
-/// What is known of an instruction.
+/// Facts of an instruction.
 #[derive(Default)]
 struct Made {
-    /// Results of a call that makes several.
+    /// The results, if there are several.
     apart: Option<TakenApart>,
     is_open: bool,
 }
@@ -78,7 +80,7 @@ impl Calls {
         for Usage { value, kind, .. } in operators.args(instruction) {
             let is_made = kind.is_result() || kind == AccessKind::Unknown;
             let Some(arg) = value.within(count) else { continue };
-            // Later uses of a list need what its last item needs: the work is linear.
+            // Later uses of a list only count its last item, so that the work is linear.
             let items = plan.values()[arg].as_tensors();
             let items = if replace(&mut self.has_been_used[arg], true) { &[] } else { items };
             for value in items.iter().filter_map(|item| item.within(count)).chain([arg]) {
@@ -109,7 +111,8 @@ impl Calls {
         self.made.push(Made { apart, is_open });
     }
 
-    /// Returns the last instruction in front of the node that makes the result of `maker`, which instruction `number` reads.
+    /// Returns the last instruction before the node that produces the result of `maker`, which instruction `number`
+    /// reads.
     fn ready(&self, maker: u32, number: u32) -> u32 {
         match &self.made[maker as usize] {
             Made { is_open: true, .. } => number.saturating_sub(1),

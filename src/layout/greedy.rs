@@ -1,6 +1,8 @@
-//! Greedy memory planner with the results of the exporter's (docs/format.md, "Greedy planner"), without its quadratic cost.
+//! Greedy memory planner. It has the same results as the exporter's (docs/format.md, "Greedy planner"), without its
+//! quadratic cost.
 //!
-//! Computes offsets from sizes and lifetimes; [`super::memory`] selects the tensors and [`super::lifetimes`] computes the lifetimes.
+//! It computes offsets from sizes and lifetimes; [`super::memory`] selects the tensors, and [`super::lifetimes`]
+//! computes the lifetimes.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -8,7 +10,8 @@ use super::align_up;
 use super::first_fit::FirstFit;
 use super::skyline::Skyline;
 
-/// Sizes are rounded up to this for sorting, independent of the requested alignment, as by the exporter.
+/// Alignment in bytes to which sizes are rounded up for sorting, whatever alignment is requested. The exporter does the
+/// same.
 const SORT_ALIGNMENT: u64 = 16;
 
 /// Tensor to place.
@@ -46,8 +49,8 @@ pub struct TooLarge;
 /// Assigns offsets to all requests. `reserved[pool]` bytes are kept free at the start of a pool; `padding` bytes are added after each
 /// used pool.
 ///
-/// `alignment` must be a multiple of 16: otherwise the exporter's algorithm fails with an assertion, because a tensor is
-/// larger than one placed before (docs/format.md, "Greedy planner").
+/// `alignment` must be a multiple of 16. Otherwise the exporter's algorithm fails with an assertion, because a tensor
+/// is larger than one that was placed before it (docs/format.md, "Greedy planner").
 ///
 /// # Errors
 /// [`TooLarge`] if the sizes exceed `u64`.
@@ -55,7 +58,8 @@ pub fn plan(requests: &[PlanRequest], alignment: u64, reserved: &[u64], padding:
     place(requests, alignment, reserved, padding, true)
 }
 
-/// As [`plan`], but tensors share memory only with tensors of other times: none is placed above a live one in the same object.
+/// Assigns offsets like [`plan`], but tensors only share memory with tensors that live at other times: none is placed
+/// above a live one in the same object.
 ///
 /// # Errors
 /// [`TooLarge`] if the sizes exceed `u64`.
@@ -87,7 +91,7 @@ fn place(
     lay_out(requests, pools, offsets, reserved, padding)
 }
 
-/// Assigns offsets in the order of the requests, none of which share memory, as the exporter's naive algorithm does.
+/// Assigns offsets in the order of the requests without sharing memory, like the exporter's naive algorithm.
 ///
 /// # Errors
 /// [`TooLarge`] if the sizes exceed `u64`.
@@ -114,7 +118,7 @@ pub fn plan_naive(
     Ok(PoolLayout { offsets, sizes })
 }
 
-/// Returns the requests by descending size, those of equal size by descending index.
+/// Returns the indices of the requests by descending size, and for equal sizes by descending index.
 fn largest_first(requests: &[PlanRequest]) -> Result<Vec<usize>, TooLarge> {
     let mut keyed = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {
@@ -150,10 +154,11 @@ fn lay_out(
     Ok(PoolLayout { offsets, sizes })
 }
 
-/// Pool during planning: objects of the size of their first tensor, shared by other tensors at other times or offsets.
+/// Pool during planning. Each object has the size of its first tensor; other tensors share it at other times or
+/// offsets.
 struct Pool {
     objects: Vec<MemoryObject>,
-    /// Present with more than [`FEW`] objects.
+    /// Index of the objects; present if there are more than [`FEW`].
     index: Option<ObjectIndex>,
     horizon: u32,
     /// A tensor may be placed above live ones in an object.
@@ -166,7 +171,7 @@ struct MemoryObject {
     skyline: Skyline,
 }
 
-/// Maximum number of objects for a linear search, which is faster for few objects, as in most programs.
+/// Maximum number of objects for a linear search, which is faster for few objects. Most programs have few.
 const FEW: usize = 16;
 
 impl Pool {
@@ -174,7 +179,7 @@ impl Pool {
         Pool { objects: Vec::new(), index: None, horizon, overlap }
     }
 
-    /// Returns the object and the offset in it for a tensor that is not larger than any before.
+    /// Returns the object and the offset in it for a tensor that is not larger than any earlier one.
     fn place(&mut self, size: u64, start: u32, end: u32) -> (usize, u64) {
         let found = match &mut self.index {
             Some(index) => index.find(&self.objects, size, start, end, self.overlap),
@@ -189,7 +194,8 @@ impl Pool {
         (object, offset)
     }
 
-    /// Returns the first object that is unused during the interval, or else the first with room above its tensors.
+    /// Returns the first object that is unused during the interval, or otherwise the first one with room above its
+    /// tensors; `None` if there is neither.
     fn search(&self, size: u64, start: u32, end: u32) -> Option<(usize, u64)> {
         let mut above = None;
         for (number, object) in self.objects.iter().enumerate() {
@@ -223,7 +229,7 @@ struct ObjectIndex {
     roomy: FirstFit,
     /// Intervals in which an object has too little room for the current size, by room.
     cramped: BinaryHeap<(u64, usize, u32, u32)>,
-    /// Index for tensors of size 0; built for the first of them.
+    /// Index for tensors of size 0. It is built for the first of them.
     occupied: Option<FirstOccupied>,
     horizon: u32,
 }

@@ -1,5 +1,5 @@
-//! Computes the lifetimes of the values of a method: from the first use to the last, as the exporter does (docs/format.md,
-//! "Lifetimes"), extended over loops, which the exporter does not emit. Assigns no memory; see [`super::memory`].
+//! Computes the lifetimes of the values of a method from the first use to the last, like the exporter (docs/format.md,
+//! "Lifetimes"). They are extended over loops, which the exporter does not emit. [`super::memory`] assigns the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +22,12 @@ pub(super) struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Returns first and last time; an unused value has (0, 0).
+    /// Returns first and last time of a value; (0, 0) if it is unused.
     pub fn of(&self, value: usize) -> (u32, u32) {
         self.spans.of(value)
     }
 
-    /// Returns the parts of the method that are planned for themselves.
+    /// Returns the parts of the method that are planned separately.
     pub fn regions(&self) -> &Regions {
         &self.spans.clock
     }
@@ -67,7 +67,8 @@ pub(super) fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, reque
         call.results.into_iter().for_each(|result| spans.touch(ValueId::of(result), call.instruction + 1));
     }
     spans.touch_items(plan);
-    // A view may be of a view that comes before it. For the branches of `torch.cond`, the exporter plans as if a move copied.
+    // The base of a view may be an earlier view. For the branches of `torch.cond`, the exporter plans as if a move
+    // copied.
     for alias in aliases(plan, operators).into_iter().rev() {
         if alias.kind != AliasKind::Move || spans.clock.innermost(alias.step + 1) == 0 {
             spans.touch_base(alias.result, alias.base);
@@ -119,7 +120,7 @@ impl<'p> InstructionPass<'p> {
         }
         let returned = operators.called(instruction).is_some_and(|known| known.signature.result.is_some());
         if usage.kind.is_in_place() && returned && self.first[index] != FirstUse::Written {
-            // State that the caller places is written back as planned state is.
+            // State that the caller places is written back like planned state.
             let tensor = self.plan.values()[index].as_tensor();
             let is_unplanned =
                 tensor.is_some_and(|tensor| tensor.data == TensorData::None) && self.requested[index] == Memory::None;

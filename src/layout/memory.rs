@@ -1,6 +1,6 @@
 //! Plans the memory of a method: pool and offset of each tensor, sizes and devices of the pools (docs/format.md, "Memory planner").
 //!
-//! Selects and validates what is planned; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
+//! It selects and validates the tensors to plan; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
 
 use std::collections::BTreeMap;
 
@@ -57,11 +57,11 @@ impl MemoryPlan {
     }
 }
 
-/// Plans the memory of method number `method`; `shared` has the places of the state that it shares.
+/// Plans the memory of the method with index `method`; `shared` has the places of the state that it shares.
 ///
 /// # Errors
-/// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
-/// exporter's planner rejects.
+/// All sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, and memory
+/// requests that the exporter's planner rejects.
 pub fn plan(
     method: usize,
     plan: &ExecutionPlan,
@@ -80,9 +80,9 @@ pub fn plan(
     planning.finish()
 }
 
-/// Returns the first and the last time at which each value of a method is alive: 0 is before the instructions, instruction `i` is
-/// at `i + 1`, and the outputs are read after the last one. `requested` has the memory request of each value, in place of that
-/// of the method if its offsets are explicit.
+/// Returns the first and the last time at which each value of a method is alive. Time 0 is before the first
+/// instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one. `requested` has the memory
+/// request of each value; it replaces the requests of a method with explicit offsets.
 pub fn value_lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(u32, u32)> {
     let lifetimes = lifetimes(plan, operators, requested);
     (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
@@ -154,7 +154,7 @@ impl<'a> MethodPlanner<'a> {
         self.errors.push(LayoutError::new(code, Element::Method(self.method, Part::Value(value)), message));
     }
 
-    /// Reports tensors whose total size overflows at the largest one.
+    /// Reports an overflow of the total size of these values, at the largest one.
     fn too_large(&mut self, values: &[usize], message: &str) {
         let nbytes = |value: &&usize| self.plan.values().get(**value)?.as_tensor()?.nbytes();
         match values.iter().rev().max_by_key(nbytes) {
@@ -184,7 +184,8 @@ impl<'a> MethodPlanner<'a> {
         })
     }
 
-    /// Adopts explicit offsets. Tensors may overlap, as a view at an offset does; `check` reports writes to live content.
+    /// Adopts explicit offsets. Tensors may overlap, for example as views; `check` reports writes to live content
+    ///
     fn place_explicit(&mut self) {
         for (value, tensor) in self.plan.tensors() {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
@@ -206,7 +207,8 @@ impl<'a> MethodPlanner<'a> {
         }
     }
 
-    /// Adopts the places of shared state. The exporter adds no padding to its pools; a stated one is added to all pools.
+    /// Adopts the places of shared state. The exporter adds no padding to its pools; explicit padding is added to all
+    /// pools.
     fn place_shared(&mut self, shared: &SharedState) {
         for (value, tensor) in self.plan.tensors() {
             let Some(place) = shared.place(self.requested[value]) else { continue };
@@ -238,7 +240,7 @@ impl<'a> MethodPlanner<'a> {
     }
 
     fn set_device(&mut self, value: usize, pool: u32, device: Device) {
-        // Stated devices need no computed ones.
+        // Explicit devices replace the computed ones.
         if self.request.non_const_buffer_device.is_none() && *self.devices.entry(pool).or_insert(device) != device {
             self.error(
                 Code::MemoryPlacement,
@@ -265,7 +267,7 @@ impl<'a> MethodPlanner<'a> {
 
     fn place_automatic(&mut self, device: Device, values: Vec<usize>) {
         let other_device = device != Device::CPU;
-        // Pools of the CPU are numbered from 1; those of each other device follow the pools before.
+        // Pools of the CPU are numbered from 1. The pools of each other device follow the previous ones.
         let base = if other_device { self.sizes.len() as u32 } else { 1 };
         let mut requests = Vec::with_capacity(values.len());
         let mut placed = Vec::with_capacity(values.len());
@@ -312,8 +314,9 @@ impl<'a> MethodPlanner<'a> {
         }
     }
 
-    /// Places the tensors of the parts of the method, each for itself and above those of the parts inside it, and returns those of the method
-    /// itself, which is placed above all of them: `reserved` is raised to their size.
+    /// Places the tensors of the parts of the method. Each part is placed separately, above the parts inside it.
+    /// Returns the requests of the method itself, which is placed above all of them: `reserved` is raised to their
+    /// size.
     fn place_regions(
         &mut self,
         placed: Vec<usize>,
@@ -359,7 +362,7 @@ impl<'a> MethodPlanner<'a> {
         std::mem::take(&mut parts[0])
     }
 
-    /// Puts the inputs of a body in front of its other tensors.
+    /// Inserts the inputs of a body before its other tensors.
     fn place_inputs(&self, number: usize, requests: &mut Vec<(Option<usize>, PlanRequest)>) {
         let regions = self.lifetimes.regions();
         let start = regions.start(number);
@@ -387,7 +390,7 @@ impl<'a> MethodPlanner<'a> {
         requests.splice(0..0, inputs);
     }
 
-    /// Returns for each part whether it calls an XNNPACK delegate itself.
+    /// Returns, by part, `true` if the part itself calls an XNNPACK delegate.
     fn xnnpack_parts(&self) -> Vec<bool> {
         let regions = self.lifetimes.regions();
         let mut calls = vec![false; regions.list.len()];
@@ -399,7 +402,8 @@ impl<'a> MethodPlanner<'a> {
         calls
     }
 
-    /// Returns the padding of a part of the method; that of the exporter is added by its greedy algorithm only.
+    /// Returns the padding of a part of the method in bytes. The exporter adds its default padding only in the greedy
+    /// algorithm.
     fn padding(&self, calls_xnnpack: bool) -> u64 {
         let default = match self.request.planner {
             MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap if calls_xnnpack => XNNPACK_PADDING,
@@ -442,8 +446,8 @@ impl<'a> MethodPlanner<'a> {
         }
     }
 
-    /// Returns the bytes at the start of each pool that planned tensors must not use: those that the method reserves, and those up to the
-    /// end of tensors with explicit offsets.
+    /// Returns, by pool, the number of bytes at its start that planned tensors must not use: those that the method
+    /// reserves, and those up to the end of tensors with explicit offsets.
     fn reserved(&self) -> Vec<u64> {
         let mut reserved = self.sizes.clone();
         for (pool, size) in self.request.reserved.iter().enumerate() {
@@ -455,8 +459,9 @@ impl<'a> MethodPlanner<'a> {
         reserved
     }
 
-    /// Returns the requests of write-backs. For each buffer or input that `copy_` writes back at the end, the exporter plans one more tensor:
-    /// the result of that call, live at the output only. It is no value of the program.
+    /// Returns the requests of write-backs. For each buffer or input that `copy_` writes back at the end, the exporter
+    /// plans one more tensor: the result of that call, which is only live at the outputs. It is not a value of the
+    /// program.
     fn write_backs(&mut self) -> Vec<PlanRequest> {
         let mut requests = Vec::new();
         let plan = self.plan;

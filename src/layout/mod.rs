@@ -1,6 +1,8 @@
-//! Assigns offsets to all data of a program: [`Program`] to [`Plan`], from sizes alone. Performs no I/O and reads no data.
+//! Assigns offsets to all data of a program: [`Program`] to [`Plan`]. It only needs sizes, performs no I/O, and reads
+//! no data.
 //!
-//! A plan does not include the length of the FlatBuffer, which is known after emitting only; [`file::Placement`] adds it.
+//! A plan does not include the length of the FlatBuffer, which is only known after emitting; [`file::Placement`] adds
+//! it.
 
 pub mod align;
 pub mod data;

@@ -1,7 +1,7 @@
-//! The layout options: one row each, with name, type, default, kind of value and documentation.
+//! The table of layout options. Each row has the name, type, default, kind of value and documentation of an option.
 //!
-//! From the rows follow [`LayoutConfig`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
-//! table in docs/yaml-reference.md, and what the printer prints. An option is added by adding a row.
+//! [`LayoutConfig`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
+//! table in docs/yaml-reference.md and the output of the printer follow from the rows.
 
 use crate::format::serializer::Serializer;
 
@@ -28,19 +28,19 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Shards of at most `max_bytes` bytes of data, whose tags begin with `name`.
+    /// Creates shards of at most `max_bytes` bytes of data, whose tags begin with `name`.
     pub fn new(max_bytes: u64, name: impl Into<String>) -> Shards {
         Shards { max_bytes, name: name.into() }
     }
 }
 
-/// The largest alignment inside a FlatBuffer, in bytes; its header is padded to it (W-4).
+/// Maximum alignment inside a FlatBuffer in bytes. The header is padded to the alignment (W-4).
 pub const MAX_FORCED_ALIGNMENT: u64 = 65536;
 
 /// Size of a page in bytes.
 const PAGE: u64 = 4096;
 
-/// The largest alignment of a segment in bytes.
+/// Maximum alignment of a segment in bytes.
 pub const MAX_ALIGNMENT: u64 = 1 << 30;
 
 /// An alignment in a file.
@@ -79,7 +79,7 @@ pub enum Strings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Storage {
-    /// In segments behind the FlatBuffer.
+    /// In segments after the FlatBuffer.
     Segment,
     /// Inside the FlatBuffer, for old loaders.
     Inline,
@@ -110,7 +110,7 @@ pub enum OptionValue {
     Word(usize),
 }
 
-/// A layout option: a row of [`OPTIONS`], for those who read options from text.
+/// A layout option: a row of [`OPTIONS`], for programs that read options from text.
 ///
 /// ```
 /// use pte_emit::{LAYOUT_OPTIONS, LayoutOption, LayoutOptionKind, LayoutOptionValue, LayoutOptions, Serializer};
@@ -127,7 +127,7 @@ pub enum OptionValue {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OptionSpec {
-    /// Key under `layout:`; with hyphens the name of the command line option.
+    /// Key under `layout:`. With hyphens, it is the name of the command line option.
     pub name: &'static str,
     /// Values that it takes.
     pub kind: OptionKind,
@@ -143,7 +143,7 @@ pub struct OptionSpec {
 
 /// A Rust type of an option.
 trait OptionType: Sized {
-    /// The value; `None` if it is left to be computed.
+    /// Returns the value; `None` if it is computed.
     fn value(&self) -> Option<OptionValue>;
     /// Converts a value of the option's kind.
     fn of(value: OptionValue) -> Self;
@@ -242,7 +242,7 @@ macro_rules! option_type {
 
 macro_rules! options {
     ($( $name:ident : $type:ty $( as $option:ty )? = $value:expr, $default:literal, $kind:expr, $doc:literal; )*) => {
-        /// The layout of the files; the defaults are the exporter's.
+        /// Layout of the files. The defaults are those of the exporter.
         ///
         /// ```
         /// use pte_emit::{LayoutConfig, Model};
@@ -259,7 +259,8 @@ macro_rules! options {
                 #[doc = concat!($doc, "; default: ", $default, ".")]
                 pub $name: $type,
             )*
-            /// Splitting of the `.ptd` without a tag; default: none. Not a row of the table.
+            /// Splitting of the `.ptd` without a tag; `None`, the default, for a single file. It is not a row of the
+            /// table.
             pub shards: Option<Shards>,
         }
 
@@ -269,7 +270,7 @@ macro_rules! options {
             }
         }
 
-        /// Values of some options, which replace those of other options.
+        /// Values of some layout options. They override the values in a [`LayoutConfig`].
         ///
         /// ```
         /// use pte_emit::{Alignment, HeaderMode, LayoutOptions, Model, Options, Strings};
@@ -342,17 +343,17 @@ options! {
 }
 
 impl OptionSpec {
-    /// The value in `options`; `None` if it is left to be computed.
+    /// Returns the value in `options`; `None` if it is computed.
     pub(crate) fn get(&self, options: &LayoutConfig) -> Option<OptionValue> {
         (self.get)(options)
     }
 
-    /// Sets a value of this option's kind, which [`OptionSpec::parse`] returns.
+    /// Sets the option to a value of its kind, such as [`OptionSpec::parse`] returns.
     pub fn set(&self, options: &mut LayoutOptions, value: OptionValue) {
         (self.set)(options, value);
     }
 
-    /// Parses a word, or a number of bytes such as `4096`, `4K` or `page`.
+    /// Parses a value of the option: a word, or a number of bytes such as `4096`, `4K` or `page`.
     ///
     /// # Errors
     /// What was expected.
@@ -372,7 +373,7 @@ impl OptionSpec {
         }
     }
 
-    /// A number of bytes as a value.
+    /// Returns a number of bytes as a value of the option.
     ///
     /// # Errors
     /// What was expected.
@@ -421,7 +422,7 @@ fn alternatives(words: &[&str]) -> String {
     }
 }
 
-/// A number of bytes: digits, with K, M, G or T for powers of 1024. `None` for anything else.
+/// Parses a number of bytes: digits, optionally with K, M, G or T for a power of 1024. `None` for anything else.
 ///
 /// ```
 /// assert_eq!((pte_emit::parse_bytes("4K"), pte_emit::parse_bytes("many")), (Some(4096), None));
@@ -447,10 +448,10 @@ impl LayoutOptions {
         OPTIONS[index].set(self, value);
     }
 
-    /// Checks that the options take their values.
+    /// Validates the values of all options.
     ///
     /// # Errors
-    /// The first value that its option does not take.
+    /// A message about the first value that its option does not take.
     pub(crate) fn check(&self) -> Result<(), String> {
         OPTIONS.iter().try_for_each(|option| {
             let Some(OptionValue::Bytes(bytes)) = (option.requested)(self) else { return Ok(()) };
@@ -459,7 +460,7 @@ impl LayoutOptions {
         })
     }
 
-    /// Puts the values into `layout`.
+    /// Applies the values to `layout`.
     pub(crate) fn apply(&self, layout: &mut LayoutConfig) {
         for option in OPTIONS {
             if let Some(value) = (option.requested)(self) {

@@ -1,4 +1,4 @@
-//! The result of planning: offsets, sizes, and the data of each file. Not the container header; see [`super::file`].
+//! The result of planning: offsets, sizes, and the data of each file. [`super::file`] computes the container header.
 
 use super::external::ExternalFile;
 use super::memory::MemoryPlan;
@@ -6,8 +6,8 @@ use super::options::Storage;
 use super::segments::Segment;
 use crate::data::BlobId;
 
-/// Offsets and sizes of all data: a [`MemoryPlan`] for each method, a [`Segment`] for data behind the FlatBuffer, an [`ExternalFile`] for
-/// each `.ptd`, and for each delegate [`DelegateData`] with its [`Storage`].
+/// Offsets and sizes of all data. Each method has a [`MemoryPlan`], data after the FlatBuffer are in [`Segment`]s, each
+/// `.ptd` is an [`ExternalFile`], and each delegate has [`DelegateData`] with its [`Storage`].
 ///
 /// ```
 /// use pte_emit::{Model, Plan, SegmentPiece};

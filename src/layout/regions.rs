@@ -1,8 +1,8 @@
-//! Parts of a method that the exporter plans for themselves: the branches of `torch.cond`, and the bodies of `torch.map` and
-//! `scan` (docs/format.md, "Submodules"). In the graph around it, each of these operators is one node, so all its instructions are one
-//! moment there.
+//! Finds the parts of a method that the exporter plans separately: the branches of `torch.cond`, and the bodies of
+//! `torch.map` and `scan` (docs/format.md, "Submodules"). In the enclosing graph, each of these operators is one node,
+//! so that all its instructions have the same time.
 //!
-//! Finds the parts and says to which of them a tensor belongs; assigns no memory. See [`super::lifetimes`] and [`super::memory`].
+//! It also determines the part to which each tensor belongs. [`super::lifetimes`] and [`super::memory`] use the parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,38 +13,38 @@ use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::operators::facts::LoopPart;
 use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
-/// Parts inside each other; what is deeper belongs to the part around it. The exporter's are a few deep at most.
+/// Maximum depth of nested parts. Deeper ones belong to the part around them. The exporter nests only a few.
 const MAX_DEPTH: usize = 16;
 
-/// Items of lists that instructions use, for each of their arguments on average. Methods with more have no parts, so that the work
-/// stays linear; a concatenation of three tensors has four arguments.
+/// Maximum average number of items of lists per argument of an instruction. Methods with more have no parts, so that
+/// the work stays linear. For comparison, a concatenation of three tensors has four arguments.
 const MAX_ITEMS_PER_ARG: usize = 4;
 
 /// A part of a method; number 0 is the method itself. Times are those of [`super::lifetimes`]: instruction `i` is at `i + 1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Region {
-    /// The part around it; the method itself is its own parent.
+    /// The enclosing part; the method itself is its own parent.
     pub parent: usize,
     /// Times of the instructions of the part.
     times: Range<u32>,
-    /// Times that are one moment in the parent: the node.
+    /// Times of the node, which count as one time in the parent.
     node: Range<u32>,
-    /// Instructions from here on are the end of the part: they take its results.
+    /// Time from which on instructions belong to the end of the part, where its results are used.
     end: u32,
-    /// Instructions up to here are its beginning: they make its inputs.
+    /// Time up to which instructions belong to the beginning of the part, where its inputs are produced.
     begin: u32,
     /// Inputs of a body, for which the exporter plans memory, in its order.
     pub inputs: Vec<BodyInput>,
-    /// The loop of a body: the times at which the tensors that are carried from iteration to iteration are copied.
+    /// For a body: the times at which tensors that are carried from iteration to iteration are copied.
     carries: Range<u32>,
 }
 
 /// An input of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyInput {
-    /// A slice, which is a value of the body.
+    /// A slice of a tensor; it is this value of the body.
     Slice(usize),
-    /// A tensor of the method: the body has memory for a copy of it, which no value of the file has.
+    /// A tensor of the method. The body has memory for a copy of it, which is not a value of the file.
     Copy {
         /// The tensor.
         value: usize,
@@ -61,12 +61,13 @@ pub(super) struct Regions {
     innermost: Vec<u32>,
     /// The innermost part whose node contains each time.
     nodes: Vec<u32>,
-    /// The part to which each value belongs, if it is a tensor that an instruction writes first; `None` for other values.
+    /// By value: the part to which a tensor belongs whose first access is a write of an instruction; `None` for other
+    /// values.
     pub owners: Vec<Option<usize>>,
 }
 
 impl Regions {
-    /// A method without parts.
+    /// Creates the regions of a method without parts.
     pub fn none(plan: &ExecutionPlan) -> Regions {
         let count = plan.instructions().count() as u32;
         let whole = 0..count + 2;
@@ -90,7 +91,7 @@ impl Regions {
     /// Finds the parts of a method with these memory requests.
     pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Regions {
         let mut regions = Regions::none(plan);
-        // Jumps of several chains are relative to their chains, which the exporter does not emit.
+        // Jumps are relative to their chains. The exporter emits only one chain.
         if let Some([_]) = plan.chains.as_deref() {
             let list: Vec<&Instruction> = plan.instructions().collect();
             let jumps = blocks::jumps(plan);
@@ -105,7 +106,7 @@ impl Regions {
             if regions.list.len() > 1 {
                 regions.find_owners(&code);
                 regions.find_inputs(&code, requested);
-                // A view belongs to the part of its base; its uses are mapped there.
+                // A view belongs to the part of its base, and its uses are mapped to that part.
                 for (owner, memory) in regions.owners.iter_mut().zip(requested) {
                     if let Memory::View { .. } = memory {
                         *owner = None;
@@ -132,7 +133,8 @@ impl Regions {
         region.begin >= region.times.start && region.times.end == jump + 1
     }
 
-    /// Returns a time in terms of a part: nodes of parts inside it are one moment, and so are its beginning and its end.
+    /// Maps a time to the times of a part: the node of each part inside it is one time, and so are its beginning and
+    /// its end.
     pub fn time_in(&self, owner: usize, time: u32) -> u32 {
         // The outermost part inside the owner whose node contains the time.
         let mut part = self.nodes[time as usize] as usize;
@@ -150,7 +152,7 @@ impl Regions {
         }
     }
 
-    /// Returns the time at which the inputs of a part are there.
+    /// Returns the time at which the inputs of a part are available.
     pub fn start(&self, region: usize) -> u32 {
         self.list[region].times.start
     }
@@ -221,7 +223,8 @@ impl Regions {
         }
     }
 
-    /// Finds the part of each tensor: the innermost around its first write, or the one around that if it is written in place.
+    /// Finds the part of each tensor: the innermost one around its first write, or the parent of that one if the tensor
+    /// is written in place.
     fn find_owners(&mut self, code: &Code<'_>) {
         let plan = code.plan;
         let mut seen = vec![false; plan.values().len()];
@@ -240,7 +243,7 @@ impl Regions {
                 }
             }
         }
-        // What nothing writes first belongs to the method: constants and state.
+        // Values that are not written first belong to the method: constants and state.
         for (index, value) in plan.values().iter().enumerate() {
             if value.as_tensor().is_some() && self.owners[index].is_none() {
                 self.owners[index] = Some(0);
@@ -248,7 +251,8 @@ impl Regions {
         }
     }
 
-    /// Finds the inputs of bodies: what is carried from iteration to iteration, the slices, then the other tensors that the body uses.
+    /// Finds the inputs of bodies: first the tensors that are carried from iteration to iteration, then the slices,
+    /// then the other tensors that the body uses.
     fn find_inputs(&mut self, code: &Code<'_>, requested: &[Memory]) {
         for number in 1..self.list.len() {
             let region = &self.list[number];
@@ -274,7 +278,7 @@ impl Regions {
             let slices = (region.times.start..region.begin + 1).filter_map(|time| code.index(*args(time).last()?));
             let start = region.times.start;
             let slices: Vec<usize> = slices.collect();
-            // Constants of the body itself are numbered in it.
+            // The body's own constants are numbered in it.
             let first_slice = slices.iter().copied().min();
             let is_own = |value: &usize| {
                 let tensor = code.plan.values()[*value].as_tensor();
@@ -292,8 +296,8 @@ impl Regions {
         }
     }
 
-    /// Returns the state that the branches of `torch.cond` use. The exporter takes the inputs of both for the state of the method itself, by
-    /// their names, and plans memory for them.
+    /// Returns the state that the branches of `torch.cond` use. By their names, the exporter mistakes the inputs of the
+    /// branches for the state of the method, and plans memory for them.
     fn states(&self, code: &Code<'_>, requested: &[Memory], number: usize) -> Vec<BodyInput> {
         let region = &self.list[number];
         let instructions = &code.list[region.node.start as usize..region.node.end as usize - 1];
@@ -313,7 +317,7 @@ impl Regions {
 }
 
 impl Clock for Regions {
-    /// Returns the time of a use in terms of the part to which a value belongs.
+    /// Maps the time of a use to the times of the part to which a value belongs.
     fn time(&self, value: usize, time: u32) -> u32 {
         self.owners[value].map_or(time, |owner| self.time_in(owner, time))
     }
@@ -357,8 +361,8 @@ impl<'p> Code<'p> {
     }
 }
 
-/// Returns the branches of `torch.cond` whose jump is at `at`, and the end of the second one: a jump over the first branch, at whose end a
-/// constant false jumps over the second.
+/// Returns the branches of a `torch.cond` whose jump is at `at`, and the end of the second one. The jump skips the
+/// first branch, at whose end a jump on a constant false skips the second one.
 fn cond(code: &Code<'_>, at: usize, limit: usize) -> Option<([Range<usize>; 2], usize)> {
     let to = |at: usize| {
         let destination = usize::try_from(code.list.get(at)?.destination()?).ok()?;
@@ -374,21 +378,22 @@ fn cond(code: &Code<'_>, at: usize, limit: usize) -> Option<([Range<usize>; 2], 
 
 /// The instructions of `torch.map` or `scan`.
 struct Body {
-    /// All of them.
+    /// All instructions of the node.
     node: Range<usize>,
-    /// The first one of the loop.
+    /// The first instruction of the loop.
     head: usize,
-    /// The first one behind those that select the slices.
+    /// The first instruction after those that select the slices.
     slices: usize,
-    /// The first one of those that store the results.
+    /// The first of the instructions that store the results.
     results: usize,
-    /// The jump back.
+    /// The backward jump.
     jump: usize,
 }
 
 impl Body {
-    /// Returns the body whose node begins at `at`: the number of slices, copies of the initial values for `scan`, and a loop that selects
-    /// slices, computes, copies the results to their indices, counts, and jumps back.
+    /// Returns the body whose node begins at `at`. The node computes the number of slices, copies the initial values
+    /// (`scan`), and has a loop that selects slices, computes, copies the results to their indices, counts, and jumps
+    /// back.
     fn find(code: &Code<'_>, at: usize, limit: usize) -> Option<Body> {
         if code.loop_part(at) != Some(LoopPart::Count) {
             return None;

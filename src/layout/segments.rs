@@ -1,5 +1,5 @@
-//! Segments and the data in them (rules W-6, W-7, W-9, W-10). Offsets are relative to the first segment; [`super::file`] computes
-//! the offset of that one.
+//! Segments and the data in them (rules W-6, W-7, W-9, W-10). Offsets are relative to the first segment, whose offset
+//! [`super::file`] computes.
 
 use super::{align_up, lcm};
 use crate::data::BlobId;
@@ -12,9 +12,9 @@ pub struct Segment {
     pub offset: u64,
     /// Size in bytes, without the padding after it.
     pub size: u64,
-    /// Data, ascending by offset; padded with zeros.
+    /// Data in ascending order of their offsets. Gaps are padded with zeros.
     pub pieces: Vec<Piece>,
-    /// Alignment that the data require; 1 for none beyond that of all segments.
+    /// Alignment in bytes that the data require in addition to that of all segments; 1 for none.
     pub alignment: u64,
 }
 

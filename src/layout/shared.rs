@@ -1,6 +1,7 @@
-//! Places the state that methods share: the same offset in the same pool for each method (docs/format.md, "Shared state").
+//! Places the state that methods share. It has the same pool and offset in each method (docs/format.md, "Shared
+//! state").
 //!
-//! A pool with anything else is left to `super::memory`, which plans each method by itself.
+//! A pool that contains anything else is left to `super::memory`, which plans each method separately.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -14,9 +15,9 @@ use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorShape
 /// Places of shared state.
 #[derive(Debug, Default)]
 pub struct SharedState {
-    /// By pool and number of the state: its offset.
+    /// Offset in bytes, by pool and number of the state.
     offsets: HashMap<(u32, u32), u64>,
-    /// By pool that has only shared state: its size, which every method states.
+    /// Size in bytes of each pool that has only shared state. Every method has this size.
     sizes: BTreeMap<u32, u64>,
 }
 
@@ -32,7 +33,7 @@ impl SharedState {
     /// Places the shared state of all methods, which call these operators.
     ///
     /// # Errors
-    /// State that exceeds 64 bits.
+    /// The size of state exceeds 64 bits.
     pub fn plan(program: &Program, operators: &[MethodOperators]) -> Result<SharedState, LayoutError> {
         let mut shared = SharedState::default();
         let mut pools: BTreeMap<u32, Vec<SharedTensor>> = BTreeMap::new();
@@ -67,7 +68,7 @@ impl SharedState {
                 let size = sizes.entry(tensor.state).or_default();
                 *size = tensor.size.max(*size);
             }
-            // The exporter knows only the state that a method writes; other state follows.
+            // The exporter only considers state that the method writes. Other state follows.
             let (first, others): (Vec<_>, Vec<_>) =
                 tensors.iter().partition(|tensor| written[tensor.method].contains(&tensor.value));
             let mut end = 0u64;
@@ -105,7 +106,8 @@ impl SharedState {
     }
 }
 
-/// Returns `true` for the tensors that are placed among those of other methods: of bounded sizes, on the CPU.
+/// Returns `true` for a tensor that is placed together with those of other methods: its sizes are bounded, and it is on
+/// the CPU.
 fn is_placed(tensor: &Tensor) -> bool {
     tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND && tensor.device() == Device::CPU
 }
@@ -153,7 +155,7 @@ mod tests {
 
     #[test]
     fn state_of_the_same_key_is_at_the_same_place_in_all_methods() {
-        // `t` is written, `s` is not; each takes a multiple of 16 bytes. The write-back takes 48 in pool 1.
+        // `t` is written, `s` is not; each takes a multiple of 16 bytes. The write-back takes 48 bytes in pool 1.
         let expected = [(vec![48, 0], vec![0, 96, 64]), (vec![0], vec![0, 48, 64])];
         assert_eq!(places(&format!("{PUSH}{GET}")), expected);
         assert_eq!(places(&format!("{GET}{PUSH}")), [expected[1].clone(), expected[0].clone()]);
@@ -166,7 +168,7 @@ mod tests {
         };
         let renamed = named(GET, "t").replace(" t: {", " cache: {").replace("[t, null]", "[cache, null]");
         assert_eq!(places(&format!("{}{renamed}", named(PUSH, "t")))[1].0, [0]);
-        // Two states of one name are no shared state: each method is planned by itself.
+        // Two states with the same name in a method are not shared: each method is planned separately.
         let twice = named(&named(PUSH, "s"), "t");
         assert_eq!(places(&format!("{twice}{GET}"))[0].1.len(), 3);
     }

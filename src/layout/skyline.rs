@@ -1,7 +1,8 @@
-//! Height of a memory object over time: consecutive intervals, each with a height, in a list of short lists, so that a lookup is two
-//! binary searches and a change moves few bytes. Objects and offsets are chosen in [`super::greedy`].
+//! Height of a memory object over time, as consecutive intervals with a height each. They are in a list of short lists,
+//! so that a lookup takes two binary searches and a change moves few bytes. [`super::greedy`] chooses objects and
+//! offsets.
 //!
-//! Faster than a `BTreeMap`, which is searched from the root again for each neighbour.
+//! This is faster than a `BTreeMap`, which is searched from its root again for each neighbour.
 
 /// Heights over time, from 0 without an end.
 pub struct Skyline {
@@ -17,7 +18,7 @@ struct StretchBlock {
     top: Height,
 }
 
-/// Interval up to the start of the next one.
+/// Interval that ends at the start of the next one.
 #[derive(Clone, Copy)]
 struct Stretch {
     start: u32,
@@ -43,7 +44,7 @@ impl StretchBlock {
         self.top = self.stretches.iter().map(|stretch| stretch.height).max().flatten();
     }
 
-    /// Returns the index of the interval with a time, which is not before the block.
+    /// Returns the index of the interval that contains a time, which is not before the block.
     fn find(&self, time: u32) -> usize {
         self.stretches.partition_point(|stretch| stretch.start <= time) - 1
     }
@@ -58,7 +59,7 @@ impl Skyline {
         Skyline { blocks: vec![StretchBlock { start: 0, stretches, top: None }] }
     }
 
-    /// Returns the maximum height from `start` to `end`, both included; `None` if no tensor is live.
+    /// Returns the maximum height from `start` to `end`, both inclusive; `None` if no tensor is live.
     pub fn top(&self, start: u32, end: u32) -> Option<u64> {
         let first = self.block(start);
         let mut top = None;
@@ -75,7 +76,8 @@ impl Skyline {
         top
     }
 
-    /// Raises the height from `start` to `end` to `height`, which is not less than the maximum: one interval replaces all between.
+    /// Raises the height from `start` to `end` to `height`, which is not less than the maximum there. One interval
+    /// replaces all intervals between.
     pub fn raise(&mut self, start: u32, end: u32, height: u64) {
         let (first, mut last) = (self.block(start), self.block(end));
         let mut until = self.blocks[last].find(end);

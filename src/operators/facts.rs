@@ -1,5 +1,5 @@
-//! What is known of an operator beyond its signature: what the rows of a release state. Measured with the real runtime, or read off
-//! its kernels; [`super::release`] joins them with the generated tables.
+//! Facts of operators in addition to their signatures, which the rows of a release have. They were measured with the
+//! real runtime, or read from the source of its kernels. [`super::release`] joins them with the generated tables.
 
 use super::inference::Rule;
 use super::inference::constraints::Constraint;
@@ -9,23 +9,23 @@ use super::kinds::{Kinds, ResultKinds};
 /// Comparison of two numbers.
 pub type Comparison = fn(f64, f64) -> bool;
 
-/// Defines [`Facts`]: a row per fact with its value for an operator of which it is not stated, and a setter of the same name for the rows
-/// of a release.
+/// Defines [`Facts`] from one row per fact with its default, and a setter of the same name for the rows of a release.
 macro_rules! facts {
     ($($(#[$attribute:meta])* $name:ident: $type:ty = $default:expr,)*) => {
         /// Facts of an operator that its signature does not have. Arguments are positions in the signature.
         ///
-        /// Constraints of single arguments are in `constraints`; `quantization` to `is_thorough` relate arguments to outs, to other
-        /// arguments or to constants: violations abort the process or are undefined behaviour.
+        /// Constraints of single arguments are in `constraints`. The facts from `quantization` to `is_thorough` relate
+        /// arguments to outs, to other arguments or to constants; their violations abort the process or are undefined
+        /// behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Facts {
-            /// Name of the operator with its overload; empty if nothing is known of it.
+            /// Name of the operator with its overload; empty for [`Facts::NONE`].
             pub name: &'static str,
             $($(#[$attribute])* pub $name: $type,)*
         }
 
         impl Facts {
-            /// Facts of an operator of which nothing is known.
+            /// Facts of an unknown operator.
             pub const NONE: Facts = Facts { name: "", $($name: $default,)* };
 
             $(pub(super) const fn $name(mut self, $name: $type) -> Facts {
@@ -37,23 +37,25 @@ macro_rules! facts {
 }
 
 facts! {
-    /// Infers the results; `None` if they are declared.
+    /// Rule that infers the results; `None` if they must be declared.
     rule: Option<Rule> = None,
-    /// Why the sizes of the results depend on data at each call, and the rule of the largest ones.
+    /// Reason why the sizes of the results depend on data, and the rule for their upper bounds.
     data_dependent: Option<(&'static str, Rule)> = None,
     /// Element types to which the kernel converts its results.
     conversion: Conversion = Conversion::None,
     /// Constraints of the arguments, without those of `types.table`.
     constraints: &'static [Constraint] = &[],
-    /// Kinds that it accepts by argument, if they are fewer than those of the signature; the last entry applies to all further arguments.
+    /// By argument, the accepted kinds, if they are fewer than those of the signature. The last entry applies to all
+    /// further arguments.
     narrower: Option<&'static [Kinds]> = None,
     /// Kinds of a result of type `Scalar`.
     result_kinds: Option<ResultKinds> = None,
-    /// Position of the argument whose memory the result is, though the operator does not write it.
+    /// Position of the argument whose memory the result has although the operator does not write it.
     aliased: Option<usize> = None,
-    /// Replaces the content of its first argument without reading it: `et_copy_index` does so index by index.
+    /// The operator replaces the content of its first argument without reading it. `et_copy_index` does so one index
+    /// per call.
     overwrites_self: bool = false,
-    /// Reads the sizes of its tensors and not their content.
+    /// The operator reads only the sizes of its tensors, not their content.
     reads_sizes: bool = false,
     /// Results that require gradients if an argument does.
     gradients: Gradients = Gradients::All,
@@ -63,22 +65,24 @@ facts! {
     quantization: Option<Quantization> = None,
     /// Positions of start, end, step and out of a range.
     range: Option<[Option<usize>; 4]> = None,
-    /// Copies tensor 0 to its out, argument 3, in the dim_order of argument 2, by default in that of tensor 0; argument 1 is false.
+    /// The operator copies tensor 0 to its out, argument 3, in the dim_order of argument 2, by default in that of
+    /// tensor 0. Argument 1 must be false.
     copies_dim_order: bool = false,
-    /// Positions of arguments of which the kernel takes any value, or other ones than torch.
+    /// Positions of arguments for which the kernel accepts any value, or other values than torch.
     ignored: &'static [usize] = &[],
     /// Positions of indices that the kernel does not check, and of the tensor from which they select.
     selection: Option<([usize; 2], Selected)> = None,
-    /// Position of an argument without NaN: the kernel aborts.
+    /// Position of an argument for whose NaNs the kernel aborts.
     numbers: Option<usize> = None,
-    /// Position of the argument that lists for each out whether it is written: a call may leave outs away.
+    /// Position of the argument that determines which outs are written, so that a call may omit outs.
     out_mask: Option<usize> = None,
     /// The kernel does not compare the sizes of its outs, and writes beyond those with too few elements.
     is_unsized: bool = false,
-    /// The kernel aborts, where others fail, if the outs are too small for results of the greatest sizes of the arguments.
+    /// The kernel aborts, where other kernels fail, if the outs are too small for results of the maximum sizes of the
+    /// arguments.
     aborts: bool = false,
-    /// The kernel aborts if the arguments do not fit each other or the outs, also if there is nothing to compute; those that `aborts` says
-    /// do, too.
+    /// The kernel aborts if the arguments do not match each other or the outs, even if there is nothing to compute;
+    /// with `aborts`, also in the cases of that fact.
     is_thorough: bool = false,
     /// Name of the results if it is not that of the operator: the name of torch's layer.
     short_name: Option<&'static str> = None,
@@ -104,7 +108,7 @@ facts! {
 }
 
 impl Facts {
-    /// Sets what random calls need.
+    /// Sets the facts that random calls need.
     pub(super) const fn random(self, family: Family, samples: Samples) -> Facts {
         self.family(family).samples(samples)
     }
@@ -126,7 +130,7 @@ pub enum Gradients {
     None,
 }
 
-/// What has a scale and a zero point of its own.
+/// Part of a tensor that has a separate scale and zero point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channels {
     /// The whole tensor.
@@ -143,7 +147,7 @@ pub enum Channels {
 pub struct Quantization {
     /// `true` if it quantizes, `false` if it dequantizes.
     pub quantizes: bool,
-    /// What has a scale of its own.
+    /// Part that has a separate scale.
     pub channels: Channels,
     /// `true` if scale and zero point are tensors.
     pub tensors: bool,
@@ -159,7 +163,7 @@ impl Quantization {
     }
 }
 
-/// What indices select.
+/// Elements that indices select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selected {
     /// Rows: indices of the first dimension.
@@ -204,7 +208,7 @@ pub enum Samples {
     Complex,
 }
 
-/// Operators whose random arguments are chosen together, since they depend on each other.
+/// Operators whose random arguments depend on each other, and are chosen together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Arguments do not depend on each other.

@@ -66,7 +66,7 @@ impl Kinds {
 }
 
 impl ArgKind {
-    /// Returns the kinds that the runtime accepts for an argument; it aborts at others.
+    /// Returns the kinds that the runtime accepts for an argument. It aborts for others.
     pub(crate) fn kinds(self) -> Kinds {
         let single = match (self.list, self.base) {
             (false, Base::Tensor) => Kinds::TENSOR,
@@ -98,7 +98,7 @@ impl ArgKind {
     }
 }
 
-/// Kinds of a result of type `Scalar`, as far as those of the arguments determine them.
+/// Kinds of a result of type `Scalar`, depending on those of the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultKinds {
     /// These.

@@ -21,12 +21,12 @@ pub use similar::similar_names;
 
 use facts::Facts;
 
-/// Returns the operator `name` (`aten::add.out`), if the runtime or a library of ExecuTorch registers it.
+/// Returns the operator `name` (`aten::add.out`); `None` unless the runtime or a library of ExecuTorch registers it.
 pub fn find(name: &str) -> Option<&'static Operator> {
     CURRENT.find(name)
 }
 
-/// Returns what is known of the operator `name`; [`Facts::NONE`] for an unknown one.
+/// Returns the facts of the operator `name`; [`Facts::NONE`] for an unknown one.
 pub fn facts(name: &str) -> &'static Facts {
     find(name).map_or(&Facts::NONE, |operator| operator.facts)
 }

@@ -1,5 +1,5 @@
-//! A release of ExecuTorch as facts: generated and measured tables, and rows. Joins them to one record per operator, when it is first looked
-//! up.
+//! A release of ExecuTorch: generated and measured tables, and rows. They are joined to one record per operator when
+//! the operator is first looked up.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::inference::constraints::{self, Constraint};
 use super::signature::{self, Signature};
 
-/// An operator of a release: all that is known of it.
+/// Record of an operator of a release.
 #[derive(Debug)]
 pub struct Operator {
     /// Name with the overload: `aten::add.out`.
@@ -17,11 +17,11 @@ pub struct Operator {
     pub library: Option<&'static str>,
     /// Arguments and result.
     pub signature: Signature,
-    /// What the kernel needs of the arguments: measured element types, then the constraints of `facts`.
+    /// Constraints of the kernel on the arguments: measured element types, then the constraints of `facts`.
     pub constraints: Vec<Constraint>,
-    /// Positions of the arguments whose exact bytes the out may be.
+    /// Positions of the arguments with which the out may share exactly the same bytes.
     pub in_place: Vec<usize>,
-    /// What the rows state.
+    /// Facts in the rows.
     pub facts: &'static Facts,
 }
 
@@ -34,7 +34,7 @@ pub struct Tables {
     pub libraries: &'static str,
     /// Element types that kernels of the default runtime take.
     pub types: &'static str,
-    /// Arguments whose exact bytes the out may be.
+    /// Arguments with which the out may share exactly the same bytes.
     pub sharing: &'static str,
     /// Facts, each list sorted by name.
     pub rows: &'static [&'static [Facts]],
@@ -60,7 +60,7 @@ struct Entry {
     name: &'static str,
     library: Option<&'static str>,
     signature: &'static str,
-    /// The operator, from the first time that it is looked up.
+    /// The operator, after its first lookup.
     operator: OnceLock<Option<Operator>>,
 }
 
@@ -73,7 +73,7 @@ impl Release {
         Release { version, tables, entries: OnceLock::new(), types: OnceLock::new(), sharing: OnceLock::new() }
     }
 
-    /// Returns the operator with this name, if the runtime or a library registers it.
+    /// Returns the operator with this name; `None` unless the runtime or a library registers it.
     pub fn find(&self, name: &str) -> Option<&Operator> {
         let entries = self.entries();
         let at = entries.binary_search_by(|entry| entry.name.cmp(name)).ok()?;

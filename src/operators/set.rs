@@ -32,7 +32,7 @@ pub struct OperatorSet {
 /// A malformed line of custom operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineError {
-    /// Line number, from 1.
+    /// Line number, counted from 1.
     pub line: usize,
     /// Description of the error.
     pub message: String,
@@ -52,11 +52,11 @@ impl OperatorSet {
         OperatorSet::default()
     }
 
-    /// Adds operators, one per line in the form of the table; empty lines and lines that begin with `#` are ignored. The signature
-    /// of a known name is replaced.
+    /// Adds operators, one per line in the form of the table. Empty lines and lines that begin with `#` are ignored.
+    /// The signature of a known name is replaced.
     ///
     /// # Errors
-    /// All malformed lines. The other lines are added nevertheless.
+    /// Some lines are malformed (all are reported). The other lines are still added.
     pub fn add(&mut self, text: &str) -> Result<(), Vec<LineError>> {
         let mut errors = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -72,13 +72,13 @@ impl OperatorSet {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Returns the signature of `name` (`aten::add.out`), if it is known.
+    /// Returns the signature of `name` (`aten::add.out`); `None` if it is unknown.
     pub fn find(&self, name: &str) -> Option<Signature> {
         self.added(name).or_else(|| Some(&find(name)?.signature)).cloned()
     }
 
-    /// Returns the library (CMake target) that a build has to link for the operator `name`. `None` for an operator of
-    /// the default runtime, for an added one, and for an unknown one.
+    /// Returns the library (CMake target) that a build has to link for the operator `name`. `None` for operators of the
+    /// default runtime, added operators and unknown ones.
     pub fn library(&self, name: &str) -> Option<&'static str> {
         if self.added(name).is_some() { None } else { library(name) }
     }

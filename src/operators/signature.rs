@@ -1,4 +1,4 @@
-//! Signatures of operators, and the form in which tables state them.
+//! Signatures of operators, and their form in the tables.
 //!
 //! `aten::add.out self:T other:T alpha:S=1 out:T!` is an operator. A kind is a letter (T Tensor, S Scalar, i int, f float, b bool,
 //! s str, d ScalarType, m MemoryFormat), `[]` means a list, `?` optional (None), `!` an out argument,
@@ -123,7 +123,7 @@ impl Signature {
 /// Parses an operator and its signature.
 ///
 /// # Errors
-/// A description of what is malformed.
+/// The text is malformed. The error describes the malformed part.
 pub(super) fn parse_line(line: &str) -> Result<(String, Signature), String> {
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let is_valid = |c: char| c.is_ascii_alphanumeric() || "_.:".contains(c);
@@ -141,7 +141,7 @@ pub(super) fn parse_line(line: &str) -> Result<(String, Signature), String> {
 /// Parses a signature. `keep` returns a name or a default as text that the signature may have.
 ///
 /// # Errors
-/// A description of what is malformed.
+/// The text is malformed. The error describes the malformed part.
 pub(super) fn parse<'t>(text: &'t str, keep: impl Fn(&'t str) -> Cow<'static, str>) -> Result<Signature, String> {
     let (args, result) = match text.split_once("->") {
         None => (text, None),

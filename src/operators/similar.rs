@@ -1,13 +1,13 @@
-//! The operators that an unknown name was probably meant to be, for messages.
+//! Finds the operators that an unknown name probably means, for messages.
 
 use super::{all, library, names};
 use crate::diagnostics::nearest;
 
-/// What precedes the names of functions in Python.
+/// Modules that precede the names of functions in Python.
 const MODULES: &[&str] =
     &["torch.nn.functional.", "torch.ops.aten.", "torch.", "nn.functional.", "functional.", "F.", "aten."];
 
-/// Largest number of names that are returned.
+/// Maximum number of names that are returned.
 const MAX_SIMILAR: usize = 5;
 
 /// Parts of `aten::add.out`, also with a single colon: namespace, name, overload.
@@ -25,8 +25,9 @@ fn near_namespace(namespace: &str) -> Option<&'static str> {
     nearest(namespace, known)
 }
 
-/// Returns the operators that have the name of an unknown one, or the nearest name, whatever their overloads; the nearest overload first.
-/// Operators of the default runtime come before those of libraries. Empty if none is near.
+/// Returns the operators with the name of an unknown one, or with the nearest name, with any overload; the nearest
+/// overload comes first. Operators of the default runtime come before those of libraries. The list is empty if none is
+/// near.
 pub fn similar_names(unknown: &str) -> Vec<&'static str> {
     let name = MODULES.iter().find_map(|module| unknown.strip_prefix(module)).unwrap_or(unknown);
     let (namespace, base, overload) = parts(name);

@@ -1,4 +1,4 @@
-//! Prints data: small ones as numbers or hex, large ones as a range of the input file, or in other files.
+//! Prints data: small data as numbers or hex, large data as a range of the input file or as another file.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,7 +14,7 @@ use crate::program::{DimOrder, Tensor};
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;
 
-/// Number of equal elements that are printed as a list; more are printed as one.
+/// Maximum number of equal elements that are printed as a list. More are printed as one number.
 const SHORT_LIST: usize = 8;
 
 /// Maximum length of the name of the input file under `files`.
@@ -23,9 +23,9 @@ const NAME: usize = 32;
 /// Printer of data.
 pub struct DataPrinter<'d> {
     options: &'d PrintOptions,
-    /// Name of the input file under `files`; `None` if the YAML states its path instead.
+    /// Name of the input file under `files`; `None` if the YAML has its path instead.
     name: Option<String>,
-    /// `true` once a range of the input file was printed.
+    /// `true` after a range of the input file was printed.
     refers: bool,
     extracted: &'d RefCell<ExtractedFiles>,
 }
@@ -68,8 +68,8 @@ impl<'d> DataPrinter<'d> {
         self.large(blob, name)
     }
 
-    /// Returns bytes that have the elements of a tensor in YAML, as numbers with their type if they are printed at all. `name` is the base of the
-    /// name of an extracted file.
+    /// Returns bytes as YAML. Small data are printed as numbers of the tensor's element type, with that type. `name` is
+    /// the base of the name of an extracted file.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -103,8 +103,8 @@ impl<'d> DataPrinter<'d> {
         }
     }
 
-    /// Returns large data as a reference, if that is requested and possible. The size is stated, so that other bytes are not read when the
-    /// tensor is edited.
+    /// Returns large data as a reference, if that is requested and possible. The reference has the size, so that
+    /// changed sizes of the tensor do not make it read other bytes.
     fn large(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
         match (&self.options.large_data, &blob.source) {
             (LargeData::Refer, BlobSource::File { offset, .. }) => {
@@ -121,7 +121,8 @@ impl<'d> DataPrinter<'d> {
     }
 }
 
-/// Returns a name for a file: its own without the extension, so that the names of several dumps differ when they are merged by hand.
+/// Returns the name of a file for `files`: its own without the extension, because dumps of several files may be merged
+/// by hand.
 fn file_name(path: &str) -> String {
     let stem = path.rsplit(['/', '\\']).next().and_then(|name| name.split('.').next()).unwrap_or_default();
     let word: String = stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(NAME).collect();
@@ -143,8 +144,8 @@ fn source(fields: &str, blob: &Blob) -> String {
     }
 }
 
-/// Returns the elements as nested lists of numbers; `None` if the numbers would not reproduce the bytes (NaN with a payload), or the
-/// dimensions are not in the default order.
+/// Returns the elements as nested lists of numbers; `None` if the numbers do not reproduce the bytes (NaN with a
+/// payload), or the dimensions are not in the default order.
 fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let sizes = tensor.sizes.as_deref()?;
     let info = tensor.scalar_type.info()?;
@@ -164,7 +165,8 @@ fn numbers(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     }
 }
 
-/// Returns the number of all elements, if they are equal and more than a short list; `None` also if it would not reproduce the bytes.
+/// Returns the number that all elements have; `None` if they differ, are few enough for a list, or are not reproduced
+/// by the number.
 fn fill(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     let mut elements = bytes.chunks_exact(tensor.scalar_type.info()?.size as usize);
     let first = elements.next().filter(|_| elements.len() >= SHORT_LIST)?;
@@ -172,7 +174,7 @@ fn fill(bytes: &[u8], tensor: &Tensor) -> Option<String> {
     (is_whole && elements.all(|element| element == first)).then(|| number(tensor.scalar_type, first))?
 }
 
-/// Returns an element as a number; `None` if the number would not reproduce it exactly.
+/// Returns an element as a number; `None` if the number does not reproduce it exactly.
 fn number(scalar_type: ScalarType, element: &[u8]) -> Option<String> {
     let text = number::element(number::decode(scalar_type, element)?, scalar_type.info()?.encoding);
     let mut encoded = Vec::with_capacity(element.len());

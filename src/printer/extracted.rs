@@ -1,4 +1,4 @@
-//! Names for the files of extracted data, and their content. Nothing is written here.
+//! Assigns names to the files of extracted data. The caller writes them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -28,7 +28,7 @@ use crate::data::{Blob, BlobSource};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ExtractedFile {
-    /// Path as in the YAML, relative to its folder. The last component has only letters, digits, `.`, `_` and `-`.
+    /// Path in the YAML, relative to its folder. The last component has only letters, digits, `.`, `_` and `-`.
     pub path: PathBuf,
     /// Content.
     pub data: Blob,
@@ -40,9 +40,9 @@ pub struct ExtractedFiles {
     files: Arc<BTreeMap<PathBuf, Blob>>,
     /// Path by name and identity of the data.
     known: HashMap<(String, Identity), String>,
-    /// File names in lower case: file systems may ignore case.
+    /// Used file names in lower case, because file systems may ignore case.
     taken: HashSet<String>,
-    /// Next number of a name.
+    /// Next number for each name.
     next: HashMap<String, u32>,
 }
 
@@ -88,7 +88,7 @@ impl ExtractedFiles {
         path
     }
 
-    /// Returns the files that a text refers to: texts that were tried and rejected may refer to others.
+    /// Returns the files that this YAML refers to. Rejected versions of it may refer to others.
     pub fn used_by(&self, text: &str) -> Vec<ExtractedFile> {
         let names: HashSet<&str> = text.split(|c| !is_name_char(c)).collect();
         let is_used = |path: &Path| path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(name));

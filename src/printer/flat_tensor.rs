@@ -20,7 +20,7 @@ use crate::recover::layout::RecoveredFlatTensor;
 /// Prints a `.ptd`.
 ///
 /// # Errors
-/// A file that cannot be read, or is not a `.ptd`.
+/// The file cannot be read, or is not a `.ptd`.
 pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     match print_from(origin, origin, printer) {
         Ok(printed) => Ok(printed),
@@ -31,7 +31,7 @@ pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed
     }
 }
 
-/// Prints the `.ptd` in `origin`, read from `source`: itself or a repaired copy.
+/// Prints the `.ptd` in `origin`. Its metadata are read from `source`, which is `origin` or a repaired copy of it.
 fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     let RecoveredFlatTensor { program, options, emitted } = recover::layout::flat_tensor(source)?;
     let raw = match &emitted {

@@ -1,4 +1,5 @@
-//! Prints payloads of delegates as graphs, if that reproduces them byte for byte; the others stay opaque, with a reason.
+//! Prints payloads of delegates as graphs if that reproduces them byte for byte. Other payloads stay opaque, with a
+//! comment that gives the reason.
 //!
 //! Payloads are decoded once, before anything is printed.
 
@@ -26,7 +27,7 @@ use crate::format::ScalarType;
 use crate::format::scalar_type::{Encoding, FloatFormat};
 use crate::program::{Program, Tensor};
 
-/// Graphs of the payloads of a program, or what is known of those that stay opaque.
+/// Graphs of the payloads of a program, or descriptions of those that stay opaque.
 #[derive(Debug, Default)]
 pub struct PayloadGraphs {
     payloads: HashMap<BlobId, Result<NamedGraph, String>>,
@@ -49,7 +50,7 @@ impl PayloadGraphs {
         for delegate in program.plans().iter().flat_map(|plan| plan.delegates()) {
             let (payload, backend) = (program.blob(delegate.processed), delegate.id.as_deref().unwrap_or_default());
             payloads.entry(delegate.processed).or_insert_with(|| {
-                // Overlapping payloads would be decoded as often as there are delegates.
+                // Overlapping payloads could otherwise be decoded once per delegate.
                 let rest = left.checked_sub(payload.len);
                 left = rest.unwrap_or(left);
                 let overlaps = "it overlaps other payloads";
@@ -58,7 +59,7 @@ impl PayloadGraphs {
                         let graph = rest.ok_or_else(|| overlaps.to_owned()).and_then(|_| NamedGraph::of(payload));
                         graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
                     }
-                    // No comment for a payload of an unknown format.
+                    // A payload of an unknown format has no comment.
                     _ => Err(rest.and_then(|_| delegate::summary(backend, payload)).unwrap_or_default()),
                 }
             });
@@ -66,8 +67,8 @@ impl PayloadGraphs {
         PayloadGraphs { payloads }
     }
 
-    /// Returns the element types and sizes of the constants of graphs that are named data, by key; those of the first value if several have
-    /// the same key.
+    /// Returns element types and sizes of the constants of graphs that are named data, by key. If several values have
+    /// the same key, the first one counts.
     pub fn named_data(&self, program: &Program) -> HashMap<&str, Tensor> {
         let mut found = HashMap::new();
         let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
@@ -89,13 +90,14 @@ impl PayloadGraphs {
         found
     }
 
-    /// Returns the graph of a payload, or a clause about one that stays opaque; `None` if nothing is known of it.
+    /// Returns the graph of a payload, or the reason why it stays opaque, as a clause; `None` if nothing is known about
+    /// it.
     pub fn of(&self, payload: BlobId) -> Option<Result<&NamedGraph, &str>> {
         Some(self.payloads.get(&payload)?.as_ref().map_err(String::as_str)).filter(|found| !matches!(found, Err("")))
     }
 }
 
-/// Returns the first part of a graph that YAML does not express.
+/// Returns a description of the first part of a graph that YAML cannot express; `None` if there is none.
 fn defect(draft: &Draft) -> Option<String> {
     let values = draft.values.iter().enumerate();
     let in_value = |(position, value)| Some(format!("value {position} {}", defect_of_value(value)?));
@@ -114,10 +116,10 @@ fn defect_of_node(node: &DraftNode) -> Option<String> {
     (node.fields.iter().any(has_nan) || bounds.into_iter().any(is_other_nan)).then(|| OTHER_NAN.to_owned())
 }
 
-/// Defect of a part that has a NaN other than `.nan`.
+/// Description of a part that has a NaN other than `.nan`.
 const OTHER_NAN: &str = "has a NaN with other bits than `.nan`";
 
-/// Returns `true` for a NaN that YAML does not express.
+/// Returns `true` for a NaN that YAML cannot express.
 fn is_other_nan(number: &f32) -> bool {
     number.is_nan() && number.to_bits() != f32::NAN.to_bits()
 }
@@ -168,8 +170,8 @@ fn scale_count(value: &DraftValue) -> i32 {
     i32::try_from(value.scales()).unwrap_or(i32::MAX)
 }
 
-/// Names the values by what they are: `x` for inputs, `y` for outputs, constants by the field of the first node that reads them, and `v` for
-/// the rest; with their positions if there are several.
+/// Names the values by their role: inputs `x`, outputs `y`, constants after the field of the first node that reads
+/// them, and other values `v`. If several values have a name, their positions are appended.
 fn names(draft: &Draft) -> Vec<String> {
     let mut stems: Vec<Option<&str>> = vec![None; draft.values.len()];
     for node in &draft.nodes {
@@ -201,7 +203,7 @@ fn names(draft: &Draft) -> Vec<String> {
         .collect()
 }
 
-/// Appends a number as float32, with as few digits as it needs.
+/// Appends a float32 with the fewest digits that reproduce it.
 fn single(number: &f32, out: &mut String) {
     let wide = f64::from(*number);
     let text = number::element(NumericValue::Float(wide), Encoding::Float(FloatFormat::Binary32));
@@ -216,7 +218,7 @@ impl NamedGraph {
     /// Decodes a payload of XNNPACK.
     ///
     /// # Errors
-    /// Description of what YAML does not express.
+    /// The part that YAML cannot express, as a clause.
     pub fn of(payload: &Blob) -> Result<NamedGraph, String> {
         let draft = Xnnpack.decode(payload)?;
         match defect(&draft) {
@@ -228,9 +230,9 @@ impl NamedGraph {
         }
     }
 
-    /// Appends the graph after `graph:`: a block of lines that begin with `indent`, or an empty map. `name` is the base of names of extracted
-    /// files, `copy` the number of a payload that is stored by itself (0 for a shared one). With `explicit`, types and sizes that assembling infers
-    /// are printed, too.
+    /// Appends the graph after `graph:`, as a block of lines that begin with `indent`, or an empty map. `name` is the
+    /// base of the names of extracted files. `copy` is the number of a payload that is stored separately, or 0 for a
+    /// shared one. With `explicit`, types and sizes that assembling infers are printed, too.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -324,7 +326,7 @@ impl NamedGraph {
             match content {
                 DraftField::Value(position) => out.push_str(&yaml::text(&self.names[*position])),
                 DraftField::Id(id) => yaml::number(id, out),
-                // The number of dimensions is left out where the rule holds.
+                // The number of dimensions is omitted where it follows from the operation.
                 DraftField::NoValue | DraftField::NumDims => out.push_str("null"),
                 DraftField::Parameter(content) => print_content(content, out),
             }
@@ -428,7 +430,7 @@ fn print_value(
         }
     }
     if let Some(constant) = &value.constant {
-        // Sizes that do not fit are a defect.
+        // Sizes that do not fit were reported as a defect.
         let sizes = found.stored_sizes(&value.dims).unwrap_or_default();
         print_constant(constant, found.storage, &sizes, name, &mut fields, data)?;
     }

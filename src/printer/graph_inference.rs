@@ -1,6 +1,8 @@
-//! Finds the element types and sizes of a graph that assembling does not infer, so that printed YAML must state them.
+//! Finds the element types and sizes of a graph that assembling does not infer, and that printed YAML must therefore
+//! have.
 //!
-//! It applies the rules in the order of the nodes, as the assembler does. A property is stated, too, if the rules give another one.
+//! It applies the rules in the order of the nodes, like the assembler. A property is also printed if the rules give
+//! another one.
 
 use std::cell::RefCell;
 
@@ -37,13 +39,13 @@ impl SizedValue for Visited<'_> {
     }
 }
 
-/// Returns the properties that are printed of each value of a graph, by position.
+/// Returns the properties to print for each value of a graph, by position.
 pub fn stated(draft: &Draft) -> Vec<StatedValue> {
     let mut values: Vec<Visited<'_>> = draft.values.iter().map(visited).collect();
     for position in &draft.inputs {
         (values[*position].has_type, values[*position].has_sizes) = (true, true);
     }
-    // A value that no node writes has its own sizes.
+    // A value that no node writes keeps its sizes.
     let mut is_written = vec![false; values.len()];
     for output in draft.nodes.iter().flat_map(outputs) {
         is_written[output] = true;
@@ -57,7 +59,7 @@ pub fn stated(draft: &Draft) -> Vec<StatedValue> {
 
 fn visited(value: &DraftValue) -> Visited<'_> {
     let stated = StatedValue { datatype: true, sizes: true };
-    // A quantized value is clearer with its type, and scales by channel need the sizes.
+    // A quantized value is easier to read with its type, and scales by channel need the sizes.
     let (has_type, has_sizes) = match &value.quantization {
         None => (value.constant.is_some(), value.constant.is_some()),
         Some(quantization) => (true, value.constant.is_some() || quantization.scales().is_some()),
@@ -65,7 +67,7 @@ fn visited(value: &DraftValue) -> Visited<'_> {
     Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
 }
 
-/// Positions of the values that a known operation writes.
+/// Returns the positions of the values that a known operation writes.
 fn outputs(node: &DraftNode) -> impl Iterator<Item = usize> {
     let outputs = node.operation.operands().filter(|operand| operand.is_output);
     outputs.filter_map(|operand| position(node, operand.slot))
@@ -77,7 +79,7 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     let first = first.filter_map(|operand| position(node, operand.slot)).next();
     let datatype = first.map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
     let found = RefCell::new(Vec::new());
-    // A node that does not fit infers nothing.
+    // Nothing is inferred from a node that violates a rule.
     let is_inferred = sizes::check(operation, &DraftOperands { node, values, found: &found }).is_ok();
     let found = if is_inferred { found.into_inner() } else { Vec::new() };
     for output in outputs(node) {
@@ -94,8 +96,8 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     }
 }
 
-/// Returns the number of values to print, from the first on. Those after them print no key, according to `is_empty`, and get their positions from
-/// the nodes that write them.
+/// Returns the number of values to print. The others are at the end: they have no keys according to `is_empty`, and get
+/// their positions from the nodes that write them.
 pub fn listed(draft: &Draft, is_empty: impl Fn(usize) -> bool) -> usize {
     let mut rank: Vec<Option<usize>> = vec![None; draft.values.len()];
     for (order, output) in draft.nodes.iter().flat_map(outputs).enumerate() {

@@ -1,5 +1,5 @@
-//! Properties of a method that the YAML states because assembling computes others. [`Hints::add`] finds them by comparison of the assembled
-//! method with the original one.
+//! Explicit properties of a method: those for which assembling would otherwise compute other values. [`Hints::add`]
+//! finds them by comparing the assembled method with the original one.
 
 use std::collections::BTreeSet;
 
@@ -9,40 +9,42 @@ use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
 use crate::program::attributes::TENSOR_ATTRIBUTES;
 use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData, ValueId};
 
-/// Properties of a method that the YAML states.
+/// Explicit properties of a method in the YAML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Values whose index is stated.
+    /// Values with explicit indices.
     pub numbers: BTreeSet<usize>,
     /// Memory plan.
     pub memory: MemoryHints,
-    /// `true` to state the table of operators.
+    /// `true` to print the table of operators.
     pub operators: bool,
-    /// `true` to state the `data_buffer_idx` of data that are in a `.ptd`.
+    /// `true` to print the `data_buffer_idx` of data that are in a `.ptd`.
     pub external: bool,
-    /// `true` to state every property; values are declared with and referred to by their index.
+    /// `true` to print every property. Values are then declared with their index, and referred to by it.
     pub everything: bool,
-    /// Reason why every property is stated, as a clause; `None` if the caller requested it.
+    /// Reason why every property is printed, as a clause; `None` if the caller requested it.
     pub reason: Option<String>,
 }
 
-/// Options with which the memory planner computes the offsets of a method, or the offsets.
+/// Options with which the memory planner reproduces the offsets of a method, or explicit offsets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryHints {
     /// Algorithm.
     pub planner: MemoryPlanner,
     /// Alignment of the planned tensors in bytes, if it is not the default.
     pub alignment: Option<u64>,
-    /// `true` if a tensor that an instruction overwrites before any reads it is no state: others may use its memory at other times.
+    /// `true` if a tensor that an instruction overwrites before any reads it is not state. Other tensors may then use
+    /// its memory at other times.
     pub scratch: bool,
     /// Position of the method in the order in which the state that methods share is placed.
     pub shared_order: Option<u32>,
-    /// `true` to state the offsets of all tensors and the sizes of the pools.
+    /// `true` to print the offsets of all tensors and the sizes of the pools.
     pub offsets: bool,
 }
 
 impl MemoryHints {
-    /// Changes to the next combination of options, those of the exporter's defaults first; to stated offsets after all of them.
+    /// Changes to the next combination of options, beginning with the exporter's defaults; after the last one, to
+    /// explicit offsets.
     fn advance(&mut self, original: &ExecutionPlan) {
         match (self.scratch, self.planner, self.alignment) {
             (false, ..) => self.scratch = true,
@@ -60,8 +62,8 @@ impl MemoryHints {
 }
 
 impl Hints {
-    /// Adds a hint without which assembling gave another method than `original`; returns `true` if there is one. `method` is its position in the
-    /// program, `is_movable` as in [`numbering::pins`].
+    /// Adds a hint for a difference between the assembled method and `original`; returns `false` if there is none to
+    /// add. `method` is the position of the method in the program, `is_movable` that of [`numbering::pins`].
     pub fn add(
         &mut self,
         assembly: &Assembly,
@@ -100,15 +102,15 @@ impl Hints {
         *self != before
     }
 
-    /// Changes the hints to those for every property.
+    /// Makes every property explicit, for this reason.
     pub fn state_everything(&mut self, reason: String) {
         self.everything = true;
         self.reason = Some(reason);
     }
 }
 
-/// Returns the largest power of two of which the offsets of all planned tensors and the sizes of the pools are multiples, if it exceeds the
-/// default alignment. Pools of methods with XNNPACK delegates may have padding.
+/// Returns the largest power of two that divides the offsets of all planned tensors and the sizes of the pools, if it
+/// exceeds the default alignment. Pools of methods with XNNPACK delegates may have padding.
 fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
     let offsets = plan.tensors().filter_map(|(_, tensor)| match tensor.memory {
         Memory::At { offset, .. } => Some(offset),
@@ -129,8 +131,8 @@ fn common_alignment(plan: &ExecutionPlan) -> Option<u64> {
     (DEFAULT_ALIGNMENT.trailing_zeros() + 1..u64::BITS).rev().map(|power| 1 << power).find(fits)
 }
 
-/// Returns `true` if the chains of two methods are equal, with absent lists of inputs and outputs equal to empty ones: indices and offsets
-/// would not make a difference to them, but field overrides do.
+/// Returns `true` if the chains of two methods are equal. An absent list of inputs or outputs is equal to an empty one,
+/// because no index or offset can reproduce that difference; field overrides do.
 fn same_chains(a: &ExecutionPlan, b: &ExecutionPlan) -> bool {
     let list = |list: &Option<Vec<ValueId>>| list.clone().unwrap_or_default();
     let same = |a: &Chain, b: &Chain| {

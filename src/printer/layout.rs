@@ -16,7 +16,7 @@ use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
 
-/// Returns `layout:` and `raw:`; empty without either.
+/// Returns `layout:` and `raw:`; an empty string if neither is needed.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -139,7 +139,7 @@ pub fn difference(origin: &Origin, file: &OutputFile<'_>) -> io::Result<Option<S
     Ok(None)
 }
 
-/// Compares the bytes written to it, after applying overrides, with the original from an offset on.
+/// Compares the bytes that are written to it, with overrides applied, with the original from an offset on.
 struct FileComparison<'w> {
     origin: &'w Origin,
     overrides: Option<&'w FileOverrides>,

@@ -1,5 +1,5 @@
-//! Prints a file as YAML, without what assembling computes. Assembling the YAML shows which hints it needs, and verifies that it
-//! reproduces the file byte for byte.
+//! Prints a file as YAML, without the properties that assembling computes. The YAML is assembled to find the hints that
+//! it needs, and to verify that it reproduces the file byte for byte.
 //!
 //! Weights are not loaded: the YAML refers to ranges of the file.
 
@@ -45,10 +45,10 @@ use crate::data::Origin;
 use crate::format::Format;
 use crate::program::Program;
 
-/// Prints a file of any format, detected by its identifier, with paths relative to `folder`.
+/// Prints a file, whose format is detected by its identifier. Paths in the YAML are relative to `folder`.
 ///
 /// # Errors
-/// A file that cannot be read, or has an unknown format.
+/// The file cannot be read, or has an unknown format.
 pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: &Assembler<'_>) -> io::Result<Printed> {
     let extracted = RefCell::new(ExtractedFiles::default());
     let printer = Printer { folder, options, assembler, extracted: &extracted };
@@ -65,7 +65,7 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
     Ok(printed)
 }
 
-/// Returns the names and memory of the values of each method of a program that was read from a file, as its YAML has them.
+/// Returns names and memory of the values of each method, as in the YAML of the program, which was read from a file.
 pub fn values(program: &Program) -> Vec<MethodValues> {
     let payloads = PayloadGraphs::default();
     let shared = SharedPlaces::of(program);

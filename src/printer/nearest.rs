@@ -1,6 +1,7 @@
 //! Replaces the parts of a malformed program that YAML cannot express: absent vectors, and invalid names, sizes and locations.
 //!
-//! Any valid value will do: [`super::overrides`] compares the assembled file with the original and overrides the differences.
+//! Any valid value can take their place: [`super::overrides`] compares the assembled file with the original and
+//! overrides the differences.
 
 use std::collections::HashSet;
 
@@ -30,7 +31,7 @@ pub fn program(program: &Program) -> Program {
     repaired
 }
 
-/// Changes the last characters of a duplicate name, but not its length, so that later offsets in the file do not change.
+/// Changes the last characters of a duplicate name. Its length and therefore later offsets in the file stay the same.
 fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
     if !taken.contains(name.as_str()) {
         taken.insert(name.clone());
@@ -49,7 +50,7 @@ fn make_unique(name: &mut String, taken: &mut HashSet<String>) {
     }
 }
 
-/// Makes a layout valid for data of `len` bytes, and keeps the number of dimensions.
+/// Makes a layout valid for data of `len` bytes without changing the number of dimensions.
 fn layout(layout: &mut TensorLayout, len: u64) {
     let element =
         |scalar_type: ScalarType| scalar_type.info().map(|info| info.size).filter(|size| len.is_multiple_of(*size));

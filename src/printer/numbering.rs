@@ -1,14 +1,14 @@
-//! Finds the values whose indices the YAML must state: assembling numbers values in the order of the instructions, and the file has another
-//! order. As few as possible are stated; the others then get the numbers that are left.
+//! Finds the values that need an explicit index, because assembling numbers values in the order of the instructions and
+//! the file has another order. As few as possible are explicit; the other values get the remaining indices.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::program::{EValue, ExecutionPlan, Instruction, ValueId};
 
-/// Returns the values of the original method whose indices must be stated so that assembling assigns its indices, with `pinned`, those stated
-/// already; `None` if the methods do not correspond. `is_movable` returns `true` for a value whose position an entry among the instructions can
-/// state, which is preferred to an index.
+/// Returns the values of the original method that need an explicit index, including `pinned`, which have one already;
+/// `None` if the methods do not correspond. `is_movable` returns `true` for a value that an entry among the
+/// instructions can number instead, which is preferred to an index.
 pub fn pins(
     assembled: &ExecutionPlan,
     original: &ExecutionPlan,
@@ -38,16 +38,17 @@ pub fn pins(
     Some(pins.union(pinned).copied().collect())
 }
 
-/// Number of entries among the instructions that are preferred to one index: an entry is correct after an edit, too.
+/// Number of entries among the instructions that are preferred to one explicit index, because an entry is still correct
+/// after an edit.
 const ENTRIES_FOR_INDEX: usize = 8;
 
 /// Correspondence of the values of two methods.
 struct Pairs<'p> {
     assembled: &'p ExecutionPlan,
     original: &'p ExecutionPlan,
-    /// The original value of each assembled one.
+    /// By assembled value: the original one.
     of: Vec<Option<usize>>,
-    /// `true` for original values that have an assembled one.
+    /// By original value: `true` if an assembled one corresponds to it.
     is_paired: Vec<bool>,
 }
 
@@ -86,16 +87,16 @@ impl Pairs<'_> {
         }
     }
 
-    /// Returns the original values in the order of the assembled ones; values that nothing uses correspond in their order.
+    /// Returns the original values in the order of the assembled ones. Unused values correspond in their order.
     fn finish(self) -> Vec<usize> {
         let mut rest = (0..self.is_paired.len()).filter(|index| !self.is_paired[*index]);
         self.of.iter().filter_map(|of| of.or_else(|| rest.next())).collect()
     }
 }
 
-/// Returns the items of an increasing subsequence with the greatest total weight. `items` is a permutation of `0..items.len()`. Of two neighbours
-/// in the wrong order, the first is in it: an entry before an instruction can number the second one earlier, but no entry can number the first
-/// one later.
+/// Returns the items of an increasing subsequence with the greatest total weight. `items` is a permutation of
+/// `0..items.len()`. Of two adjacent items in the wrong order, the subsequence has the first one: an entry before an
+/// instruction can number the second one earlier, but no entry can number the first one later.
 fn longest_increasing(items: &[usize], weight: impl Fn(usize) -> usize) -> BTreeSet<usize> {
     // A Fenwick tree over the items: the greatest weight of a subsequence that ends with an item up to an index, and that item's position.
     let mut tree: Vec<Option<(usize, Reverse<usize>)>> = vec![None; items.len() + 1];
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(increasing(&[4, 0, 1, 3, 2]).len(), 3);
         assert_eq!(increasing(&[2, 1, 0]).len(), 1);
         assert_eq!(increasing(&[1, 0, 2]), [1, 2]);
-        // An index of 0 would be shorter than entries for 1, 2 and 3.
+        // An explicit index 0 would be shorter than entries for 1, 2 and 3.
         let weighted = longest_increasing(&[1, 2, 3, 0, 4], |item| if item < 4 && item > 0 { 1 } else { 8 });
         assert_eq!(weighted.into_iter().collect::<Vec<_>>(), [0, 4]);
     }

@@ -17,8 +17,8 @@ pub enum LargeData {
     Inline,
     /// Referred to as a range of [`PrintOptions::file`](super::PrintOptions::file).
     Refer,
-    /// Referred to as files in this folder, which is relative to that of the YAML. [`Printed::files`](super::Printed::files) has the
-    /// files; the caller writes them.
+    /// Stored in files in this folder, which is relative to that of the YAML. [`Printed::files`](super::Printed::files)
+    /// has the files; the caller writes them.
     Extract(PathBuf),
 }
 
@@ -54,18 +54,19 @@ pub enum PayloadForm {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PrintOptions {
-    /// State everything, including computed values.
+    /// Print all properties, including those that assembling computes.
     pub explicit: bool,
     /// Treatment of large data.
     pub large_data: LargeData,
     /// Form of the payloads of delegates.
     pub payload: PayloadForm,
-    /// Name of the file in references to ranges of it.
+    /// Name of the printed file, for references to ranges of it.
     pub file: String,
 }
 
-/// Assembles printed YAML with paths relative to a folder and files that do not exist yet; the first error as a
-/// message. Passed in because the printer must not depend on the parser.
+/// Function that assembles printed YAML. It takes the YAML, the folder that its paths are relative to, and files that
+/// do not exist yet; it returns the first error as a message. It is a parameter because the printer must not depend on
+/// the parser.
 pub type Assembler<'a> = dyn Fn(&str, &Path, &BTreeMap<PathBuf, Blob>) -> Result<Assembly, String> + Sync + 'a;
 
 /// Context of printing.

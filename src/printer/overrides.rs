@@ -1,5 +1,5 @@
-//! Finds the field overrides and patches under `raw:` with which YAML reproduces a malformed file: assembles the YAML without them, and
-//! compares the result with the file field by field, then byte by byte.
+//! Finds the field overrides and patches under `raw:` with which YAML reproduces a malformed file. It assembles the
+//! YAML without them, and compares the result with the file, first by fields, then by bytes.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub struct OverrideSearch<'l> {
     pub printer: Printer<'l>,
     /// Root table of the format.
     pub root: &'static TableSchema,
-    /// Maximum number of patched bytes.
+    /// Maximum number of bytes in patches.
     pub most: usize,
     /// YAML without layout and overrides.
     pub body: &'l str,
@@ -31,13 +31,13 @@ pub struct OverrideSearch<'l> {
     pub file: fn(&Assembly) -> Option<OutputFile<'_>>,
 }
 
-/// Maximum number of patched bytes of the first attempt.
+/// Maximum number of bytes in patches of the first attempt.
 pub const FEW: usize = 64;
 
-/// Maximum number of patched bytes of the last attempt.
+/// Maximum number of bytes in patches of the last attempt.
 pub const MANY: usize = 4096;
 
-/// Maximum size in bytes of files that are compared completely; of larger ones only the metadata are.
+/// Size in bytes up to which a file is compared as a whole. Only the metadata of larger files are compared.
 const SMALL: u64 = 1 << 20;
 
 impl OverrideSearch<'_> {
@@ -46,7 +46,7 @@ impl OverrideSearch<'_> {
     /// # Errors
     /// A file that cannot be read.
     pub fn text(&self) -> io::Result<Option<String>> {
-        // Fields first, since they determine the offsets of the bytes.
+        // Fields come first because they determine the offsets of the bytes.
         let mut raw = FileOverrides::default();
         let Some(fields) = self.with_file(&raw, |file| {
             // Overrides change the size of the FlatBuffer by less than a factor of two.
@@ -97,7 +97,7 @@ impl OverrideSearch<'_> {
             let (Some(original), Some(word)) = (original.get(at..at + size), assembled.get(at..at + size)) else {
                 continue;
             };
-            // A file without a header has no header fields; a root offset is a field override of its own.
+            // A file without a header has no header fields. The root offset is a field override of its own.
             if original != word && at + size <= header_end {
                 let path = FieldPath::parse(&name).map_err(io::Error::other)?;
                 let value = if is_text_word(&path) {

@@ -13,12 +13,12 @@ pub struct Printed {
     pub difference: Option<String>,
     /// Files that the YAML refers to, by path: those of [`LargeData::Extract`](crate::LargeData::Extract).
     pub files: Vec<ExtractedFile>,
-    /// Numbers of values by what the YAML states of them; zeros for a file without methods.
+    /// Counts of values by their explicit properties; all are zero for a file without methods.
     pub stats: PrintStats,
 }
 
 impl Printed {
-    /// Creates the YAML of a file. If `difference` says how the assembled file differs, the first line states it.
+    /// Creates the YAML of a file. If there is a `difference`, the first line is a comment about it.
     pub(super) fn new(text: String, difference: Option<String>) -> Printed {
         let text = match &difference {
             None => text,

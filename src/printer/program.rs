@@ -1,4 +1,5 @@
-//! Prints a program, alone or with the tests of its bundle: prints it, assembles the YAML, and adds hints until both agree.
+//! Prints a program, alone or with the tests of its bundle. The YAML is assembled, and printed again with more hints,
+//! until it gives the program.
 
 use std::fmt::Write;
 use std::io;
@@ -102,14 +103,14 @@ fn print_with_tests(
         ..ProgramYaml::new(&found.program, &payloads, printer)
     };
     let hints = Hints { everything: printer.options.explicit, ..Hints::default() };
-    // Emitting the program to recover its layout takes as long as printing it.
+    // Recovering the layout emits the program, which takes as long as printing it.
     let recover = || placement.map_or(Ok(None), |placement| placement.layout(&found));
     let (recovered, first) = workers::both(true, recover, || Rounds::begin(&program, hints));
     let (recovered, mut rounds) = (recovered?, first?);
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
     let raw = match recovered.as_ref().filter(|recovered| recovered.exact) {
-        // Patches apply only if the layout is exact: else they would be for another file.
+        // Patches need an exact layout, because their offsets would otherwise be those of another file.
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
     };
@@ -132,7 +133,7 @@ fn print_with_tests(
             }
         }
     }
-    // The cause, if it is known, before its effect.
+    // A known cause is reported before its effect.
     let difference = difference.map(|difference| match found.data.irregularity(found.segments.len()) {
         Some(cause) => format!("{cause}; {difference}"),
         None => difference,
@@ -143,7 +144,7 @@ fn print_with_tests(
 /// Maximum number of times that a program is assembled to find its hints.
 const MAX_ROUNDS: usize = 16;
 
-/// YAML of a program that gets hints until assembling it gives the program.
+/// YAML of a program, which gets hints until assembling it gives the program.
 struct Rounds<'p> {
     program: &'p ProgramYaml<'p>,
     hints: Vec<Hints>,
@@ -190,8 +191,8 @@ impl<'p> Rounds<'p> {
         stats
     }
 
-    /// Adds hints until none is missing. Returns how the assembled file then differs according to `difference`, or why no YAML gives the
-    /// program.
+    /// Adds hints until none is missing. Returns the `difference` of the assembled file then, or the reason why no YAML
+    /// gives the program; `None` if the YAML reproduces it.
     ///
     /// # Errors
     /// Data that cannot be read.
@@ -200,7 +201,7 @@ impl<'p> Rounds<'p> {
         let mut has_order = false;
         for _ in 0..MAX_ROUNDS {
             match self.program.printer.assemble(&self.text) {
-                // Before the plans of the methods, which depend on it.
+                // The order precedes the plans of the methods, which depend on it.
                 Ok(assembly) if !std::mem::replace(&mut has_order, true) && self.add_order(&assembly) => {}
                 Ok(assembly) => {
                     let mut is_complete = true;
@@ -305,8 +306,8 @@ impl<'p> ProgramYaml<'p> {
         Ok(data.files() + &out)
     }
 
-    /// Returns YAML that reproduces a file with field overrides, for the program itself or the nearest one that YAML can express; `None` if that
-    /// takes more than `most` patched bytes.
+    /// Returns YAML that reproduces a file with field overrides, of the program itself or the nearest one that YAML can
+    /// express; `None` if that needs more than `most` bytes in patches.
     ///
     /// # Errors
     /// A file that cannot be read.

@@ -1,4 +1,5 @@
-//! The order in which the state that methods share was placed: that of the methods, unless the YAML states another one.
+//! Finds the order of the methods in which their shared state was placed. It is explicit in YAML if it is not the order
+//! of the methods in the file.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ const MAX_METHODS: usize = 5;
 /// Number of instructions up to which all orders are tried.
 const MAX_INSTRUCTIONS: usize = 1 << 16;
 
-/// Pool and number of a state.
+/// Pool and number of a shared state.
 type State = (u32, u32);
 
-/// Returns the shared state of a method: the value, the state, and its pool and offset in the original.
+/// Returns the shared state of a method. Each item has the value, the state, and its pool and offset in the original.
 fn places<'p>(
     assembled: &'p ExecutionPlan,
     original: &'p ExecutionPlan,
@@ -31,7 +32,7 @@ fn places<'p>(
     values.filter_map(move |(index, (value, place))| Some((index, state(value)?, place)))
 }
 
-/// Returns `true` if state that methods share is at other places than in the original.
+/// Returns `true` if shared state is at other pools or offsets than in the original.
 pub fn differs(assembly: &Assembly, original: &Program) -> bool {
     let methods = assembly.program.plans().iter().zip(original.plans()).zip(&assembly.plan.memory);
     methods.into_iter().any(|((assembled, original), planned)| {
@@ -40,8 +41,8 @@ pub fn differs(assembly: &Assembly, original: &Program) -> bool {
     })
 }
 
-/// Returns the positions of the methods by which their shared state may have been placed, if it is not their order in the file. Not the offsets are
-/// compared, which depend on the alignment, but their order.
+/// Returns, by method, its position in an order that places shared state like the original; `None` for the order of the
+/// file. Offsets depend on the alignment, so only their order is compared.
 pub fn orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
     let none = vec![None; original.plans().len()];
     let (mut places_of, mut sharing) = (BTreeMap::new(), Vec::new());
@@ -87,8 +88,8 @@ pub fn orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
     guessed
 }
 
-/// Returns positions of the methods: the first one writes the first state, and each further one the first state that those before it do not
-/// write.
+/// Returns the positions of the methods in this order: the first method writes the first state, and each later one the
+/// first state that the methods before it do not write.
 fn by_first_writer(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
     let mut orders = vec![None; original.plans().len()];
     let mut is_sharing = Vec::with_capacity(orders.len());
@@ -103,7 +104,7 @@ fn by_first_writer(assembled: &Program, original: &Program) -> Vec<Option<u32>> 
     }
     let mut next = 0;
     for methods in owners.values() {
-        // State of a method that has its position is placed with it.
+        // The state of a method that has a position is placed with it.
         if methods.iter().all(|method| orders[*method].is_none()) {
             orders[methods[0]] = Some(next);
             next += 1;

@@ -1,12 +1,12 @@
-//! The submodule that an instruction belongs to, as far as the lines of code in its stack trace name it: `first_fc` for a line
-//! `self.first(x)` that calls a line `self.fc(x)`. A suggestion for names, nothing that execution depends on.
+//! Finds the submodule of an instruction by the lines of code in its stack trace: `first_fc` for a line `self.first(x)`
+//! that calls a line `self.fc(x)`. It only suggests names; nothing else depends on it.
 
 use crate::program::StackFrame;
 
-/// Name of the variable that containers of submodules call: it names none of them.
+/// Name of the variable that containers call for each submodule. It says nothing about the submodule.
 const ANY: &str = "module";
 
-/// Returns the attributes that the frames call one after the other. `None` if no line calls exactly one.
+/// Returns the attributes that the frames call, outermost first; `None` if no line calls exactly one.
 pub fn submodule(frames: &[StackFrame]) -> Option<String> {
     // The last frame calls the operator.
     let (_, callers) = frames.split_last()?;
@@ -15,7 +15,7 @@ pub fn submodule(frames: &[StackFrame]) -> Option<String> {
     (!path.is_empty()).then(|| path.join("_"))
 }
 
-/// Returns the attribute of `self`, or else the variable, that a line calls; `None` if it calls none or several.
+/// Returns the attribute of `self`, or otherwise the variable, that a line calls; `None` if it calls none or several.
 fn called(line: &str) -> Option<&str> {
     let mut attributes = calls(line).filter_map(|callee| callee.strip_prefix("self."));
     let mut variables = calls(line).filter(|callee| !callee.contains('.'));
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(named(&["x = layer(x)", "x = self.fc(x)", linear]).as_deref(), Some("layer_fc"));
         assert_eq!(named(&["input = module(input)", linear]), None);
         assert_eq!(named(&["y = torch.relu(self.block.fc(x))", linear]).as_deref(), Some("fc"));
-        // Which of both, or the operator itself.
+        // It may be either of them, or the operator itself.
         assert_eq!(named(&["return self.a(x) + self.b(x)", linear]), None);
         assert_eq!(named(&["return torch.relu(x)"]), None);
         assert_eq!(named(&["def forward(s, x): return s.l(x)", linear]), None);

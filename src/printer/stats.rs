@@ -1,6 +1,6 @@
 //! Statistics of printed YAML.
 
-/// Numbers of values, over all methods, by what printed YAML states of them and what it leaves to assembling.
+/// Counts of the values of all methods, by what printed YAML has explicitly and what it leaves to assembling.
 ///
 /// ```
 /// use pte_emit::{Model, PrintOptions, PrintStats};
@@ -24,14 +24,14 @@ pub struct PrintStats {
     pub inferred: usize,
     /// Views among the instructions.
     pub views: usize,
-    /// Values whose position among the instructions is stated.
+    /// Values with an explicit position among the instructions.
     pub positions: usize,
-    /// Values whose index is stated.
+    /// Values with an explicit index.
     pub indices: usize,
-    /// Tensors whose place in planned memory is stated.
+    /// Tensors with an explicit offset in planned memory.
     pub places: usize,
-    /// Tensors whose `requires_grad` is stated.
+    /// Tensors with an explicit `requires_grad`.
     pub gradients: usize,
-    /// Calls that inference contradicts, whose arguments are printed as the whole stack.
+    /// Calls that contradict the rules of inference. Their arguments are printed as the whole stack.
     pub stacks: usize,
 }

@@ -52,7 +52,7 @@ fn test_value(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::R
             let mut tensor = Tensor::new(*scalar_type, sizes);
             tensor.dim_order = Some(dim_order.clone());
             let printed = data.tensor(blob, &tensor, name)?;
-            // Nested lists have the sizes; other data need `sizes`.
+            // Nested lists imply the sizes; other data need `sizes`.
             let nested = printed.starts_with('[') && !sizes.contains(&0);
             if nested || (sizes.is_empty() && !printed.starts_with('{')) {
                 printed

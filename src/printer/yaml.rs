@@ -5,14 +5,14 @@ use std::fmt::{Display, Write};
 
 use crate::diagnostics::is_unsafe;
 
-/// Returns a string without quotes if that is safe in every context, else in double quotes, as in JSON.
+/// Returns a string without quotes if that is safe in every context, and otherwise in double quotes, as in JSON.
 pub fn text(text: &str) -> Cow<'_, str> {
     let word = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.')
         && text.as_bytes().first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
     // Words with another meaning in YAML 1.1 or 1.2.
     const RESERVED: &[&str] = &["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"];
     let reserved = RESERVED.iter().any(|reserved| text.eq_ignore_ascii_case(reserved));
-    // `y` and `n` are common names, and booleans in YAML 1.1 only, which our parser does not implement.
+    // `y` and `n` are common names. They are booleans only in YAML 1.1, which the parser does not implement.
     if word && (!reserved || text == "y" || text == "n") {
         return Cow::Borrowed(text);
     }

@@ -1,6 +1,6 @@
-//! The attributes of a tensor: numeric fields of its table, one row each.
+//! The table of the attributes of a tensor, which are numeric fields of its table.
 //!
-//! Emitter, reader, printer and decoder go through the rows, so that an attribute is added by its slot in `format::program`, its
+//! Emitter, reader, printer and decoder iterate over the rows. A new attribute needs its slot in `format::program`, a
 //! field in [`Tensor`] with a default, and a row here.
 
 use super::{StorageLayout, Tensor, TensorShapeDynamism};
@@ -16,9 +16,9 @@ pub struct TensorAttribute {
     pub kind: AttributeKind,
     /// Documentation, one sentence.
     pub doc: &'static str,
-    /// Reads it.
+    /// Returns the attribute of a tensor.
     pub get: fn(&Tensor) -> i32,
-    /// Writes a value of its type.
+    /// Sets the attribute to a value of its type.
     pub set: fn(&mut Tensor, i32),
 }
 

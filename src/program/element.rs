@@ -1,6 +1,6 @@
 //! Elements of a program by index, and their paths from the root: `methods.forward.instructions[3].args[1]`.
 //!
-//! The byte offset of an element in a file is not known here.
+//! This module does not know byte offsets in files.
 
 use super::{Program, TensorData};
 use crate::data::BlobId;
@@ -25,7 +25,7 @@ pub enum Element {
 /// A part of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The method as a whole.
     Whole,
     /// A value.
     Value(usize),
@@ -39,7 +39,7 @@ pub enum Part {
     GraphNode(usize, usize),
     /// An operator.
     Operator(usize),
-    /// An instruction: its chain, and its index there.
+    /// An instruction: its chain, and its index in the chain.
     Instruction(usize, usize),
     /// An argument of an instruction: chain, instruction, argument.
     Arg(usize, usize, usize),
@@ -48,13 +48,13 @@ pub enum Part {
 }
 
 impl Element {
-    /// The path of the element. A method is called by its name if that is unique, else by its index (`methods[2]`), and chains are
-    /// mentioned only if there are several.
+    /// Returns the path of the element. It contains the name of a method if that is unique, otherwise the index
+    /// (`methods[2]`). Chains are part of it only if there are several.
     pub fn path(&self, program: &Program) -> String {
         self.path_among(&ProgramMethods(program))
     }
 
-    /// The path of the element of a program with these methods.
+    /// Returns the path of the element in a program with these methods.
     pub fn path_among(&self, methods: &dyn Methods) -> String {
         let mut out = Vec::new();
         path::write(&self.steps(), false, methods, &mut out);

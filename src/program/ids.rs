@@ -1,15 +1,15 @@
-//! Indices as a file states them: any number of a malformed file is kept, so a lookup may find nothing.
+//! Types of indices in a file. They keep any number of a malformed file, so a lookup can return `None`.
 
 use std::fmt;
 
-/// Implements what indices into the lists of a method have in common.
+/// Implements the common functions of indices into the lists of a method.
 macro_rules! ids {
     ($( $name:ident )*) => {$(
         impl $name {
             /// Returns the id of the item at an index of the list.
             ///
             /// # Panics
-            /// From an index of 2^31 on; a file has no list of this length.
+            /// The index is 2^31 or more. No file has a list of this length.
             pub fn of(index: usize) -> $name {
                 $name(i32::try_from(index).expect("lists of a method have fewer than 2^31 items"))
             }
@@ -20,19 +20,19 @@ macro_rules! ids {
                 usize::try_from(self.0).ok()
             }
 
-            /// Returns the index, if it is less than a count.
+            /// Returns the index; `None` if it is not less than `count`.
             #[inline]
             pub fn within(self, count: usize) -> Option<usize> {
                 self.get().filter(|index| *index < count)
             }
 
-            /// Returns the item of a list that has an item for each index.
+            /// Returns the item of a list with this index; `None` if it is out of range.
             #[inline]
             pub fn item<T>(self, list: &[T]) -> Option<&T> {
                 list.get(self.get()?)
             }
 
-            /// Returns the item of a list that has an item for each index, to change it.
+            /// Returns the item of a list with this index for a change; `None` if it is out of range.
             #[inline]
             pub fn item_mut<T>(self, list: &mut [T]) -> Option<&mut T> {
                 list.get_mut(self.get()?)
@@ -57,7 +57,7 @@ macro_rules! ids {
             }
         }
 
-        // As the number, so that lists of values are legible.
+        // Only the number is printed, which keeps lists of values readable.
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(f)
@@ -105,10 +105,10 @@ pub struct DelegateId(pub i32);
 ids! { ValueId OperatorId DelegateId }
 
 impl ValueId {
-    /// None, in a list of optional tensors.
+    /// The item None in a list of optional tensors.
     pub const NONE: ValueId = ValueId(-1);
 
-    /// Returns the value that an item of a list of Ints refers to; [`ValueId::NONE`] if it does not fit.
+    /// Returns the value that an item of a list of Ints refers to; [`ValueId::NONE`] if it does not fit an `i32`.
     pub(crate) fn of_int(item: i64) -> ValueId {
         i32::try_from(item).map_or(ValueId::NONE, ValueId)
     }

@@ -1,7 +1,7 @@
-//! The instructions: one table declares each with its fields and their roles. Emitter, reader, decoder, resolution of names, renumbering,
-//! memory planning and `check` use the table.
+//! The table of instructions, with their fields and the roles of these. Emitter, reader, decoder, resolution of names,
+//! renumbering, memory planning and `check` use it.
 //!
-//! What a kernel does with its arguments is a fact of its operator, not of the instruction.
+//! The effects of a kernel on its arguments are facts of its operator, not of the instruction.
 
 use super::ids::{DelegateId, OperatorId, ValueId};
 use super::ints::Args;
@@ -16,18 +16,18 @@ pub struct InstructionField<'a> {
     pub key: &'static str,
     /// Slot number in the table of the instruction.
     pub slot: u16,
-    /// What it refers to.
+    /// Content of the field.
     pub reference: FieldReference<'a>,
 }
 
-/// What a field of an instruction refers to.
+/// Content of a field of an [`Instruction`]: the element that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldReference<'a> {
     /// Index of the operator of a kernel call.
     Operator(OperatorId),
     /// Index of the delegate of a delegate call.
     Delegate(DelegateId),
-    /// Index of a value, and what the instruction does with it.
+    /// Index of a value, and the effect of the instruction on it.
     Operand(ValueId, OperandAccess),
     /// Index of the instruction that may be executed next instead of the following one.
     Destination(i32),
@@ -35,7 +35,7 @@ pub enum FieldReference<'a> {
     Args(Option<&'a [ValueId]>),
 }
 
-/// What an instruction does with an operand.
+/// Effect of an instruction on an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperandAccess {
     /// Reads the value.
@@ -46,7 +46,7 @@ pub enum OperandAccess {
     Release,
 }
 
-/// Role of a field of an instruction, without its value. Determines its type and its [`FieldReference`].
+/// Role of a field of an instruction. It determines the type of the field and its [`FieldReference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldRole {
     /// Index of the operator of a kernel call.
@@ -93,7 +93,7 @@ pub(crate) enum FieldMut<'a> {
     Args(&'a mut Option<Args>),
 }
 
-/// What a call runs, by index.
+/// Callee of a call, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// A kernel of this operator.
@@ -104,7 +104,7 @@ pub(crate) enum Callee {
 
 /// The table of an instruction in a file.
 pub(crate) trait InstructionSource {
-    /// Error of a damaged table.
+    /// Error of reading a malformed table.
     type Error;
 
     /// Returns the number in a slot.
@@ -114,7 +114,7 @@ pub(crate) trait InstructionSource {
     fn args(&self, slot: u16) -> Result<Option<Args>, Self::Error>;
 }
 
-/// Numbers of an instruction without arguments, by slot.
+/// The fields of an instruction without arguments, by slot.
 impl InstructionSource for [i32] {
     type Error = std::convert::Infallible;
 
@@ -127,7 +127,7 @@ impl InstructionSource for [i32] {
     }
 }
 
-/// Expands to the type of a field by its role, to its reference, to the field for a change, and to reading it.
+/// Expands the role of a field to its type, its reference, the field for a change, or the code that reads it.
 macro_rules! role {
     (@type Args) => { Option<Args> };
     (@type Operator) => { OperatorId };
@@ -154,7 +154,7 @@ macro_rules! instructions {
     ($( $(#[$doc:meta])* $variant:ident $slots:ident $key:literal {
         $( $(#[$field_doc:meta])* $field:ident $field_key:literal : $role:ident; )*
     } )*) => {
-        /// An instruction (table `Instruction`, union `InstructionArguments`). Exhaustive on purpose, as
+        /// An instruction (table `Instruction`, union `InstructionArguments`). The enum is exhaustive on purpose, like
         /// [`EValue`](crate::program::EValue).
         ///
         /// ```
@@ -185,7 +185,7 @@ macro_rules! instructions {
             fields: &[$( ($field_key, FieldRole::$role) ),*],
         } ),*];
 
-        /// Largest number of fields of an instruction.
+        /// Maximum number of fields of an instruction.
         pub(crate) const MAX_FIELDS: usize = {
             let counts = [$( [$( stringify!($field) ),*].len() ),*];
             let (mut max, mut index) = (0, 0);
@@ -230,7 +230,8 @@ macro_rules! instructions {
                 fields.into_iter().flatten()
             }
 
-            /// Returns what `select` returns for the first reference for which that is not `None`. As fast as a match over the instructions.
+            /// Returns the first result of `select` over the references that is not `None`. It is as fast as a match
+            /// over the instructions.
             #[inline(always)]
             fn find<'a, T>(&'a self, select: impl Fn(FieldReference<'a>) -> Option<T>) -> Option<T> {
                 match self {
@@ -276,7 +277,7 @@ instructions! {
         /// Indices of values.
         args "args": Args;
     }
-    /// Makes a value the same as another: a number is copied, a tensor gets the memory of the other.
+    /// Moves a value to another one: a number is copied, a tensor gets the memory of the source.
     MoveCall move_call "move" {
         /// Index of the source.
         move_from "from": Read;
@@ -304,12 +305,12 @@ impl Instruction {
         args.unwrap_or_default()
     }
 
-    /// Returns the index of the operator of a kernel call.
+    /// Returns the index of the operator of a kernel call; `None` for other instructions.
     pub fn operator(&self) -> Option<OperatorId> {
         self.find(|reference| if let FieldReference::Operator(index) = reference { Some(index) } else { None })
     }
 
-    /// Returns what a call runs; `None` for an instruction that is no call.
+    /// Returns the callee of a call; `None` for other instructions.
     pub(crate) fn callee(&self) -> Option<Callee> {
         self.find(|reference| match reference {
             FieldReference::Operator(index) => Some(Callee::Operator(index)),
@@ -318,7 +319,7 @@ impl Instruction {
         })
     }
 
-    /// Returns source and target of an instruction that makes a value the same as another.
+    /// Returns source and target of a move; `None` for other instructions.
     pub(crate) fn moved(&self) -> Option<(ValueId, ValueId)> {
         let operand = |access| {
             self.find(|reference| match reference {
@@ -329,7 +330,7 @@ impl Instruction {
         operand(OperandAccess::Read).zip(operand(OperandAccess::Write))
     }
 
-    /// Returns the values in fields of their own: name of the field, index of the value, access.
+    /// Returns the values in separate fields, not in `args`: name of the field, index of the value, and effect.
     ///
     /// ```
     /// use pte_emit::program::{Instruction, OperandAccess, ValueId};
@@ -349,13 +350,14 @@ impl Instruction {
         })
     }
 
-    /// Returns the index of the instruction that may be executed next instead of the following one.
+    /// Returns the destination of a jump: the index of the instruction in its chain that may be executed next instead
+    /// of the following one. `None` for other instructions.
     pub fn destination(&self) -> Option<i32> {
         self.find(|reference| if let FieldReference::Destination(index) = reference { Some(index) } else { None })
     }
 }
 
-/// An instruction as far as it matters where the values are numbered that branches move their results to.
+/// An instruction for [`merged`], which only distinguishes jumps and moves.
 pub(crate) enum BranchStep<T> {
     /// A jump to an instruction of the same chain.
     Jump(usize),
@@ -365,8 +367,8 @@ pub(crate) enum BranchStep<T> {
     Other,
 }
 
-/// Returns the targets of the moves of branches, each with the position of the forward jump in front of the branch: the exporter assigns
-/// their indices there (E-10).
+/// Returns the targets of the moves of branches, each with the position of the forward jump before the branch, where
+/// the exporter assigns their indices (E-10).
 pub(crate) fn merged<T>(chain: impl IntoIterator<Item = BranchStep<T>>) -> Vec<(usize, T)> {
     let mut merged = Vec::new();
     // Positions and destinations of the jumps over the current instruction.

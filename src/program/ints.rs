@@ -1,7 +1,7 @@
-//! List of sizes or indices without a heap allocation for short lists.
+//! A list of sizes or indices. Short lists need no heap allocation.
 //!
-//! Reading a program of 100,000 instructions is dominated by allocations; most tensors have at most four dimensions, most
-//! calls at most six arguments.
+//! Allocations dominate the time to read a program of 100,000 instructions. Most tensors have at most four dimensions,
+//! most calls at most six arguments.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::ValueId;
 
-/// A list of sizes or indices, of which the first `N` are stored in place.
+/// A list of sizes or indices. Up to `N` items are stored in place.
 ///
 /// ```
 /// use pte_emit::program::{Args, Sizes, ValueId};
@@ -69,7 +69,7 @@ impl<const N: usize, T: Copy> From<&[T]> for Ints<N, T> {
     }
 }
 
-/// Converts numbers, each of a size or of a value.
+/// Converts numbers to sizes or to indices of values.
 impl<const N: usize, const M: usize, T: From<i32>> From<&[i32; M]> for Ints<N, T> {
     fn from(items: &[i32; M]) -> Self {
         items.iter().map(|item| T::from(*item)).collect()

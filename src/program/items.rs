@@ -1,4 +1,4 @@
-//! Values that a list refers to.
+//! Access to the values that a list refers to.
 
 use super::{EValue, ValueId};
 
@@ -38,17 +38,17 @@ impl EValue {
         }
     }
 
-    /// Returns the items of a list of values; none for a value of another kind.
+    /// Returns the items of a list of values; an empty list for a value of another kind.
     pub(crate) fn items(&self) -> ListItems<'_> {
         self.list_items().unwrap_or_default()
     }
 
-    /// Returns the items of a list of tensors, in which -1 is None; none for a value of another kind.
+    /// Returns the items of a list of tensors, in which -1 is None; an empty list for a value of another kind.
     pub(crate) fn as_tensors(&self) -> &[ValueId] {
         self.items().tensors
     }
 
-    /// Returns the items of a list of Ints, which are indices of values; none for a value of another kind.
+    /// Returns the items of a list of Ints, which are indices of values; an empty list for a value of another kind.
     pub(crate) fn as_ints(&self) -> &[i64] {
         self.items().ints
     }

@@ -1,7 +1,8 @@
-//! Program model: structs that mirror the FlatBuffers schema, with indices instead of names; an absent list (`None`) is distinct from
-//! an empty one. Emitter, reader, printer and validator use it.
+//! Program model: structs that mirror the FlatBuffers schema, with indices instead of names. An absent list (`None`) is
+//! distinct from an empty one. Emitter, reader, printer and validator use it.
 //!
-//! Contains neither names of the YAML nor byte offsets: data are [`Blob`]s, and [`crate::layout::Plan`] has their offsets.
+//! It has neither names of the YAML nor byte offsets: data are [`Blob`]s, and [`crate::layout::Plan`] has their
+//! offsets.
 //!
 //! [`MethodBuilder`](crate::MethodBuilder) and YAML are shorter ways to a program; this is `y = relu(x)` in terms of the schema:
 //!
@@ -73,13 +74,15 @@ pub use ints::{Args, Ints, Sizes};
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Program {
-    /// Schema version. Releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another version (rule P-1).
+    /// Schema version. All releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another
+    /// version (rule P-1).
     pub version: u32,
     /// The methods.
     pub execution_plan: Option<Vec<ExecutionPlan>>,
-    /// Keyed blobs for delegates (docs/format.md, "Named data"); an empty list is present in the file, `None` is not.
+    /// Keyed blobs for delegates (docs/format.md, "Named data"). An empty list is present in the file, `None` is
+    /// absent.
     pub named_data: Option<Vec<NamedData>>,
-    /// Keyed blobs and tensors that go to `.ptd` files and that no tensor of a method refers to.
+    /// Keyed blobs and tensors of `.ptd` files that no tensor of a method refers to.
     pub external_data: Vec<ExternalData>,
     /// All data, referred to by [`BlobId`].
     pub blobs: Vec<Blob>,
@@ -105,9 +108,9 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ExecutionPlan {
-    /// Name the runtime looks the method up by.
+    /// Name by which the runtime finds the method.
     pub name: Option<String>,
-    /// How the caller's containers were flattened.
+    /// Structure of the caller's containers before they were flattened.
     pub container_meta_type: Option<ContainerMetadata>,
     /// The values; instructions refer to them by index.
     pub values: Option<Vec<EValue>>,
@@ -115,9 +118,9 @@ pub struct ExecutionPlan {
     pub inputs: Option<Vec<ValueId>>,
     /// Indices of the outputs.
     pub outputs: Option<Vec<ValueId>>,
-    /// The instructions; the exporter writes one chain (E-3).
+    /// The instructions. The exporter writes a single chain (E-3).
     pub chains: Option<Vec<Chain>>,
-    /// The kernels that instructions refer to by index.
+    /// The operators that instructions refer to by index.
     pub operators: Option<Vec<Operator>>,
     /// The delegates that instructions refer to by index.
     pub delegates: Option<Vec<BackendDelegate>>,
@@ -126,12 +129,12 @@ pub struct ExecutionPlan {
 }
 
 impl ExecutionPlan {
-    /// Returns all instructions, chain after chain.
+    /// Returns the instructions of all chains, in their order.
     pub fn instructions(&self) -> impl Iterator<Item = &Instruction> {
         self.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten())
     }
 
-    /// Returns for each value if it is an input; indices out of range are left out.
+    /// Returns, by value, `true` if it is an input. Indices out of range are skipped.
     pub(crate) fn is_input(&self) -> Vec<bool> {
         let mut is_input = vec![false; self.values().len()];
         for input in self.inputs.iter().flatten() {
@@ -209,19 +212,21 @@ impl Default for ExecutionPlan {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryRequest {
-    /// Sizes of the planned buffers in bytes, index 0 reserved. `None`: computed.
+    /// Sizes of the planned buffers in bytes; index 0 is reserved. `None` if they are computed.
     pub non_const_buffer_sizes: Option<Vec<i64>>,
-    /// Devices of the planned buffers. `None`: computed from the tensors' devices.
+    /// Devices of the planned buffers; `None` if they are computed from the devices of the tensors.
     pub non_const_buffer_device: Option<Vec<NonConstBufferDevice>>,
-    /// Offsets are multiples of this; the exporter's default is 16.
+    /// Alignment of offsets in bytes; `None` for the exporter's default, which is 16.
     pub alignment: Option<u64>,
-    /// Bytes added to every used buffer. `None`: 64 if an XNNPACK delegate is called, as the exporter does.
+    /// Number of bytes that are added to every used buffer; `None` for the exporter's default, which is 64 if an
+    /// XNNPACK delegate is called.
     pub padding: Option<u64>,
     /// Algorithm that assigns offsets.
     pub planner: MemoryPlanner,
     /// Bytes reserved at the start of each pool, by pool (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
-    /// Position of the method when the state that methods share is placed (docs/format.md, "Shared state"). `None`: that in the file.
+    /// Position of the method in the order in which the state that methods share is placed (docs/format.md, "Shared
+    /// state"); `None` for its position in the file.
     pub shared_order: Option<u32>,
 }
 
@@ -240,7 +245,8 @@ pub enum MemoryPlanner {
     Greedy,
     /// No tensors share memory; they are placed in the order of their numbers.
     Naive,
-    /// As `Greedy`, but each object of memory has one tensor at a time (`allow_overlapping_allocations=False`).
+    /// Like `Greedy`, but each object of memory has at most one tensor at a time
+    /// (`allow_overlapping_allocations=False`).
     GreedyNoOverlap,
 }
 
@@ -259,19 +265,19 @@ impl MemoryPlanner {
     }
 }
 
-/// How inputs and outputs were flattened (table `ContainerMetadata`): pytree's JSON.
+/// Structure of inputs and outputs before they were flattened, as pytree's JSON (table `ContainerMetadata`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContainerMetadata {
-    /// Of the inputs.
+    /// Structure of the inputs.
     pub encoded_inp_str: Option<String>,
-    /// Of the outputs.
+    /// Structure of the outputs.
     pub encoded_out_str: Option<String>,
 }
 
 impl ContainerMetadata {
-    /// The metadata that pytree gives for plain positional inputs and for one output or a tuple of them. A constant method
-    /// (`getter`) has no inputs to describe.
+    /// Returns the metadata that pytree produces for positional inputs and for one output or a tuple of outputs. A
+    /// constant method (`getter`) has no inputs to describe.
     pub fn flat(inputs: usize, outputs: usize, getter: bool) -> ContainerMetadata {
         const LEAF: &str = r#"{"type": null, "context": null, "children_spec": []}"#;
         let tuple = |children: &str| {
@@ -291,7 +297,7 @@ impl ContainerMetadata {
 
 /// A value (table `EValue`, union `KernelTypes`).
 ///
-/// Exhaustive on purpose: a new kind of the schema must be a compile error where values are matched.
+/// The enum is exhaustive on purpose: a new kind of the schema must be a compile error where values are matched.
 ///
 /// ```
 /// use pte_emit::program::EValue;
@@ -303,11 +309,11 @@ impl ContainerMetadata {
 pub enum EValue {
     /// None.
     Null,
-    /// An integer; data types and memory formats are such, too.
+    /// An integer. Data types and memory formats are integers, too.
     Int(i64),
     /// A truth value.
     Bool(bool),
-    /// A floating point number.
+    /// A floating-point number.
     Double(f64),
     /// A tensor.
     Tensor(Tensor),
@@ -315,23 +321,23 @@ pub enum EValue {
     String(Option<String>),
     /// Indices of Int values (M-7).
     IntList(Option<Vec<i64>>),
-    /// Floating point numbers.
+    /// Floating-point numbers.
     DoubleList(Option<Vec<f64>>),
     /// Truth values.
     BoolList(Option<Vec<bool>>),
     /// Indices of tensors.
     TensorList(Option<Vec<ValueId>>),
-    /// Indices of tensors, [`ValueId::NONE`] for None.
+    /// Indices of tensors, with [`ValueId::NONE`] for None.
     OptionalTensorList(Option<Vec<ValueId>>),
 }
 
 impl EValue {
-    /// The kind in the terms of the schema.
+    /// Returns the name of the kind in the schema.
     pub fn kind(&self) -> &'static str {
         self.member().table().name
     }
 
-    /// The tag in the union `KernelTypes`.
+    /// Returns the tag in the union `KernelTypes`.
     pub fn tag(&self) -> u8 {
         self.member().tag()
     }
@@ -388,28 +394,28 @@ tables::value_tables!(members);
 pub struct Tensor {
     /// Element type.
     pub scalar_type: ScalarType,
-    /// In elements; the runtime supports 0 only (T-1).
+    /// Offset in elements. The runtime supports only 0 (T-1).
     pub storage_offset: i32,
-    /// Size of each dimension; for a dynamic tensor the upper bound.
+    /// Size of each dimension; its upper bound for a dynamic tensor.
     pub sizes: Option<Sizes>,
     /// Dimensions from the outermost in memory to the innermost.
     pub dim_order: Option<DimOrder>,
-    /// As torch had it.
+    /// Value of `requires_grad` in torch.
     pub requires_grad: bool,
-    /// Initial bytes.
+    /// Initial data.
     pub data: TensorData,
     /// Location in planned memory.
     pub memory: Memory,
-    /// Layout in torch (E-15).
+    /// Storage layout in torch (E-15).
     pub layout: StorageLayout,
-    /// Kind of change that the shape allows.
+    /// Kind of changes that the sizes allow.
     pub shape_dynamism: TensorShapeDynamism,
     /// Optional properties.
     pub extra_tensor_info: Option<Box<ExtraTensorInfo>>,
 }
 
 impl Default for Tensor {
-    /// A tensor of `uint8` whose lists are absent, without data and without planned memory.
+    /// Returns a tensor of `uint8` without lists, data and planned memory.
     fn default() -> Tensor {
         Tensor {
             scalar_type: ScalarType::BYTE,
@@ -427,7 +433,7 @@ impl Default for Tensor {
 }
 
 impl Tensor {
-    /// A tensor of this type and these sizes, contiguous, planned, without data.
+    /// Creates a contiguous tensor in planned memory, without data.
     pub fn new(scalar_type: ScalarType, sizes: &[i32]) -> Tensor {
         Tensor {
             scalar_type,
@@ -438,28 +444,30 @@ impl Tensor {
         }
     }
 
-    /// The tensor that the exporter passes for an out that a call does not ask for (E-7).
+    /// Returns the tensor that the exporter passes for an out that a call does not request (E-7).
     pub(crate) fn missing() -> Tensor {
         Tensor { memory: Memory::None, ..Tensor::new(ScalarType::BYTE, &[0]) }
     }
 
-    /// Bytes of the tensor: the product of the sizes and the element size. `None` if a size is negative or absent, the
-    /// element type unknown, or the product beyond `u64` (P-V3, T-12).
+    /// Returns the number of bytes of the tensor: the product of the sizes and the element size. `None` if a size is
+    /// negative or absent, the element type is unknown, or the product exceeds `u64` (P-V3, T-12).
     pub fn nbytes(&self) -> Option<u64> {
         nbytes(self.scalar_type, self.sizes.as_deref()?)
     }
 
-    /// Returns the device; the CPU by default.
+    /// Returns the device, which is the CPU by default.
     pub fn device(&self) -> Device {
         self.extra_tensor_info.as_ref().map_or(Device::CPU, |extra| extra.device())
     }
 
-    /// Returns the fully qualified name: of a parameter or a buffer of the module, or the key of data in a `.ptd`.
+    /// Returns the fully qualified name of a parameter or a buffer of the module, which is also the key of data in a
+    /// `.ptd`; `None` without a name.
     pub fn name(&self) -> Option<&str> {
         self.extra_tensor_info.as_ref()?.fully_qualified_name.as_deref()
     }
 
-    /// Returns true for a tensor with planned memory, a name and data: its initial state is not shared with equal ones (E-18).
+    /// Returns true for a tensor with planned memory, a name and data. Its initial state is not stored together with
+    /// equal ones (E-18).
     pub(crate) fn has_lone_state(&self) -> bool {
         self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
     }
@@ -473,7 +481,7 @@ impl Tensor {
 /// Maximum number of dimensions of a tensor in the runtime (rules T-8, N-18).
 pub(crate) const MAX_DIMENSIONS: usize = 16;
 
-/// Bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
+/// Returns the number of bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 ///
 /// ```
 /// use pte_emit::{ScalarType, program::nbytes};
@@ -486,48 +494,48 @@ pub fn nbytes(scalar_type: ScalarType, sizes: &[i32]) -> Option<u64> {
     sizes.iter().try_fold(element, |product, size| product.checked_mul(u64::try_from(*size).ok()?))
 }
 
-/// Initial data of a tensor. Exhaustive on purpose, as [`EValue`].
+/// Initial data of a tensor. The enum is exhaustive on purpose, like [`EValue`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum TensorData {
-    /// None: the runtime or the caller writes it (`data_buffer_idx` 0).
+    /// No data: the runtime or the caller writes the tensor (`data_buffer_idx` 0).
     None,
     /// A constant, or the initial state of a mutable tensor if it has planned memory.
     Blob(BlobId),
-    /// In a `.ptd` that is not written with the program; the number is `data_buffer_idx`, which the runtime ignores (E-20). `None`: numbered
-    /// as by the exporter, if all data are different.
+    /// Data in a `.ptd` that is not written with the program. The number is `data_buffer_idx`, which the runtime
+    /// ignores (E-20); `None` to number the data like the exporter does if all data are different.
     Elsewhere(Option<u32>),
 }
 
-/// Location of a tensor in planned memory. Exhaustive on purpose, as [`EValue`].
+/// Location of a tensor in planned memory. The enum is exhaustive on purpose, like [`EValue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// None: a constant, or memory of the caller.
+    /// No planned memory: a constant, or memory of the caller.
     None,
-    /// Chosen by the planner.
+    /// Location that the planner assigns.
     Auto {
-        /// `memory_id`, from 1.
+        /// Pool (`memory_id`), from 1; `None` for the first pool of the device.
         pool: Option<u32>,
         /// The tensor keeps its bytes from one execution to the next: a mutable buffer (docs/format.md, "Lifetimes").
         persistent: bool,
-        /// Number of the state, if methods share it in a pool other than 1: tensors of all methods with this number are at the same place
-        /// (docs/format.md, "Shared state").
+        /// Number of the state if methods share it in a pool other than 1. Tensors with the same number have the same
+        /// location in all methods (docs/format.md, "Shared state").
         shared: Option<u32>,
     },
-    /// Memory of another tensor: a view.
+    /// Memory of another tensor, of which this tensor is a view.
     View {
         /// Index of the other tensor, which is not a view.
         base: u32,
     },
-    /// Explicit.
+    /// Explicit location.
     At {
-        /// `memory_id`, from 1.
+        /// Pool (`memory_id`), from 1.
         pool: u32,
         /// Offset in the pool in bytes.
         offset: u64,
     },
 }
 
-/// Device of a tensor or of a planned buffer; as text `cpu`, `cuda:1`, with the number of an unknown type.
+/// Device of a tensor or of a planned buffer. As text, it is `cpu` or `cuda:1`; an unknown type is a number.
 ///
 /// ```
 /// use pte_emit::program::{Device, DeviceType};
@@ -540,12 +548,12 @@ pub enum Memory {
 pub struct Device {
     /// Type.
     pub device_type: DeviceType,
-    /// Number among the devices of the type, from 0.
+    /// Number of the device among those of its type, from 0.
     pub index: i8,
 }
 
 impl Device {
-    /// The only processor.
+    /// The CPU.
     pub const CPU: Device = Device { device_type: DeviceType::CPU, index: 0 };
 }
 
@@ -562,9 +570,9 @@ impl fmt::Display for Device {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtraTensorInfo {
-    /// Ignored by the runtime (docs/format.md, "Location of tensor data").
+    /// Index that the runtime ignores (docs/format.md, "Location of tensor data").
     pub mutable_data_segments_idx: u64,
-    /// Name in the module; the key of external data.
+    /// Name in the module, which is also the key of external data.
     pub fully_qualified_name: Option<String>,
     /// Location of the data.
     pub location: TensorDataLocation,
@@ -572,7 +580,7 @@ pub struct ExtraTensorInfo {
     pub device_type: DeviceType,
     /// Number of this device among those of its type.
     pub device_index: i8,
-    /// Tag of the `.ptd` with the data; `None` for the default one. Not in the `.pte`.
+    /// Tag of the `.ptd` with the data; `None` for the default one. The tag is not stored in the `.pte`.
     pub tag: Option<String>,
 }
 
@@ -583,13 +591,13 @@ impl ExtraTensorInfo {
     }
 }
 
-/// A kernel's name (table `Operator`).
+/// Name of an operator (table `Operator`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Operator {
-    /// `aten::add`
+    /// Name without the overload, such as `aten::add`.
     pub name: Option<String>,
-    /// `out`; empty for the default overload.
+    /// Overload, such as `out`; empty for the default overload.
     pub overload: Option<String>,
 }
 
@@ -600,7 +608,7 @@ impl Operator {
         Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()), ..Operator::default() }
     }
 
-    /// Returns the name with the overload, as YAML states it: `aten::add.out`. `None` if the name is absent.
+    /// Returns the name with the overload, as in YAML: `aten::add.out`. `None` if the name is absent.
     pub(crate) fn full_name(&self) -> Option<String> {
         let name = self.name.as_deref()?;
         Some(match self.overload.as_deref() {
@@ -620,7 +628,7 @@ pub struct Chain {
     pub outputs: Option<Vec<ValueId>>,
     /// The instructions.
     pub instructions: Option<Vec<Instruction>>,
-    /// Stack trace of each instruction.
+    /// Stack trace of each instruction, from the outermost call.
     pub stacktrace: Option<Vec<Option<Vec<StackFrame>>>>,
 }
 
@@ -649,11 +657,11 @@ impl Chain {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StackFrame {
-    /// File.
+    /// Source file.
     pub filename: Option<String>,
-    /// Line.
+    /// Line number in the file.
     pub lineno: i32,
-    /// Function.
+    /// Name of the function.
     pub name: Option<String>,
     /// Source of the line.
     pub context: Option<String>,
@@ -682,7 +690,7 @@ pub struct BackendDelegate {
     pub id: Option<String>,
     /// Payload.
     pub processed: BlobId,
-    /// True to store the payload inside the FlatBuffer. `None`: as the layout option `delegates`.
+    /// `true` to store the payload inside the FlatBuffer; `None` for the layout option `delegates`.
     pub inline: Option<bool>,
     /// Options for the backend.
     pub compile_specs: Option<Vec<CompileSpec>>,
@@ -752,7 +760,7 @@ pub struct NamedData {
     pub key: String,
     /// Bytes.
     pub data: BlobId,
-    /// Minimum alignment of the segment; 1 for none.
+    /// Minimum alignment of the segment in bytes; 1 for none.
     pub alignment: u64,
 }
 
@@ -763,7 +771,7 @@ impl NamedData {
     }
 }
 
-/// A keyed blob or tensor of a `.ptd` that no tensor of a method refers to.
+/// A keyed blob or tensor of a `.ptd` to which no tensor of a method refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExternalData {
@@ -773,7 +781,7 @@ pub struct ExternalData {
     pub tag: Option<String>,
     /// Bytes.
     pub data: BlobId,
-    /// Minimum alignment of the segment; 1 for none.
+    /// Minimum alignment of the segment in bytes; 1 for none.
     pub alignment: u64,
     /// Type and shape, if the data are a tensor.
     pub tensor_layout: Option<TensorLayout>,
@@ -835,20 +843,20 @@ impl Program {
         BlobId(u32::try_from(self.blobs.len() - 1).expect("fewer than 2^32 blobs"))
     }
 
-    /// The blob of an id.
+    /// Returns the blob with an id.
     ///
     /// # Panics
-    /// If the program has no blob with this id.
+    /// The program has no blob with this id.
     pub fn blob(&self, id: BlobId) -> &Blob {
         &self.blobs[id.0 as usize]
     }
 
-    /// The methods; none if the list is absent.
+    /// Returns the methods; an empty slice if the list is absent.
     pub fn plans(&self) -> &[ExecutionPlan] {
         self.execution_plan.as_deref().unwrap_or_default()
     }
 
-    /// Total size of all compile specs in bytes.
+    /// Returns the total size of all compile specs in bytes.
     pub(crate) fn compile_spec_size(&self) -> u64 {
         let delegates = self.plans().iter().flat_map(ExecutionPlan::delegates);
         let specs = delegates.flat_map(|delegate| delegate.compile_specs.iter().flatten());
@@ -857,17 +865,17 @@ impl Program {
 }
 
 impl ExecutionPlan {
-    /// The values; none if the list is absent.
+    /// Returns the values; an empty slice if the list is absent.
     pub fn values(&self) -> &[EValue] {
         self.values.as_deref().unwrap_or_default()
     }
 
-    /// The tensors with their indices.
+    /// Returns the tensors with their indices.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.values().iter().enumerate().filter_map(|(index, value)| Some((index, value.as_tensor()?)))
     }
 
-    /// The delegates; none if the list is absent.
+    /// Returns the delegates; an empty slice if the list is absent.
     pub fn delegates(&self) -> &[BackendDelegate] {
         self.delegates.as_deref().unwrap_or_default()
     }

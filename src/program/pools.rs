@@ -1,6 +1,6 @@
-//! Bytes of planned memory: ranges of pools, and what they contain at some time.
+//! Bytes of planned memory: ranges of pools, and their content at some time.
 //!
-//! What writes and reads them is up to the caller.
+//! The caller determines the writes and reads.
 
 use std::collections::BTreeMap;
 
@@ -23,13 +23,13 @@ impl PoolRange {
         (end > offset).then_some(PoolRange { pool, start: offset, end })
     }
 
-    /// Returns `true` if both have bytes in common.
+    /// Returns `true` if the two ranges have bytes in common.
     pub fn overlaps(&self, other: &PoolRange) -> bool {
         self.pool == other.pool && self.start < other.end && other.start < self.end
     }
 }
 
-/// What the bytes of the pools contain: ranges without common bytes, each with its content.
+/// Content of the pools: disjoint ranges, each with its content.
 #[derive(Debug)]
 pub struct PoolContent<T> {
     /// By pool and start: end and content.
@@ -51,7 +51,7 @@ impl<T: Copy> PoolContent<T> {
         }
     }
 
-    /// Removes the content of a range, and passes what had bytes there to `removed`.
+    /// Removes the content of a range, and passes the content of each part that had bytes there to `removed`.
     pub fn remove(&mut self, range: PoolRange, mut removed: impl FnMut(T)) {
         let PoolRange { pool, start, end } = range;
         while let Some((&(of, first), &(last, content))) = self.ranges.range(..(pool, end)).next_back()
@@ -60,7 +60,7 @@ impl<T: Copy> PoolContent<T> {
         {
             self.ranges.remove(&(pool, first));
             removed(content);
-            // What is on both sides of the range stays.
+            // Content on both sides of the range remains.
             if last > end {
                 self.ranges.insert((pool, end), (last, content));
             }
@@ -70,7 +70,8 @@ impl<T: Copy> PoolContent<T> {
         }
     }
 
-    /// Returns the parts with content that have bytes in a range, by their starts; the first and the last one may exceed the range.
+    /// Returns the parts with content that overlap a range, in the order of their starts. The first and the last one
+    /// may exceed the range.
     pub fn parts(&self, range: PoolRange) -> impl Iterator<Item = (PoolRange, T)> {
         let PoolRange { pool, start, end } = range;
         let before = self.ranges.range((pool, 0)..=(pool, start)).next_back();
@@ -90,7 +91,7 @@ mod tests {
         PoolRange { pool, start, end }
     }
 
-    /// Parts with bytes in a range of pool 1: `start..end content`.
+    /// Returns the parts with bytes in a range of pool 1: `start..end content`.
     fn shown(content: &PoolContent<char>, start: u64, end: u64) -> String {
         let parts = content.parts(range(1, start, end));
         let shown = parts.map(|(part, content)| format!("{}..{} {content}", part.start, part.end));

@@ -1,6 +1,6 @@
 //! Positions of delegates, of the graphs in their payloads, and of their calls, in the YAML that a program was assembled from.
 //!
-//! The positions of other elements are not kept: findings about them have the names of their values.
+//! The positions of other elements are not kept, because findings about them have the names of their values.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,9 +12,9 @@ use super::{Instruction, Program};
 pub struct SourceRange {
     /// Byte range in the source.
     pub span: Range<usize>,
-    /// Line in the file, from 1.
+    /// Line in the file, counted from 1.
     pub line: usize,
-    /// Column in characters, from 1.
+    /// Column in characters, counted from 1.
     pub column: usize,
 }
 
@@ -48,7 +48,7 @@ pub struct CallPosition {
     pub at: SourceRange,
 }
 
-/// Chain and index there of the calls of delegates, by the indices of method and delegate.
+/// Calls of delegates, as chain and index in the chain, by the indices of method and delegate.
 #[derive(Debug, Default)]
 pub struct Calls(HashMap<(usize, usize), Vec<(usize, usize)>>);
 

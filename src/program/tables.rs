@@ -1,7 +1,7 @@
-//! Rows of the tables of the schema that a struct of the model mirrors field by field, and of the values of one field. The emitter and the
-//! reader expand them.
+//! Rows for the tables of the schema that a struct of the model mirrors field by field, and for values whose table has
+//! one field. The emitter and the reader expand them.
 //!
-//! A field of such a table is its slot in [`crate::format::program`], its field in the struct, and its name here.
+//! A field of such a table needs its slot in [`crate::format::program`], a field in the struct, and its name here.
 
 /// Expands `$then` with rows `Struct = TABLE module { fields }`. A field after `without` is not in the table.
 macro_rules! model_tables {

@@ -1,4 +1,4 @@
-//! Test cases of methods: inputs and expected outputs, as stored in a `.bpte`. They are not executed here.
+//! Test cases of methods as a `.bpte` stores them: inputs and expected outputs.
 //!
 //! ```
 //! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
@@ -18,10 +18,10 @@
 use crate::data::Blob;
 use crate::format::{DimOrder, ScalarType};
 
-/// Allowed absolute difference of a test without one.
+/// Default absolute tolerance of a test.
 pub const DEFAULT_ATOL: f64 = 1e-6;
 
-/// Allowed relative difference of a test without one.
+/// Default relative tolerance of a test.
 pub const DEFAULT_RTOL: f64 = 1e-5;
 
 /// Tests of a method.
@@ -56,11 +56,11 @@ impl MethodTests {
 pub struct TestCase {
     /// Inputs of the method.
     pub inputs: Vec<TestData>,
-    /// Expected outputs; `None` if they are not compared.
+    /// Expected outputs; `None` if outputs are not compared.
     pub outputs: Option<Vec<TestData>>,
-    /// Allowed absolute difference.
+    /// Absolute tolerance.
     pub atol: f64,
-    /// Allowed relative difference.
+    /// Relative tolerance.
     pub rtol: f64,
 }
 
@@ -71,7 +71,7 @@ impl TestCase {
     }
 }
 
-/// A value of a test. Exhaustive on purpose, as [`EValue`](super::EValue).
+/// A value of a test. The enum is exhaustive on purpose, like [`EValue`](super::EValue).
 #[derive(Debug, Clone, PartialEq)]
 pub enum TestData {
     /// None.

@@ -10,9 +10,10 @@ use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::layout::file::Placement;
 
-/// Emits a file with overrides: `emit` writes its FlatBuffer, `place` computes the container of a FlatBuffer of a given size in bytes,
-/// `values` returns the names of values. Returns the metadata, and the overrides to apply while the file is written: patches,
-/// truncation, appended bytes. Errors and warnings about single overrides are added to `report`.
+/// Emits a file with overrides. `emit` writes its FlatBuffer, `place` computes the container of a FlatBuffer of a given
+/// size in bytes, `values` returns the names of values. Returns the metadata, and the overrides to apply while the file
+/// is written: patches, truncation and appended bytes. Errors and warnings about single overrides are added to
+/// `report`.
 ///
 /// # Errors
 /// Errors of `emit` and `place`.

@@ -1,7 +1,8 @@
-//! Computes the field overrides that turn one FlatBuffer into another: fields present in one only, numbers, lengths, shared tables.
+//! Computes the field overrides that turn one FlatBuffer into another: fields that only one of them has, numbers,
+//! lengths, and shared tables.
 //!
-//! Both are traversed together, so the traversal of the untrusted one is bounded by the emitted one. Differences outside fields
-//! (vtables, padding, order) are left to a comparison of bytes.
+//! Both are traversed together, so that the emitted one bounds the traversal of the untrusted one. Differences outside
+//! fields (vtables, padding, order) are left to a comparison of bytes.
 
 use std::collections::HashMap;
 
@@ -142,7 +143,7 @@ impl Diff<'_> {
             return if *other == emitted { Some(()) } else { self.add(same_as) };
         }
         self.visited.insert(original, (emitted, self.path()));
-        // Another member of a union has other fields.
+        // A different member of a union has different fields.
         let same_type = matches!(
             emitted_content,
             FieldContent::Offset(Some(ObjectKind::Table(other))) if std::ptr::eq(other, table)

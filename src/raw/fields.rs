@@ -1,7 +1,7 @@
 //! Converts field overrides to encodings for the emitter and to patches of the finished file.
 //!
-//! Two steps, since encodings move the bytes to patch: [`encodings`] uses the FlatBuffer without overrides, [`patches`] the one that
-//! was emitted with the encodings.
+//! It takes two steps, because encodings move the bytes to patch: [`encodings`] uses the FlatBuffer without overrides,
+//! [`patches`] the one that was emitted with the encodings.
 
 use std::collections::HashMap;
 
@@ -247,7 +247,7 @@ impl PayloadField<'_> {
     /// Returns the patch of the FlatBuffer.
     ///
     /// # Errors
-    /// An unknown path; content of another kind than the field; a field that is absent.
+    /// The path is unknown, the content does not have the kind of the field, or the field is absent.
     pub fn patch(self, walker: &Walker<'_>) -> Result<Patch, String> {
         let field = FieldOverride { number: 0, path: self.path.clone(), value: self.value.clone() };
         if header_word(walker.root, &field.path).is_some() {
@@ -270,7 +270,7 @@ impl PayloadField<'_> {
     }
 }
 
-/// Returns the message that a number or an integer is not a text.
+/// Returns a message about a string for a field that is a number.
 fn not_a_text(text: &str, number: Scalar) -> String {
     let kind = if matches!(number, Scalar::F32 | Scalar::F64) { "a number" } else { "an integer" };
     let size = counted(number.size() as u64, "byte");

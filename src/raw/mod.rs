@@ -4,9 +4,9 @@
 //! field overrides --path--> encodings for the emitter --emit--> FlatBuffer --> patches of the finished file
 //! ```
 //!
-//! An optional last stage: a file without overrides does not pass through it. Nothing is recomputed: after an override of an offset
-//! the file has a wrong offset. An override that changes the size of the FlatBuffer (a default field that is present, a field that
-//! is absent) is a parameter of the emitter; every other one overwrites bytes.
+//! This is an optional last stage; files without overrides skip it. Nothing is recomputed: an overridden offset stays
+//! as it is. An override that changes the size of the FlatBuffer (a present field with its default, an absent field) is
+//! a parameter of the emitter; every other override replaces bytes.
 
 pub mod apply;
 pub mod diff;
@@ -37,7 +37,7 @@ pub struct FileOverrides {
 /// Overrides of all files of one source.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
-    /// Overrides of the `.pte`; for a source without methods, of its `.ptd`.
+    /// Overrides of the `.pte`, or of the `.ptd` of a source without methods.
     pub main: FileOverrides,
     /// Overrides of the first `.ptd` of a source with methods.
     pub ptd: FileOverrides,
@@ -85,7 +85,7 @@ pub enum OverrideValue {
     Integer(i128),
     /// A floating point number.
     Float(f64),
-    /// The field is left out of its table.
+    /// The field is absent from its table.
     Absent,
     /// An offset of zero.
     Null,
@@ -93,9 +93,9 @@ pub enum OverrideValue {
     Empty,
     /// The offset of the target of another field.
     SameAs(FieldPath),
-    /// The new text of a string, of a vector of bytes, or of the identifier or the magic in the header. It has the length of the old one.
+    /// New text of the same length for a string, a vector of bytes, or the identifier or the magic in the header.
     Text(String),
-    /// Bytes that overwrite a number, a string, the items of a vector or a table from its first byte on.
+    /// Bytes that overwrite a number, a string, the items of a vector, or a table, from the first byte on.
     Bytes(Vec<u8>),
 }
 

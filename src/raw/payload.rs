@@ -1,7 +1,7 @@
 //! Field overrides in payloads of XNNPACK delegates: `methods.forward.delegates.part.payload.nodes[0].input_id`.
 //!
-//! They overwrite bytes of the header and the graph before the program is planned. A payload is not encoded again: a field that is absent,
-//! because it has its default, cannot be set.
+//! They overwrite bytes of the header and the graph before the program is planned. A payload is not encoded again. A
+//! field that is absent because it has its default can therefore not be set.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::program::Program;
 /// Step from a delegate to its payload.
 const PAYLOAD: &str = "payload";
 
-/// Largest header and graph that are overridden, in bytes.
+/// Maximum size in bytes of the header and graph of a payload with overrides.
 const MAX_HEAD: u64 = 64 << 20;
 
-/// Names in the source, by which paths may refer to delegates and to values of their graphs.
+/// Names in the source that paths may use for delegates and for values of their graphs.
 pub trait DelegateNames {
     /// Returns the index of a delegate of a method.
     fn delegate(&self, method: usize, name: &str) -> Option<usize>;

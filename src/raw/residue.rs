@@ -40,7 +40,7 @@ pub fn patches(origin: &Origin, file: &File<'_>) -> io::Result<FileOverrides> {
 /// Number of padding bytes that are read at a time.
 const BLOCK: u64 = 1 << 20;
 
-/// Maximum number of nonzero padding bytes; more are not patched.
+/// Maximum number of nonzero padding bytes that are patched.
 const MAX_PATCHES: u64 = 1 << 16;
 
 /// Returns the byte ranges between the FlatBuffer, the data and the end of a file.

@@ -158,7 +158,7 @@ impl Walker<'_> {
     /// Returns the target of an offset.
     ///
     /// # Errors
-    /// A field that is absent, an offset outside the FlatBuffer.
+    /// The field is absent, or the offset is outside the FlatBuffer.
     pub fn target(&self, location: FieldLocation) -> Result<usize, String> {
         let at =
             location.at.ok_or("the field is absent, so it has no content; set it to `empty` or to a number first")?;
@@ -318,7 +318,7 @@ fn unknown(name: &str, table: &TableSchema) -> String {
     format!("{} has no field `{name}`{}", table.name, hint(name, &names))
 }
 
-/// Returns a suffix of a message: the most similar known name, or else some known names.
+/// Returns a suffix of a message with the most similar known name, or otherwise some known names.
 fn hint(name: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), *known)).min();
     match near {

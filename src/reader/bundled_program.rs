@@ -1,7 +1,7 @@
 //! Reads a `.bpte`: tests, and the range of the program, which `super::program` reads.
 //!
-//! Tests that the model cannot represent are an error, and so are tensors whose data do not match their sizes, which the runtime reads
-//! beyond their end (rule B-9). Tests are not validated against the program.
+//! Tests that the model cannot represent are an error. So are tensors whose data do not match their sizes, which the
+//! runtime would read beyond their end (rule B-9). Tests are not validated against the program.
 
 use std::io;
 
@@ -31,7 +31,7 @@ impl BundledProgramContents {
     /// Returns the `.pte` as a file.
     ///
     /// # Errors
-    /// A file that cannot be read or has become too short.
+    /// The file cannot be read, or has become too short.
     pub fn program_origin(&self) -> io::Result<Origin> {
         Ok(match &self.program.source {
             BlobSource::Bytes(bytes) => Origin::Bytes(bytes.clone()),
@@ -46,7 +46,7 @@ impl BundledProgramContents {
 /// Reads a `.bpte`.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are not a `.bpte` ([`super::ReadError`], wrapped).
+/// The file cannot be read, or is not a `.bpte` ([`super::ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<BundledProgramContents> {
     let length = origin.len()?;
     // No header states the length of the FlatBuffer; offsets cannot exceed this.

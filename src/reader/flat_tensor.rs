@@ -29,12 +29,12 @@ pub struct FlatTensorEntry {
 /// Reads the keys of a `.ptd`, in the order of the file.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are not a `.ptd` ([`ReadError`], wrapped).
+/// The file cannot be read, or is not a `.ptd` ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<Vec<FlatTensorEntry>> {
     with_root(origin, |t, header, length| entries(t, origin, header.base, length))
 }
 
-/// Reads the keys of a `.ptd` that are in order, and lists what is wrong with the others.
+/// Reads the valid keys of a `.ptd`, and returns messages about the others.
 ///
 /// # Errors
 /// As [`read`], for anything but a key or the reference to its data.

@@ -1,7 +1,7 @@
-//! Reads untrusted binary files into the program model. Every access is checked, work is bounded by the size of the file, and weights are
-//! not loaded: they stay ranges of the file.
+//! Reads untrusted binary files into the program model. Every access is checked, the work is bounded by the size of the
+//! file, and weights are not loaded, but become ranges of the file.
 //!
-//! Not a validator: the runtime may reject a file that can be read.
+//! It is not a validator: the runtime may reject a file that can be read.
 
 pub mod bundled_program;
 pub mod flat_tensor;

@@ -18,8 +18,8 @@ impl NpyHeader<'_> {
     }
 }
 
-/// Parses the text of a header, without the lengths before it. `None` unless it has the three keys of the format and no
-/// others, as NumPy requires. Takes time and memory linear in the length of `text`.
+/// Parses the text of a header, without the lengths before it. `None` unless it has exactly the three keys of the
+/// format, as NumPy requires. Time and memory are linear in the length of `text`.
 pub fn parse(text: &str) -> Option<NpyHeader<'_>> {
     let mut rest = text.trim().strip_prefix('{')?.strip_suffix('}')?.trim_start();
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);

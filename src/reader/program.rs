@@ -62,8 +62,8 @@ pub struct ProgramContents {
     pub named_segments: Vec<u32>,
     /// Entries of the lists of data.
     pub data: DataEntries,
-    /// References to data that are not in the file, in a program that is [read in part](read_part): where they are, and what is wrong.
-    /// Such a tensor has [`TensorData::Elsewhere`], a delegate and an entry of `named_data` no bytes.
+    /// References to data that are not in the file, of a program that is [read in part](read_part): the element, and a
+    /// message. Such a tensor has [`TensorData::Elsewhere`]; such a delegate or entry of `named_data` has no bytes.
     pub missing: Vec<(Element, String)>,
     /// FlatBuffer with the header, as in the file.
     pub metadata: Head,
@@ -106,8 +106,8 @@ impl DataEntries {
         all.filter(|entry| !used.contains(entry)).collect()
     }
 
-    /// Returns what the YAML does not state: data that nothing uses, and data in another order than that of their first use. `segments` is
-    /// the number of segments.
+    /// Returns a description of data that YAML cannot express: unused data, and data in an order other than that of
+    /// their first use. `None` if there are none. `segments` is the number of segments.
     pub fn irregularity(&self, segments: usize) -> Option<String> {
         let used: IndexSet<DataEntry> = self.uses.iter().copied().collect();
         let list = |first: u32, count: usize, what: &str, entry: fn(u32) -> DataEntry| {
@@ -141,7 +141,7 @@ pub(super) fn segments(t: &TableRef<'_, '_>, slot: u16) -> Result<Vec<(u64, u64)
 /// Reads the extended header from the first bytes of a file (rules H-3 to H-6).
 ///
 /// # Errors
-/// A header shorter than its minimum length.
+/// The header is shorter than its minimum length.
 pub fn header(head: &[u8]) -> Result<Option<ProgramHeader>> {
     let (shape, field) = (&PROGRAM_HEADER, |name| PROGRAM_HEADER.get(head, name));
     if !shape.is_in(head) {
@@ -161,13 +161,13 @@ pub fn header(head: &[u8]) -> Result<Option<ProgramHeader>> {
 /// Reads a program.
 ///
 /// # Errors
-/// A file that cannot be read from, or bytes that are not a program ([`ReadError`], wrapped).
+/// The file cannot be read, or is not a program ([`ReadError`], wrapped).
 pub fn read(origin: &Origin) -> io::Result<ProgramContents> {
     let length = origin.len()?;
     read_with(origin, length, References::Valid, &|offset, len| origin.blob(offset, len, length))
 }
 
-/// What is done with references to data that are not in the file.
+/// Treatment of references to data that are not in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum References {
     /// They are errors.
@@ -176,10 +176,10 @@ pub enum References {
     Listed,
 }
 
-/// Reads a program whose references to data may lead nowhere: [`ProgramContents::missing`] has those that do.
+/// Reads a program with possibly invalid references to data, which are in [`ProgramContents::missing`].
 ///
 /// # Errors
-/// As [`read`], for anything else.
+/// As [`read`], except for references to data.
 pub fn read_part(origin: &Origin) -> io::Result<ProgramContents> {
     let length = origin.len()?;
     read_with(origin, length, References::Listed, &|offset, len| origin.blob(offset, len, length))
@@ -188,7 +188,7 @@ pub fn read_part(origin: &Origin) -> io::Result<ProgramContents> {
 /// Maximum number of bytes that may be missing in a truncated file.
 const MAX_MISSING: u64 = 16 << 20;
 
-/// Reads a program that may be truncated or have wrong data offsets: missing data are zeros.
+/// Reads a program that may be truncated or have wrong data offsets. Missing data are zeros.
 ///
 /// # Errors
 /// As [`read`].
@@ -223,8 +223,8 @@ fn read_with(origin: &Origin, length: u64, references: References, data: &Ranges
     Ok(found)
 }
 
-/// Reads a program from its metadata alone: `bytes` are those of the FlatBuffer with its header, of a file of `length`
-/// bytes, and `data` gives ranges of the file. [`ProgramContents::metadata`] stays empty.
+/// Reads a program from its metadata alone. `bytes` is the FlatBuffer with its header, of a file of `length` bytes, and
+/// `data` returns ranges of the file. [`ProgramContents::metadata`] stays empty.
 ///
 /// # Errors
 /// Bytes that are not a program.
@@ -262,8 +262,8 @@ fn parse(
     reader.segments = segments(&root, program::segments)?;
     let places = reader.data_ranges(&root)?;
     let mut lists = lists(&root, bytes.len())?;
-    // The total cost is checked after all chunks are read, so that the result does not depend on their order; no chunk is read once
-    // the limit is exceeded.
+    // The total cost is checked after all chunks are read, so that the result does not depend on their order. No
+    // further chunk is read after the limit is exceeded.
     let (spent, limit) = (AtomicU64::new(0), buffer.left());
     let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
@@ -309,7 +309,7 @@ fn parse(
     })
 }
 
-/// Marks the empty payloads that several delegates share as inline: others have an entry each (W-11).
+/// Marks the empty payloads that several delegates share as inline, because others have an entry each (W-11).
 fn share_empty_payloads(program: &mut Program) {
     let mut uses: HashMap<BlobId, usize> = HashMap::new();
     let empty = |delegate: &&mut BackendDelegate| delegate.inline.is_none();
@@ -349,7 +349,7 @@ struct MissingData {
 }
 
 impl MissingData {
-    /// Lists a reference that leads nowhere.
+    /// Lists an invalid reference.
     ///
     /// # Errors
     /// That of `wrong`, if it is not listed.
@@ -364,7 +364,7 @@ impl MissingData {
     }
 }
 
-/// What a chunk has beside its values or instructions.
+/// Data of a chunk in addition to its values or instructions.
 #[derive(Default)]
 struct ChunkData {
     constants: Vec<TensorRange>,
@@ -418,8 +418,8 @@ const LARGE: usize = 1 << 20;
 /// Number of values or instructions in a chunk.
 const PIECE: usize = 4096;
 
-/// Maximum bytes of decoded items per byte of the file: that of values which all refer to one table, with four bytes each. Only
-/// overlapping lists exceed it.
+/// Maximum number of bytes of decoded items per byte of the file, which values need that all refer to one table, with
+/// four bytes each. Only overlapping lists exceed it.
 const ROOM: usize = size_of::<EValue>() / 4;
 
 /// Returns the lists of each method, with capacity for their items.
@@ -513,7 +513,8 @@ impl ProgramReader<'_> {
         Some(id)
     }
 
-    /// Returns the empty blob of an entry: entries of no bytes are different ones, although they have the same range.
+    /// Returns the empty blob of an entry. Entries without bytes have different blobs, although they have the same
+    /// range.
     fn empty_blob(&mut self, entry: DataEntry) -> BlobId {
         let program = &mut self.program;
         *self.empty.entry(entry).or_insert_with(|| program.add_blob(Blob::bytes([])))
@@ -571,7 +572,8 @@ impl ProgramReader<'_> {
                 self.inline_constants = true;
             }
         }
-        // The runtime looks for the segment of a state when a method uses it: without one there are no places.
+        // The runtime looks up the segment of a state only when a method uses it. Without a segment, there are no
+        // ranges.
         let mutable = t.children(program::mutable_data_segments, &SUBSEGMENT_OFFSETS, |t| {
             let is_found = self.segment(t.u32(subsegment_offsets::segment_index)?).is_some();
             if is_found { self.subsegments(&t) } else { Ok(Vec::new()) }

@@ -1,4 +1,5 @@
-//! Whether a FlatBuffer begins with a root table, before all of it is read: a large file of another format is not.
+//! Verifies that a FlatBuffer begins with a root table before all of it is read. Large files of other formats are
+//! therefore not read.
 
 use std::io;
 
@@ -6,13 +7,14 @@ use crate::data::Origin;
 use crate::format::container::Container;
 use crate::format::flatbuffer::read::{Buffer, ReadError};
 
-/// Size in bytes up to which a FlatBuffer is read without this.
+/// Size in bytes up to which a FlatBuffer is read without this verification.
 const SMALL: u64 = 1 << 20;
 
-/// Verifies the identifier and the root table of a file of a format, whose FlatBuffer has a size and begins with `head`.
+/// Verifies the identifier and the root table of a file of a format. Its FlatBuffer has `size` bytes and begins with
+/// `head`.
 ///
 /// # Errors
-/// A file that cannot be read, another identifier, or a root that is not a table ([`ReadError`], wrapped).
+/// The file cannot be read, has another identifier, or its root is not a table ([`ReadError`], wrapped).
 pub fn verify(origin: &Origin, head: &[u8], size: u64, container: &Container) -> io::Result<()> {
     if size <= SMALL {
         return Ok(());

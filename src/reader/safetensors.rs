@@ -86,7 +86,7 @@ impl<'de> Deserialize<'de> for HeaderNames {
 /// Reads the header.
 ///
 /// # Errors
-/// A file that cannot be read, is not a `.safetensors`, or whose data are not exactly those of its header.
+/// The file cannot be read, is not a `.safetensors`, or its data are not exactly those of its header.
 pub fn header(origin: &Origin) -> io::Result<SafetensorsHeader> {
     let length = origin.len()?;
     let wrong = |message: String| io::Error::other(format!("not a .safetensors file: {message}"));
@@ -104,7 +104,7 @@ pub fn header(origin: &Origin) -> io::Result<SafetensorsHeader> {
     let head = origin.head(data_start)?;
     let names = header_names(head.get(PREAMBLE as usize..).unwrap_or_default()).map_err(wrong)?;
     let mut data_order: Vec<usize> = (0..names.tensors.len()).collect();
-    // A stable sort: of empty tensors at one offset, the first in the header is the first.
+    // The sort is stable: empty tensors at the same offset keep the order of the header.
     data_order.sort_by_key(|index| names.tensors.get_index(*index).map(|(_, info)| info.data_offsets));
     let header = SafetensorsHeader { names, data_order, data_start };
     header.check_offsets(length - data_start).map_err(io::Error::other)?;
@@ -158,8 +158,8 @@ impl SafetensorsHeader {
         self.names.metadata.as_ref().map(|(_, metadata)| metadata)
     }
 
-    /// Checks that the data of the tensors follow each other without gaps, have the size of the tensors, and are all of the `available`
-    /// bytes.
+    /// Checks that the data of the tensors follow each other without gaps, have the sizes of the tensors, and fill the
+    /// `available` bytes.
     fn check_offsets(&self, available: u64) -> Result<(), String> {
         let (mut end, mut last) = (0u64, None);
         for (name, info) in self.tensors() {
@@ -206,7 +206,7 @@ impl SafetensorsHeader {
     /// Returns type, sizes and range of a tensor.
     ///
     /// # Errors
-    /// An unsupported type, size or number of dimensions.
+    /// The type, a size or the number of dimensions is not supported.
     pub fn find(&self, name: &str, info: &TensorInfo) -> Result<SafetensorsTensor, String> {
         let wrong = |what: String| Err(format!("tensor `{}` {what}", clipped(name)));
         let known = TYPES.iter().find(|(dtype, _)| *dtype == info.dtype);
@@ -281,7 +281,7 @@ pub fn read(origin: &Origin) -> io::Result<Program> {
 mod tests {
     use super::*;
 
-    /// A file with this JSON and so many bytes behind it.
+    /// Returns a file with this JSON, followed by `data` bytes.
     fn file(json: &str, data: usize) -> Origin {
         let bytes = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes(), &vec![7; data]].concat();
         Origin::Bytes(bytes.into())

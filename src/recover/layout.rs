@@ -20,7 +20,7 @@ use crate::reader::{flat_tensor, program};
 
 /// Options and plan that reproduce the offsets of a program's data.
 pub struct RecoveredPlacement {
-    /// Layout options; those that only affect the FlatBuffer have default values.
+    /// Layout options. Those that only affect the FlatBuffer have their defaults.
     options: LayoutConfig,
     /// Placement of the data.
     plan: Plan,
@@ -95,7 +95,7 @@ impl RecoveredLayout {
     }
 }
 
-/// Kind of use of data; equal data of one kind are stored once.
+/// Kind of use of data. Equal data of the same kind are stored once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Group {
     Constants,
@@ -116,9 +116,9 @@ impl Group {
     }
 }
 
-/// Numbers the copies of equal data that are stored separately although the layout would store them once. Equality is decided by
-/// samples: data that differ elsewhere are stored separately in any case. Returns for each blob the one that it is stored with: empty ones
-/// without an entry of their own are stored together.
+/// Numbers the copies of equal data that are stored separately although the layout would store them once. Equality is
+/// decided by samples, because data that differ elsewhere are stored separately in any case. Returns, for each blob,
+/// the blob that it is stored with. Empty blobs without an entry of their own are stored together.
 ///
 /// # Errors
 /// Data that cannot be read.
@@ -142,7 +142,8 @@ fn number_copies(program: &mut Program, delegates_inline: bool) -> io::Result<Ve
     uses.extend(program.external_data.iter().map(|entry| (entry.data, Group::External)));
     let mut seen: HashSet<(BlobId, Group)> = HashSet::new();
     let mut counts: HashMap<(BlobId, Group), u32> = HashMap::new();
-    // States that are never stored together by default, but are in this file, need an equal copy number: they count from 1.
+    // States are never stored together by default. Those that are stored together in this file need equal copy numbers,
+    // which count from 1.
     let lone = program.plans().iter().flat_map(|plan| plan.tensors()).filter(|(_, tensor)| tensor.has_lone_state());
     for (_, tensor) in lone {
         if let TensorData::Blob(blob) = tensor.data
@@ -170,8 +171,8 @@ fn number_copies(program: &mut Program, delegates_inline: bool) -> io::Result<Ve
     Ok(alike.into_iter().zip(0..).map(together).collect())
 }
 
-/// Tries pairs of segment and tensor alignments; prefers those that reproduce the offset of the first segment, too. Falls back to the
-/// exporter's defaults.
+/// Tries pairs of segment and tensor alignments. Prefers those that also reproduce the offset of the first segment, and
+/// falls back to the exporter's defaults.
 fn recover_alignments(found: &mut ProgramContents, same: &[BlobId], options: &mut LayoutConfig) -> Option<Plan> {
     let candidates = segment_alignments(&found.segments);
     let candidates: Vec<(u64, bool)> = candidates.filter(|(n, _)| may_align_segments(found, *n)).collect();
@@ -214,8 +215,8 @@ fn may_align_segments(found: &ProgramContents, alignment: u64) -> bool {
     segments.into_iter().all(|(((offset, _), index), expected)| own.contains(&index) || expected == Some(*offset))
 }
 
-/// Returns candidates for the segment alignment: powers of two; other divisors of all offsets; and again the powers of two, with
-/// `true`, which allows any alignment of single segments.
+/// Returns candidates for the segment alignment: powers of two, other divisors of all offsets, and again the powers of
+/// two with `true`, which allows any alignment of single segments.
 fn segment_alignments(segments: &[(u64, u64)]) -> impl Iterator<Item = (u64, bool)> {
     let divisor = segments.iter().map(|(offset, _)| *offset).fold(0, gcd);
     let divisors = (1..=divisor.min(1 << 16)).rev().filter(move |n| divisor % n == 0 && !n.is_power_of_two());
@@ -244,8 +245,8 @@ fn reproduces(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> b
     constants && plan.segments.iter().map(|segment| (segment.offset, segment.size)).eq(found.segments.iter().copied())
 }
 
-/// Returns `true` if the alignments reproduce the offset of the first segment: the least common multiple of all alignments, or the
-/// segment alignment, as the exporter does.
+/// Returns `true` if the alignments reproduce the offset of the first segment. It may be aligned to the least common
+/// multiple of all alignments, or to the segment alignment.
 fn base_is_aligned(found: &ProgramContents, plan: &Plan, options: &LayoutConfig) -> bool {
     found.header.is_none_or(|header| {
         let all = plan
@@ -257,8 +258,8 @@ fn base_is_aligned(found: &ProgramContents, plan: &Plan, options: &LayoutConfig)
     })
 }
 
-/// Returns for each entry of the named data an alignment that reproduces the offset of its segment: the smallest power of two, or with
-/// `last_resort` the offset itself. `None` if an entry has none.
+/// Returns, for each entry of the named data, an alignment that reproduces the offset of its segment: the smallest
+/// power of two, or the offset itself with `last_resort`. `None` if an entry has none.
 fn alignments_of(
     entries: &[u32],
     segments: &[(u64, u64)],
@@ -279,8 +280,8 @@ fn alignments_of(
     entries.iter().map(alignment).collect()
 }
 
-/// Tries the serializers and the options of the FlatBuffer; returns the FlatBuffer that is equal to the file's, with its
-/// [`header_size`], else the first one emitted.
+/// Tries the serializers and the options of the FlatBuffer. Returns the FlatBuffer that is equal to the file's, with
+/// its [`header_size`], or otherwise the first one that was emitted.
 fn recover_builder(
     found: &ProgramContents,
     plan: &Plan,

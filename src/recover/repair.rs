@@ -23,7 +23,7 @@ pub fn program(origin: &Origin) -> io::Result<Option<Origin>> {
     let len = bytes.len() as u64;
     let before = bytes.clone();
     bytes[4..8].copy_from_slice(pte::IDENTIFIER.as_bytes());
-    // A magic of letters, and a plausible length: the file has a header.
+    // The file has a header if the magic consists of letters and the length is plausible.
     let length = ExtendedHeader::stated_length(&bytes).unwrap_or(0);
     let magic = &bytes[8..12];
     if magic.starts_with(b"eh") || (magic.is_ascii() && magic[0].is_ascii_alphabetic() && (1..=4096).contains(&length))
@@ -74,7 +74,7 @@ fn set(bytes: &mut [u8], at: usize, number: u64) {
     bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
 }
 
-/// Returns the bytes of a file, if it is large enough to have a header and small enough to be copied.
+/// Returns the bytes of a file; `None` if it is too small to have a header, or too large to be copied.
 fn copy(origin: &Origin) -> io::Result<Option<Vec<u8>>> {
     match origin.len()? {
         64..=MAX => origin.range(0, origin.len()?).map(Some),

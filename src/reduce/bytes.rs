@@ -1,6 +1,6 @@
-//! Smaller files with the same defect for files that are no programs: truncates them, then replaces bytes by zeros.
+//! Reduces files that are not valid programs: truncates them, then replaces bytes by zeros.
 //!
-//! Knows nothing of the formats: offsets and lengths in the file stay as they are.
+//! It is independent of the formats: offsets and lengths in the file are not adapted.
 
 use super::search::{Reduced, Stopped, minimize};
 
@@ -19,7 +19,7 @@ pub fn reduce_bytes(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, 
 
 /// Finds a short prefix with the defect.
 fn truncate(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Result<(), Stopped> {
-    // The prefix of `high` bytes has the defect; shorter than `low` are not tried.
+    // The prefix of `high` bytes has the defect; prefixes shorter than `low` are not tried.
     let (mut low, mut high) = (0, best.len());
     while low < high {
         let middle = low + (high - low) / 2;
@@ -34,7 +34,7 @@ fn truncate(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stop
     Ok(())
 }
 
-/// Replaces bytes by zeros: all but the needed ones.
+/// Replaces all bytes by zeros, except those that the defect needs.
 fn zero(best: &mut Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Result<(), Stopped> {
     let original = best.clone();
     let positions: Vec<usize> = (0..original.len()).filter(|at| original[*at] != 0).collect();

@@ -1,4 +1,4 @@
-//! Candidates, and the best one so far: what all passes share.
+//! Candidates and the best one so far, which all passes share.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,8 @@ pub struct Reduction<'t> {
 }
 
 impl Reduction<'_> {
-    /// Tests a candidate without what nothing refers to, and keeps it if it has the defect. One that does not differ
-    /// from the best one has it.
+    /// Removes unreferenced parts from a candidate and tests it; if it has the defect, it becomes the best one. Returns
+    /// true if it has the defect, without a test if it equals the best one.
     pub fn offer(&mut self, mut candidate: Candidate) -> Result<bool, Stopped> {
         prune::drop_unreferenced(&mut candidate.program);
         if candidate == self.best {
@@ -49,8 +49,8 @@ impl Reduction<'_> {
         Ok(accepted)
     }
 
-    /// Removes as many of `count` elements of the best candidate as possible. `build` returns a candidate with those
-    /// whose flags are true.
+    /// Removes as many of `count` elements of the best candidate as possible. `build` returns a candidate with the
+    /// elements whose flags are true.
     pub fn minimize(&mut self, count: usize, build: impl Fn(&Candidate, &[bool]) -> Candidate) -> Result<(), Stopped> {
         let base = self.best.clone();
         search::minimize(count, &mut |kept| self.offer(build(&base, kept)))?;
@@ -64,8 +64,8 @@ pub fn retain<T>(items: &mut Vec<T>, kept: &[bool]) {
     items.retain(|_| kept.next().is_none_or(|kept| *kept));
 }
 
-/// Returns a candidate in which a method is changed. Tests of the method, and the description of its inputs and
-/// outputs, follow.
+/// Returns a candidate in which a method is changed, with its tests and the description of its inputs and outputs
+/// adapted.
 pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut ExecutionPlan)) -> Candidate {
     let mut candidate = base.clone();
     let Candidate { program, tests } = &mut candidate;
@@ -82,8 +82,8 @@ pub fn with_method(base: &Candidate, method: usize, change: impl FnOnce(&mut Exe
     candidate
 }
 
-/// Changes tests as their method was changed: inputs that it does not have any more are removed, new ones are zeros;
-/// outputs are compared only if they are the same values.
+/// Adapts tests to a changed method. Removed inputs are removed, new ones are zeros; expected outputs are kept only if
+/// the outputs are the same values.
 pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &ExecutionPlan) {
     let inputs = |plan: &ExecutionPlan| plan.inputs.clone().unwrap_or_default();
     let positions: HashMap<ValueId, usize> = inputs(before).into_iter().zip(0..).collect();
@@ -119,7 +119,7 @@ pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &Execut
     }
 }
 
-/// Returns the data of a tensor in a test: the given ones, unless its sizes have changed.
+/// Returns the data of a tensor in a test: `given`, or zeros if its sizes have changed.
 fn test_tensor(tensor: &Tensor, before: Option<&EValue>, given: Option<&TestData>) -> TestData {
     let sizes = |tensor: &Tensor| tensor.sizes.as_deref().unwrap_or_default().to_vec();
     let is_same = before.and_then(EValue::as_tensor).is_some_and(|before| sizes(before) == sizes(tensor));

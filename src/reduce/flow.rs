@@ -1,4 +1,5 @@
-//! What the instructions of a method read and write, and which values have content then, in the order of the file.
+//! Follows the instructions of a method in the order of the file: the values that each reads and writes, and those that
+//! have content then.
 
 use std::collections::HashSet;
 
@@ -31,7 +32,7 @@ impl MethodFlow {
         self.accesses.by_step.len() - 2
     }
 
-    /// Returns the values that an instruction reads and that have content then: others stay without content.
+    /// Returns the values that an instruction reads and that have content before it.
     pub fn reads(&self, step: usize) -> impl Iterator<Item = usize> {
         let reads = self.accesses.of_step(step).iter().filter(|access| access.reads() && access.has_content);
         reads.map(|access| access.value as usize)

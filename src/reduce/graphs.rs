@@ -1,6 +1,6 @@
 //! Reduces the graphs in the payloads of XNNPACK delegates: removes operations, and replaces constants by zeros.
 //!
-//! The arguments of a delegate stay: an operation that writes one is not removed.
+//! The arguments of a delegate do not change: an operation that writes one is kept.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::delegate::xnnpack::model::NodeOperation;
 use crate::delegate::{GraphFormat, PayloadFormat, format_of};
 use crate::program::BackendDelegate;
 
-/// Bound on the zeros that take the place of results in a graph, in bytes.
+/// Maximum size in bytes of the zeros that replace results in a graph.
 const MAX_ZEROS: u64 = 1 << 30;
 
 /// Removes operations and constants of all graphs.
@@ -59,7 +59,7 @@ fn decode(candidate: &Candidate, payload: BlobId) -> Option<Draft> {
     draft.nodes.iter().all(is_known).then_some(draft)
 }
 
-/// Returns a candidate with another graph; with an empty payload if constants of the graph cannot be read.
+/// Returns a candidate with another graph, or with an empty payload if constants of the graph cannot be read.
 fn with_graph(base: &Candidate, payload: BlobId, draft: &Draft) -> Candidate {
     let mut candidate = base.clone();
     let copy = candidate.program.blob(payload).copy;
@@ -87,7 +87,7 @@ fn removable(draft: &Draft) -> Vec<usize> {
     (0..draft.nodes.len()).filter(|node| is_removable(&draft.nodes[*node])).collect()
 }
 
-/// Removes operations. Values that are still read become constants of zeros; others are removed, too.
+/// Removes operations. Results that are still read become constants of zeros; unused values are removed.
 fn without(draft: &Draft, removed: &BTreeSet<usize>) -> Draft {
     let mut draft = draft.clone();
     let mut written = BTreeSet::new();
@@ -117,7 +117,7 @@ fn without(draft: &Draft, removed: &BTreeSet<usize>) -> Draft {
         if let DraftField::Value(value) = field {
             match positions[*value] {
                 Some(position) => *value = position,
-                // Of a field that the operation does not use.
+                // The operation does not use this field.
                 None => *field = DraftField::NoValue,
             }
         }

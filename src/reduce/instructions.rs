@@ -1,6 +1,6 @@
-//! Removes instructions. A tensor that a kept instruction reads and no instruction writes any more becomes an input; a
-//! number keeps the value that the file states. Outputs without a writer are removed. A tensor that is read before it
-//! is written stays so: that may be the defect.
+//! Removes instructions. A tensor that a remaining instruction reads and none writes any more becomes an input; a
+//! number keeps its value in the file. Outputs without a writer are removed. A tensor that was read before it was
+//! written stays as it is, because that may be the defect.
 
 use std::collections::HashSet;
 
@@ -33,8 +33,7 @@ fn with_instructions(base: &Candidate, method: usize, flow: &MethodFlow, kept: &
             flow.writes(step).for_each(|value| defined[value] = true);
         }
         for value in &inputs {
-            // The memory of a view is that of a value that may not be there any more, and other values may be written
-            // to an explicit offset.
+            // The base of a view may have been removed, and other values may be written to its explicit offset.
             if let Some(EValue::Tensor(tensor)) = plan.values.as_mut().and_then(|values| values.get_mut(*value))
                 && matches!(tensor.memory, Memory::View { .. } | Memory::At { .. })
             {

@@ -1,8 +1,8 @@
-//! Finds a small program with the same defect: proposes programs in which something is missing or smaller, and keeps
-//! those that a test accepts.
+//! Finds a small program with the same defect. It proposes programs with parts removed or made smaller, and keeps those
+//! that a test accepts.
 //!
-//! Runs no command and reads no file: the caller tests the candidates, and rejects those that are not valid if it wants
-//! valid ones. The same answers give the same candidates.
+//! It runs no command and reads no file: the caller tests the candidates, and may reject invalid ones. The same answers
+//! give the same candidates.
 
 mod bytes;
 mod candidate;
@@ -23,7 +23,7 @@ pub use search::{Reduced, Stopped};
 /// Offers smaller candidates than the best one.
 type Pass = fn(&mut Reduction<'_>) -> Result<(), Stopped>;
 
-/// Passes in order: those that remove most with few tests are the first ones.
+/// Passes in their order. The ones that remove the most with few tests come first.
 const PASSES: &[Pass] = &[
     parts::attributes,
     parts::methods,

@@ -33,7 +33,7 @@ const ATTRIBUTES: &[fn(&mut Program)] = &[
     },
     |program| program.execution_plan.iter_mut().flatten().for_each(describe_containers),
     |program| tensors(program, |tensor| tensor.requires_grad = false),
-    // Names of tensors: external data are found by them.
+    // Names of tensors, by which external data are found.
     |program| {
         tensors(program, |tensor| {
             if tensor.device() == Device::CPU && !tensor.is_external() {
@@ -113,7 +113,7 @@ pub fn outputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Removes inputs that nothing reads: those that an instruction reads would have no content.
+/// Removes inputs that nothing reads. Without the others, instructions would read tensors without content.
 pub fn inputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for method in 0..reduction.best.program.plans().len() {
         let plan = &reduction.best.program.plans()[method];
@@ -161,7 +161,7 @@ pub fn named_data(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     })
 }
 
-/// Moves external constants into the program, those that are elsewhere as zeros: the program needs no `.ptd` then.
+/// Moves external constants into the program, as zeros if their data are not known. The program then needs no `.ptd`.
 pub fn external_constants(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     let count = |plan: &ExecutionPlan| plan.tensors().filter(|(_, tensor)| tensor.is_external()).count();
     reduction.minimize(reduction.best.program.plans().iter().map(count).sum(), |base, kept| {
@@ -206,7 +206,7 @@ pub fn compile_specs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     })
 }
 
-/// Removes the bytes of payloads and named data: those whose length does not follow from a tensor.
+/// Removes the bytes of payloads and named data, whose length does not follow from a tensor.
 pub fn payloads(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     let program = &reduction.best.program;
     let of_tensors: BTreeSet<BlobId> =
@@ -231,7 +231,7 @@ fn blob_of((_, tensor): (usize, &Tensor)) -> Option<BlobId> {
     }
 }
 
-/// Replaces as many blobs as possible by others.
+/// Replaces as many blobs as possible by those that `by` returns.
 fn replace(reduction: &mut Reduction<'_>, by: impl Fn(BlobId, &Blob) -> Option<Blob>) -> Result<(), Stopped> {
     let blobs = reduction.best.program.blobs.iter().enumerate();
     let other = |(id, blob): (usize, &Blob)| Some((id, by(BlobId(id as u32), blob)?));

@@ -1,9 +1,10 @@
-//! Search for the elements of a list that are needed, with few tests: about the logarithm of the length for each needed
-//! element.
+//! Searches for the elements of a list that are needed. Each needed element takes about as many tests as the logarithm
+//! of the length.
 //!
-//! Knows nothing of programs. Delta debugging needs more tests for the usual case of a few needed elements far apart.
+//! It is independent of programs. Delta debugging needs more tests in the usual case of a few needed elements that are
+//! far apart.
 
-/// The test of a candidate cannot be run any more: interrupted, or too many runs.
+/// No more candidates can be tested: the user interrupted the search, or it reached its limit of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -11,22 +12,22 @@ pub struct Stopped;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reduced<T> {
-    /// The last one that the test accepted.
+    /// The last candidate that the test accepted.
     pub best: T,
-    /// False if the test stopped: a smaller one may be found.
+    /// False if the search was stopped, in which case a smaller candidate may exist.
     pub is_complete: bool,
 }
 
-/// Finds elements that cannot be removed. `test` gets a flag for each of `count` elements, and returns true if the
-/// defect is there with only these. That it is there with all of them is known. Returns the flags of the last
-/// successful test, or of all elements.
+/// Finds the elements that cannot be removed. `test` gets a flag for each of `count` elements, and returns true if the
+/// flagged ones alone have the defect; all of them together are known to have it. Returns the flags of the last
+/// successful test, or all true.
 ///
-/// The last needed element is the one with which the shortest prefix with the defect ends; the next one is found in the
-/// prefix before it, and so on. If the defect depends on the elements in another way than by containing some of them,
-/// the result is still one that `test` has accepted, but a smaller one may exist.
+/// The shortest prefix with the defect ends with the last needed element; the next one is found in the prefix before
+/// it, and so on. If the defect does not simply depend on the presence of some elements, the result is still one that
+/// `test` accepted, but a smaller one may exist.
 ///
 /// # Errors
-/// That of `test`.
+/// `test` returned an error.
 pub fn minimize(count: usize, test: &mut dyn FnMut(&[bool]) -> Result<bool, Stopped>) -> Result<Vec<bool>, Stopped> {
     let mut kept = vec![true; count];
     // Elements from `end` on are decided.
@@ -45,10 +46,10 @@ pub fn minimize(count: usize, test: &mut dyn FnMut(&[bool]) -> Result<bool, Stop
         if without(end, &mut kept)? {
             break;
         }
-        // Dropping `low` elements before `end` succeeds, dropping `high` fails.
+        // Removing `low` elements before `end` succeeds, removing `high` fails.
         let (mut low, mut high) = (0, end);
         while high - low > 1 {
-            // Needed elements are often close to each other: as many as last time, then twice as many.
+            // Needed elements are often close to each other: try as many as last time, then twice as many.
             let dropped = step.map_or(low + (high - low) / 2, |step: usize| step.clamp(low + 1, high - 1));
             if without(dropped, &mut kept)? {
                 low = dropped;

@@ -19,7 +19,7 @@ enum Replaced {
     Sizes,
 }
 
-/// Makes the sizes smaller: all of them, then those that are equal, then each size of the tensors that no instruction
+/// Reduces sizes: first all of them, then equal ones together, then each size of the tensors that no instruction
 /// writes.
 pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for replaced in [Replaced::WithLists, Replaced::Sizes] {
@@ -36,7 +36,7 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
             .collect()
     };
     for size in sizes(&reduction.best.program).into_iter().rev() {
-        // To 1, else to 2, else by half as often as possible.
+        // Try 1, then 2, then halve the size as often as possible.
         let mut found = size;
         for smaller in [1, 2] {
             if smaller < found && shrink(reduction, found, smaller)? {
@@ -70,7 +70,7 @@ pub fn reduce(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Replaces a size by a smaller one. Returns true if the defect is still there.
+/// Replaces a size by a smaller one. Returns true if the candidate has the defect.
 fn shrink(reduction: &mut Reduction<'_>, size: i32, smaller: i32) -> Result<bool, Stopped> {
     let map = |found: i64| if found == i64::from(size) { i64::from(smaller) } else { found };
     let mut last = None;
@@ -105,7 +105,7 @@ fn source_dimensions(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     sources.flat_map(dimensions).collect()
 }
 
-/// Returns true for a tensor whose data are not in a `.ptd`, which would state its former sizes.
+/// Returns true for a tensor whose data are not in a `.ptd`, which has its former sizes.
 fn is_shrinkable(tensor: &Tensor) -> bool {
     !matches!(tensor.data, TensorData::Elsewhere(_))
 }
@@ -136,7 +136,7 @@ fn with_sizes(base: &Candidate, replaced: Replaced, map: impl Fn(i64) -> i64) ->
     finish(base, candidate)
 }
 
-/// Replaces the sizes of results by those that follow from the arguments, as far as they do.
+/// Replaces the sizes of results by those that follow from the arguments, where they can be inferred.
 pub fn infer(plan: &mut ExecutionPlan) {
     let operators = MethodOperators::known(plan);
     let mut inference = Inference::new(plan, &operators);
@@ -195,7 +195,7 @@ fn finish(base: &Candidate, mut candidate: Candidate) -> Candidate {
     candidate
 }
 
-/// Returns the first bytes of a blob; zeros if they are computed in another way than by position, or missing.
+/// Returns the first bytes of a blob; zeros if the data are missing, or are not computed by position.
 fn cut(blob: &Blob, len: u64) -> Blob {
     let is_prefix = match &blob.source {
         BlobSource::Bytes(bytes) => {

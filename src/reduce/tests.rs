@@ -1,4 +1,4 @@
-//! What each pass removes, and what takes the place of what is missing.
+//! Tests what each pass removes, and what replaces the removed parts.
 
 use super::{Candidate, Stopped, reduce_program};
 use crate::delegate::GraphFormat;
@@ -28,7 +28,7 @@ fn calls(program: &Program) -> Vec<String> {
     calls.collect()
 }
 
-/// Reduces a method to a program that calls these operators, and has a property.
+/// Reduces a candidate as long as it calls these operators and has a property.
 fn reduced(candidate: Candidate, needed: &[&str], property: impl Fn(&Candidate) -> bool) -> Candidate {
     let reduced = reduce_program(candidate, &mut |candidate| {
         let calls = calls(&candidate.program);
@@ -157,7 +157,7 @@ fn items_of_lists_are_removed_and_the_sizes_of_results_follow() {
         let call = plan(best).instructions().next()?;
         tensor(best, *call.args().last()?).sizes.as_ref().map(|sizes| sizes.to_vec())
     };
-    // Of an empty list, which the operator rejects, nothing is inferred.
+    // Nothing is inferred from an empty list, which the operator rejects.
     let best = reduced(candidate(parts), &["aten::cat.out"], |best| {
         let has_items = plan(best).values().iter().any(|value| !value.as_tensors().is_empty());
         has_items && result(best).is_some_and(|sizes| sizes[0] >= 5)

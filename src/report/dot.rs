@@ -1,11 +1,12 @@
-//! The graphs of the methods in the language of Graphviz: a cluster for each method. Nothing is placed here.
+//! Writes the graphs of the methods in the language of Graphviz, with a cluster for each method. Graphviz computes the
+//! layout.
 
 use std::fmt::Write;
 
 use super::shown;
 use crate::inspect::graph::{Content, MethodGraph, ProgramGraph, Read};
 
-/// Writes the graphs of the program in the file `name`.
+/// Returns the graphs of the program in the file `name`.
 pub fn write(graph: &ProgramGraph, name: &str) -> String {
     let mut out = format!(
         "digraph {} {{\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"monospace\", fontsize=10];\n  \
@@ -46,7 +47,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
         let _ = writeln!(out, "    m{number}_n{index} [label={label}{delegate}{found}{width}];");
     }
     interface(out, "out", &mut method.outputs.iter().map(|read| read.value));
-    // Where a jump behind the last instruction leads to.
+    // Node that a jump to the end of the method leads to.
     let end = if method.outputs.is_empty() { "end" } else { "out0" };
     if method.outputs.is_empty() && method.nodes.iter().any(|node| node.jump.is_some_and(|to| to >= method.nodes.len()))
     {
@@ -82,7 +83,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
     out.push_str("  }\n");
 }
 
-/// Size of the data of a value in bytes, if it is constant.
+/// Returns the size of the data of a value in bytes; `None` if it is not constant.
 fn constant(method: &MethodGraph, value: usize) -> Option<u64> {
     match method.values.get(value)?.content {
         Content::Constant { bytes } => Some(bytes),
@@ -100,7 +101,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", inside(text))
 }
 
-/// Escapes a text for the inside of a string: Graphviz reads backslashes, and HTML entities in labels.
+/// Escapes a text for the inside of a string. Graphviz interprets backslashes, and HTML entities in labels.
 fn inside(text: &str) -> String {
     shown(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }

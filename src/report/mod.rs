@@ -1,5 +1,5 @@
-//! Reports for people: one HTML file that shows what [`crate::inspect`] and `check` found, and graphs for other viewers. Draws and writes;
-//! computes nothing.
+//! Reports: one HTML file with the results of [`crate::inspect`] and `check`, and graphs for other viewers. All data
+//! are computed elsewhere.
 
 pub mod dot;
 pub mod model_explorer;
@@ -25,7 +25,7 @@ use crate::inspect::size::FileSize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReportFormat {
-    /// A page for a browser, which needs no network.
+    /// A page for a browser that needs no network.
     #[default]
     Html,
     /// The graphs of the methods, for Graphviz.
@@ -39,7 +39,7 @@ pub enum ReportFormat {
 pub struct ReportDocument {
     /// Name of the source.
     pub name: String,
-    /// The file, or those that YAML assembles to; the first one has the program.
+    /// The file, or the files that YAML assembles to. The first one has the program.
     pub files: Vec<ReportedFile>,
     /// Memory of the program; `None` if it cannot be read.
     pub memory: Option<ProgramMemory>,
@@ -51,7 +51,7 @@ pub struct ReportDocument {
     pub before: Option<String>,
     /// Differences from the older version.
     pub changes: Option<Differences>,
-    /// Reason why both cannot be compared.
+    /// Reason why the two cannot be compared.
     pub comparison_error: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct ReportedFile {
     pub name: String,
     /// Contents; `None` if they cannot be read.
     pub contents: Option<Inspection>,
-    /// Where its bytes are.
+    /// Sizes of its parts.
     pub size: FileSize,
     /// Findings of `check`.
     #[serde(flatten)]
@@ -96,10 +96,10 @@ const LICENCES: [(&str, &str); 2] = [
     ("d3-hierarchy", include_str!("vendor/LICENSE-d3-hierarchy")),
 ];
 
-/// Policy of the page: nothing is loaded from elsewhere, also if a script could be tricked into it.
+/// Policy of the page: nothing is loaded from elsewhere, even if a script is tricked into trying.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
-/// Writes the page of a document: a [`ReportDocument`].
+/// Returns the page of a [`ReportDocument`].
 pub fn html(document: &impl Serialize) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -123,14 +123,14 @@ pub fn html(document: &impl Serialize) -> String {
 
 /// Returns a document with its keys in alphabetical order.
 pub fn sorted(document: &impl Serialize) -> Value {
-    // Only maps whose keys are no strings cannot be a value.
+    // Only maps whose keys are not strings cannot be values.
     serde_json::to_value(document).unwrap_or_default()
 }
 
-/// Most characters of a name in the files for other viewers, which repeat names at each use.
+/// Maximum number of characters of a name in the files for other viewers, which repeat names at each use.
 const MAX_TEXT: usize = 200;
 
-/// Escapes [unsafe](is_unsafe) characters of a text of the file, and shortens it.
+/// Escapes [unsafe](is_unsafe) characters of a text of the file, and truncates it.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         Some((at, _)) => format!("{}...", escaped(&text[..at])),
@@ -138,8 +138,8 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Formats JSON for the inside of a `<script>`: no character of it can end the element or begin a comment, and none is
-/// [unsafe](is_unsafe) for who reads the source.
+/// Formats JSON for the inside of a `<script>`. No character in it can end the element or begin a comment, or is
+/// [unsafe](is_unsafe) to display.
 fn script_json(document: &Value) -> String {
     let json = document.to_string();
     let mut out = String::with_capacity(json.len() + json.len() / 8);

@@ -1,5 +1,6 @@
-//! The graphs of the methods and payloads as the JSON that Model Explorer opens: a collection of graphs, whose nodes have their incoming
-//! edges. Stack traces are its layers, payloads of delegates its subgraphs. Nothing is placed here.
+//! Writes the graphs of the methods and payloads as JSON for Model Explorer: a collection of graphs, whose nodes have
+//! their incoming edges. Stack traces become layers, payloads of delegates subgraphs. Model Explorer computes the
+//! layout.
 
 use serde::Serialize;
 
@@ -8,7 +9,7 @@ use crate::inspect::graph::{
     Content, GraphFrame, GraphNode, MethodGraph, PayloadGraph, PayloadNode, ProgramGraph, Read,
 };
 
-/// ViewerCollection of graphs.
+/// Collection of graphs.
 #[derive(Debug, Serialize)]
 pub struct ViewerCollection {
     label: String,
@@ -68,7 +69,7 @@ pub fn collection(graph: &ProgramGraph, name: &str) -> ViewerCollection {
     ViewerCollection { label: shown(name), graphs: methods.chain(payloads).collect() }
 }
 
-/// Ids are unique in the file, also if names of methods are not.
+/// Returns an id that is unique in the file, even if names of methods are not.
 fn method_id(number: usize, method: &MethodGraph) -> String {
     format!("{number}: {}", shown(&method.name))
 }
@@ -112,7 +113,7 @@ fn method_graph(number: usize, method: &MethodGraph) -> ViewerGraph {
         });
         inputs[*value].get_or_insert(position);
     }
-    // The edges from the nodes that have a value, at the positions of the outputs there.
+    // The edges from the nodes that produce a value, at the positions of its outputs.
     let edges = |read: &Read, input: usize| -> Vec<ViewerEdge> {
         let owner = method.owner(read.value);
         let from = inputs[owner].filter(|_| read.writers.is_empty());
@@ -183,7 +184,7 @@ fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<Viewe
     attributes
 }
 
-/// The calls that a node is in, from the outermost; `/` separates the layers.
+/// Returns the calls that contain a node, outermost first, separated by `/`.
 fn namespace(method: &MethodGraph, node: &GraphNode) -> String {
     let layer = |frame: &GraphFrame| {
         let file = frame.file.as_deref().unwrap_or_default();

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use crate::data::BlobId;
 use crate::program::{EValue, ExtraTensorInfo, Memory, Program, Tensor, TensorData, TensorDataLocation};
 
-/// Marks every constant that is inside the program as external. Its key is its fully qualified name, or else `name(method, value)`,
-/// or else [`generated_key`]; if several methods use such a name for different data, it is prefixed with the method's name and a dot.
-/// `same` is the result of [`crate::data::dedup::find`].
+/// Marks every constant whose data are in the program as external. Its key is its fully qualified name, or else
+/// `name(method, value)`, or else [`generated_key`]. If several methods use such a name for different data, it is
+/// prefixed with the method's name and a dot. `same` is the result of [`crate::data::dedup::find`].
 pub fn externalize(program: &mut Program, same: &[BlobId], name: impl Fn(usize, usize) -> Option<String>) {
     let mut first: HashMap<String, Tensor> = HashMap::new();
     let mut ambiguous: HashMap<String, bool> = HashMap::new();

@@ -32,12 +32,13 @@ impl FileEntry {
     }
 }
 
-/// Finds the data of external tensors in `.ptd` files. With `inside` they become part of the program, and generated keys are removed.
-/// Metadata of a `.safetensors` in the files that tensors use stay external; with `inside` they are dropped, and returned by file and key.
-/// Weights without a program get the entries of the files.
+/// Finds the data of external tensors in `.ptd` files. With `inside`, they become part of the program, and generated
+/// keys are removed. Metadata of a `.safetensors` in these files stay external; with `inside`, they are removed and
+/// returned by file and key. Weights without a program get the entries of the files.
 ///
 /// # Errors
-/// A file that cannot be read, a missing key, a duplicate key, a tensor whose type, sizes or dim_order differ from the file's.
+/// A file cannot be read, a key is missing or duplicate, or the type, sizes or dim_order of a tensor differ from those
+/// in the file.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
     let entries = add_files(program, files)?;
     if program.execution_plan.is_none() {

@@ -1,10 +1,12 @@
-//! Parts of methods without effect: instructions whose results nothing uses, values, operators and delegates that
-//! nothing refers to. [`prune`] removes them (`--prune`), [`unused_parts`] lists those that are worth a warning.
+//! Finds the parts of methods that have no effect: instructions with unused results, and unreferenced values, operators
+//! and delegates. [`prune`] removes them (`--prune`), [`unused_parts`] lists those that are worth a warning.
 //!
 //! An instruction has an effect unless it calls a known operator that only writes results, none of them an input, state
-//! or a constant. Parts stay if they are reachable from the inputs, the outputs and the instructions with an effect: an
-//! instruction needs its arguments, a value that is read needs the instructions whose results it may have then, a list its items, and a
-//! view its base. What is read at an explicit location may be what another tensor left there; then the instructions that write it stay. Data that nothing refers to are removed, too; `named_data` stay, because delegates find them by key.
+//! or a constant. Parts are kept if they are reachable from the inputs, the outputs and the instructions with an
+//! effect. An instruction needs its arguments, a list its items, a view its base, and a value that is read the
+//! instructions that may have written it. An explicit location may still have the content of another tensor when it is
+//! read; the instructions that write that tensor are then kept, too. Unreferenced data are removed as well, except
+//! `named_data`, which delegates find by key.
 
 mod graph;
 mod placed;
@@ -21,7 +23,7 @@ use crate::data::BlobId;
 use crate::program::instruction::{Callee, FieldMut};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData, ValueId};
 
-/// Parts of a method that stay.
+/// Parts of a method that are kept.
 #[derive(Debug)]
 struct MethodUses {
     /// By value.
@@ -35,43 +37,43 @@ struct MethodUses {
 }
 
 impl MethodUses {
-    /// Returns `true` if everything stays.
+    /// Returns `true` if everything is kept.
     fn are_complete(&self) -> bool {
         [&self.values, &self.steps, &self.operators, &self.delegates].iter().all(|part| part.iter().all(|used| *used))
     }
 }
 
-/// Next thing to mark; values are indices in a method.
+/// An entry of the work list. Values are indices in a method.
 enum Mark {
-    /// A step stays.
+    /// A step is kept.
     Step { method: usize, step: usize },
-    /// A value stays, whatever its content.
+    /// A value is kept, whatever its content.
     Value { method: usize, value: i64 },
-    /// A value stays, and a step (or the end of the method) reads its content.
+    /// A value is kept, and a step (or the end of the method) reads its content.
     Content { method: usize, value: i64, step: usize },
-    /// The steps that write a value stay.
+    /// The steps that write a value are kept.
     Writers { method: usize, value: usize },
 }
 
-/// State of marking the parts that stay.
+/// State of marking the parts that are kept.
 struct Marker<'p> {
     graphs: &'p [MethodGraph<'p>],
     uses: Vec<MethodUses>,
     /// By method and value: its content is read.
     read: Vec<Vec<bool>>,
-    /// By method and value: the steps that write it stay.
+    /// By method and value: the steps that write it are kept.
     written: Vec<Vec<bool>>,
-    /// By method and value: the steps that write this list of outs stay.
+    /// By method and value: the steps that write this list of outs are kept.
     written_lists: Vec<Vec<bool>>,
     placed: PlacedTensors,
     /// By method.
     places: Vec<Places>,
-    /// By method and value: what shares its bytes stays, for each value of its group.
+    /// By method and value: for its group, the writers of all values that share its bytes are kept.
     disturbed: Vec<Vec<bool>>,
     work: Vec<Mark>,
 }
 
-/// Instructions that stay for their own sake.
+/// Instructions that are kept even if nothing uses their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Roots {
     /// Those with an effect.
@@ -80,7 +82,7 @@ enum Roots {
     Instructions,
 }
 
-/// Returns the parts of each method that stay.
+/// Returns the parts of each method that are kept.
 fn uses(graphs: &[MethodGraph<'_>], roots: Roots) -> Vec<MethodUses> {
     let unused = |graph: &MethodGraph<'_>| MethodUses {
         values: vec![false; graph.plan.values().len()],
@@ -113,7 +115,7 @@ fn uses(graphs: &[MethodGraph<'_>], roots: Roots) -> Vec<MethodUses> {
 }
 
 impl Marker<'_> {
-    /// Marks what stays for its own sake.
+    /// Marks the parts that are kept unconditionally.
     fn begin(&mut self, roots: Roots) {
         for (method, graph) in self.graphs.iter().enumerate() {
             let end = graph.steps.len();
@@ -178,7 +180,7 @@ impl Marker<'_> {
             self.work.push(Mark::Step { method, step: writer });
             return;
         }
-        // What other tensors left in its bytes.
+        // It may read content that other tensors left in its bytes.
         if self.places[method].is_disturbed(graph, number, step) {
             for member in graph.group(number) {
                 if std::mem::replace(&mut self.disturbed[method][member], true) {
@@ -208,7 +210,8 @@ impl Marker<'_> {
             if std::mem::replace(&mut self.written[method][member], true) {
                 return;
             }
-            // What is overwritten at once is only needed by the steps between, which are marked by themselves.
+            // A result that is overwritten in the same block is only needed by the steps between, which mark it
+            // themselves.
             let lasting = graph.writing_steps(member).filter(|step| graph.overwriting_step(member, *step).is_none());
             self.work.extend(lasting.map(|step| Mark::Step { method, step }));
             for list in graph.lists_of_outs(member) {
@@ -220,8 +223,8 @@ impl Marker<'_> {
     }
 }
 
-/// Returns, for each method, which instructions have an effect, or a result that something with an effect needs: by
-/// position, counted through all chains.
+/// Returns, by method and by instruction counted through all chains, `true` if the instruction has an effect, or a
+/// result that something with an effect needs.
 pub fn needed_instructions(program: &Program) -> Vec<Vec<bool>> {
     uses(&MethodGraph::of_program(program), Roots::Effects).into_iter().map(|uses| uses.steps).collect()
 }
@@ -240,8 +243,8 @@ pub struct OverwrittenResult {
 /// Parts of a method that are worth a warning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnusedParts {
-    /// Values in ascending order: nothing refers to them, or only instructions without effect write them. Constants and state are left
-    /// out: exporters leave some unused.
+    /// Unused values in ascending order: nothing refers to them, or only instructions without effect write them.
+    /// Constants and state are not reported, because exporters leave some of them unused.
     pub values: Vec<usize>,
     /// Results of other values, in the order of the instructions.
     pub overwritten: Vec<OverwrittenResult>,
@@ -255,7 +258,7 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
         }
         let plan = graph.plan;
         let mut unused: Vec<bool> = uses.values.iter().map(|used| !used).collect();
-        // Arguments of an unused instruction are used once it is; its results are what is missing a reader.
+        // An unused instruction is reported by its results, which have no reader, not by its arguments.
         let dropped = || graph.steps.iter().enumerate().filter(|(step, _)| !uses.steps[*step]);
         let mut read_results = HashSet::new();
         for (step, Step { instruction, reads, .. }) in dropped() {
@@ -292,12 +295,12 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
-/// What is left of a method, and how much was removed.
+/// Remaining parts of a method, and the numbers of removed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrunedMethod {
-    /// Former indices of its values.
+    /// Former indices of the remaining values.
     pub values: Vec<usize>,
-    /// Former indices of its delegates.
+    /// Former indices of the remaining delegates.
     pub delegates: Vec<usize>,
     /// Number of removed values.
     pub removed_values: usize,
@@ -309,8 +312,8 @@ pub struct PrunedMethod {
     pub removed_delegates: usize,
 }
 
-/// Removes the parts without effect and the data that nothing refers to, and renumbers the others. Returns one entry
-/// for each method. The result of pruning a pruned program is that program.
+/// Removes the parts without effect and the unreferenced data, and renumbers the others. Returns one entry for each
+/// method. Pruning a pruned program changes nothing.
 pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     let pruned = sweep_unused(program, Roots::Effects);
     if pruned.iter().any(|method| method.removed_values + method.removed_delegates > 0) {
@@ -319,15 +322,15 @@ pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     pruned
 }
 
-/// Removes the values, operators, delegates and data that nothing refers to, and renumbers the others. All instructions
-/// stay, also those without effect.
+/// Removes unreferenced values, operators, delegates and data, and renumbers the others. All instructions are kept,
+/// even those without effect.
 pub fn drop_unreferenced(program: &mut Program) {
     sweep_unused(program, Roots::Instructions);
     drop_blobs(program);
 }
 
-/// Removes instructions: those at the positions, counted through all chains, that are false in `kept`. A jump to a
-/// removed instruction leads to the next one that stays.
+/// Removes the instructions whose flag in `kept`, counted through all chains, is false. A jump to a removed instruction
+/// then leads to the next remaining one.
 pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
     let all = |count: usize| vec![true; count];
     let uses = MethodUses {
@@ -339,7 +342,7 @@ pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
     sweep(plan, &uses, &mut PrunedMethod::default());
 }
 
-/// Removes the unused parts of methods until all are used. Returns one entry for each method.
+/// Removes the unused parts of methods until all parts are used. Returns one entry for each method.
 fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
     let start = |plan: &ExecutionPlan| PrunedMethod {
         values: (0..plan.values().len()).collect(),
@@ -397,7 +400,7 @@ fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod)
     renumber_values(plan, |value| values.of(value));
 }
 
-/// Removes the items that are not used. Items beyond `used` stay.
+/// Removes the items that are not used. Items beyond the end of `used` are kept.
 fn retain<T>(items: &mut Vec<T>, used: &[bool]) {
     let mut used = used.iter();
     items.retain(|_| used.next().is_none_or(|used| *used));
@@ -405,7 +408,7 @@ fn retain<T>(items: &mut Vec<T>, used: &[bool]) {
 
 /// New indices of the elements of a list.
 struct Renumbering {
-    /// By former index, then for the end: number of used elements before it.
+    /// By former index, and for the end of the list: number of used elements before it.
     before: Vec<i64>,
 }
 
@@ -421,8 +424,8 @@ impl Renumbering {
         Renumbering { before }
     }
 
-    /// Returns the new index of an element, or of the next one that stays. An index beyond the list keeps its distance
-    /// from the end, and a negative one its value: both stay invalid.
+    /// Returns the new index of an element, or of the next remaining one. An index beyond the end of the list keeps its
+    /// distance from the end, and a negative one its value, so both stay invalid.
     fn of(&self, index: i64) -> i64 {
         let end = self.before.len() as i64 - 1;
         match usize::try_from(index).ok().map(|index| self.before.get(index)) {
@@ -437,8 +440,8 @@ impl Renumbering {
     }
 }
 
-/// Replaces the indices of values in a method: those of inputs, outputs, arguments, operands, items of lists and bases
-/// of views. `map` returns the new index.
+/// Replaces the indices of values in a method by those that `map` returns: in inputs, outputs, arguments, operands,
+/// items of lists and bases of views.
 pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
     let apply = |value: &mut ValueId| value.0 = map((*value).into()) as i32;
     for list in [&mut plan.inputs, &mut plan.outputs] {

@@ -1,4 +1,4 @@
-//! A `.bpte`: its test cases, against the methods of its program (`B-`). Methods are not run.
+//! Checks the test cases of a `.bpte` against the methods of its program (`B-`). Methods are not run.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
     Some((program.at, program.len()))
 }
 
-/// Checks the test cases. `inner` is the program, if it is not malformed.
+/// Checks the test cases. `inner` is the program, or `None` if it is malformed.
 pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
     let version = root.u32(bundled_program::version);
@@ -153,7 +153,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         let expected = format_args!("kind {}, as in the method", super::values::name(own_kind));
         return report.add(rule, path, at, format_args!("val_type {tag}"), expected);
     }
-    // Expected outputs that are no tensors were reported above.
+    // Expected outputs that are not tensors were reported above.
     if output && kind != ValueType::Tensor {
         return;
     }

@@ -1,4 +1,4 @@
-//! The delegates of a method: backend name, payload and compile specs (`D-`).
+//! Checks the delegates of a method: backend name, payload and compile specs (`D-`).
 
 use super::super::path::Reporter;
 use super::segments::ProgramData;

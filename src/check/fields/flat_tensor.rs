@@ -1,4 +1,4 @@
-//! A `.ptd`: its keys, and the layouts and sizes of their data (`N-`).
+//! Checks a `.ptd`: its keys, and the layouts and sizes of their data (`N-`).
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub struct ExternalEntry {
     pub file: usize,
     /// Size of the segment in bytes.
     pub size: u64,
-    /// Bytes of the segment, if it is inside the file.
+    /// Bytes of the segment; `None` if it is not inside the file.
     pub data: Option<Blob>,
     /// Element type, sizes and dim order; `None` for a blob.
     pub layout: Option<(ScalarType, Vec<i32>, Vec<u8>)>,
@@ -42,7 +42,7 @@ pub struct ExternalKeys {
 }
 
 impl ExternalKeys {
-    /// Sets the data of external tensors whose size in bytes is that of their key.
+    /// Sets the data of external tensors. A tensor whose size in bytes differs from that of its key is skipped.
     pub fn set_data(&self, program: &mut Program) {
         if self.entries.is_empty() {
             return;
@@ -160,7 +160,7 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     }
 }
 
-/// Adds the keys of a `.ptd`. Returns the keys that an earlier file has too, each with the index of that file.
+/// Adds the keys of a `.ptd`. Returns the keys that an earlier file also has, each with the index of that file.
 pub fn add_keys(bytes: &[u8], name: &str, data: &Ranges<'_>, external: &mut ExternalKeys) -> Vec<(Vec<u8>, usize)> {
     let file = external.files.len();
     external.files.push(name.to_owned());

@@ -1,4 +1,4 @@
-//! The instructions of a method: indices in range, and kinds of the values they refer to (`I-`).
+//! Checks the instructions of a method: indices, and the kinds of the values that they refer to (`I-`).
 //!
 //! Arguments of kernels are checked in `check::operators`, control flow in `check::semantics`.
 
@@ -19,16 +19,16 @@ use crate::format::program::{
 use crate::format::table::Union;
 use crate::program::TensorShapeDynamism;
 
-/// Longest name of an operator with its overload, in bytes: a limit of the runtime.
+/// Maximum length in bytes of the name of an operator with its overload, which is a limit of the runtime.
 const MAX_NAME: usize = 99;
 
-/// Longest kernel key, in bytes: a limit of the runtime.
+/// Maximum length in bytes of a kernel key, which is a limit of the runtime.
 const MAX_KEY: usize = 658;
 
 /// Number of arguments up to which a kernel key cannot be too long.
 const MAX_ARGS_OF_SHORT_KEY: usize = 16;
 
-/// A defect of an operator, reported if it is called.
+/// A defect of an operator, which is reported if the operator is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OperatorDefect {
     NoName,
@@ -145,7 +145,8 @@ impl InstructionContext<'_> {
         }
     }
 
-    /// Checks a field that is the index of a value. Returns the index and the kind of the value, if it is in range.
+    /// Checks a field that is the index of a value. Returns the index and the kind of the value; `None` if it is out of
+    /// range.
     fn value(
         &self,
         rule: RuleId,
@@ -275,7 +276,7 @@ impl InstructionContext<'_> {
     }
 
     fn jump(&self, a: Table<'_>, count: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
-        // The kind of the condition depends on the instructions before: I-23 is checked in `check::semantics`.
+        // The kind of the condition depends on earlier instructions: `check::semantics` checks I-23.
         self.value(I_11, a, jump_false_call::cond_value_index, "cond_value_index", path, report);
         let destination = a.i32(jump_false_call::destination_instruction);
         if !is_index(destination.into(), count + 1) {

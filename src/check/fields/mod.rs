@@ -1,4 +1,4 @@
-//! Constraints on single fields and the indices in them: one file for each part of the three schemas.
+//! Checks single fields and the indices in them, with one file for each part of the three schemas.
 //!
 //! The tables have passed the verifier. They are read in place, which distinguishes absent from empty or zero fields
 //! (docs/format.md, "Absent fields"). Control flow and memory are checked in `super::semantics`.

@@ -1,4 +1,4 @@
-//! The root table of a `.pte`: version, methods and named data (`P-`, `M-20` to `M-28`).
+//! Checks the root table of a `.pte`: version, methods and named data (`P-`, `M-20` to `M-28`).
 
 use super::super::finding::shown;
 use super::super::header::CheckedHeader;

@@ -1,4 +1,4 @@
-//! The segments of a `.pte` or `.ptd`, and the lists of constants and initial states in them (`S-`, `P-C`).
+//! Checks the segments of a `.pte` or `.ptd`, and the lists of constants and initial states in them (`S-`, `P-C`).
 
 use super::super::header::CheckedHeader;
 use super::super::path::Reporter;
@@ -13,7 +13,7 @@ use crate::format::program::{data_segment, program, subsegment_offsets};
 pub enum ConstantStorage<'a> {
     /// No constants.
     None,
-    /// Malformed; reported already.
+    /// Malformed, which was reported.
     Unknown,
     /// In a segment.
     Segment {
@@ -35,7 +35,7 @@ pub struct ProgramData<'a> {
     pub segments: Option<Tables<'a>>,
     /// Location of the constants.
     pub constants: ConstantStorage<'a>,
-    /// First entry of `mutable_data_segments`: the runtime ignores others.
+    /// First entry of `mutable_data_segments`. The runtime ignores the others.
     pub mutable: Option<Table<'a>>,
     /// Field `backend_delegate_data`: inline payloads.
     pub inline: Option<Tables<'a>>,

@@ -1,4 +1,4 @@
-//! A tensor: shape, planned memory, and location of its data (`T-`; docs/format.md, "Location of tensor data").
+//! Checks a tensor: shape, planned memory, and location of its data (`T-`; docs/format.md, "Location of tensor data").
 
 use super::super::finding::shown;
 use super::super::path::Reporter;
@@ -14,7 +14,7 @@ use crate::format::path::Trail;
 use crate::format::program::{DEVICE_TYPE, allocation_details, buffer, extra_tensor_info, subsegment_offsets, tensor};
 use crate::program::{MAX_DIMENSIONS, TensorDataLocation, TensorShapeDynamism};
 
-/// Limit of the runtime, whose strides have 31 bits.
+/// Maximum stride of the runtime, whose strides have 31 bits.
 const MAX_STRIDE: u64 = 0x7fff_ffff;
 
 /// The lists that the tensors of a method refer to.
@@ -152,7 +152,7 @@ impl TensorContext<'_, '_> {
                     let expected = format_args!("a multiple of {}", size.element);
                     report.add(P_K6, &path, at, format_args!("a constant at offset {offset}"), expected);
                 }
-                // Empty constants share their offset with the next one; the bound keeps many of them cheap.
+                // An empty constant has the same offset as the next one. The bound limits the work for many of them.
                 let next = offsets.iter().skip(index as usize + 1).take(64).find(|next| *next > offset);
                 if let Some(next) = next.filter(|next| next - offset < size.bytes) {
                     let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
@@ -274,7 +274,7 @@ fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>
     }
 }
 
-/// Checks the shape of a tensor. Returns the size if it is valid.
+/// Checks the shape of a tensor. Returns its size; `None` if the shape is invalid.
 fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<TensorSize> {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let info = scalar_type.info();
@@ -320,7 +320,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     Some(TensorSize { element, bytes: bytes as u64 })
 }
 
-/// Checks sizes and dim_order of a tensor. Returns them if they are valid.
+/// Checks sizes and dim_order of a tensor. Returns them; `None` if they are invalid.
 fn shape<'a>(t: Table<'a>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<(Vector<'a, 4>, Vector<'a, 1>)> {
     let Some(sizes) = t.i32s(tensor::sizes) else {
         report.add(

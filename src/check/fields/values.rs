@@ -1,4 +1,4 @@
-//! The values of a method: presence, kinds, and the items of lists (`M-`).
+//! Checks the values of a method: presence, kinds, and the items of lists (`M-`).
 
 use super::super::path::Reporter;
 use super::is_index;
@@ -19,7 +19,7 @@ pub fn name(kind: Option<KernelType>) -> &'static str {
     kind.map_or("none", |kind| kind.table().name)
 }
 
-/// Checks all values. Returns the indices of the IntLists that contain Bools: only delegates may read them.
+/// Checks all values. Returns the indices of the IntLists that contain Bools, which only delegates may read.
 pub fn check(
     values: Tables<'_>,
     context: &TensorContext<'_, '_>,
@@ -80,7 +80,7 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
         return false;
     };
     let mut bool_lists = false;
-    // A negative item is larger than any index once it is unsigned.
+    // A negative item is larger than any index after its conversion to unsigned.
     for (position, item) in items.iter().enumerate() {
         let (path, at) = (path.item(position), items.offset(position));
         if item >= values.len() as u64 {

@@ -1,7 +1,7 @@
-//! Control flow: kinds of conditions, unreachable instructions, endless loops.
+//! Checks control flow: kinds of conditions, unreachable instructions, endless loops.
 //!
-//! A condition is constant only if it is a Bool that no instruction writes, or a tensor in the file; that of a jump back also if only
-//! comparisons of constants write it, all with the result that it has before.
+//! A condition is constant only if it is a Bool that no instruction writes, or a constant tensor. The condition of a
+//! backward jump is also constant if only comparisons of constants write it, all with the result that it had before.
 
 use std::collections::HashMap;
 
@@ -31,12 +31,12 @@ struct Branch {
     outcome: BranchOutcome,
 }
 
-/// The jumps of a method. The other fields are empty if there are none, as in most methods.
+/// The jumps of a method. Most methods have none, and the other fields are then empty.
 pub struct ControlFlow {
     jumps: Vec<Branch>,
     /// By step: number of jumps before it that are always taken.
     always: Vec<u32>,
-    /// By step: `true` if it may first be reached by a jump back, because an earlier jump skips it.
+    /// By step: `true` if a backward jump may be the first to reach it, because an earlier jump skips it.
     reached_backwards: Vec<bool>,
 }
 
@@ -56,7 +56,7 @@ impl ControlFlow {
         }
         let steps = method.steps.len();
         let mut always = vec![0; steps + 2];
-        // Numbers of jumps forward and backward over each step; first as differences, then summed up.
+        // Numbers of forward and backward jumps over each step, first as differences, then as sums.
         let (mut forward, mut backward) = (vec![0i64; steps + 2], vec![0i64; steps + 2]);
         for jump in &jumps {
             let (step, to) = (jump.step as usize, jump.to as usize);
@@ -81,12 +81,12 @@ impl ControlFlow {
         ControlFlow { jumps, always, reached_backwards }
     }
 
-    /// Returns `true` if no jump from `from` to before `to` is always taken, so that `to` may follow `from` without jumps.
+    /// Returns `true` if no jump in `from..to` is always taken, so that `to` may follow `from` without jumps.
     pub fn falls_through(&self, from: u32, to: u32) -> bool {
         self.always.get(from as usize) == self.always.get(to as usize)
     }
 
-    /// Returns `true` if a step may first be reached by a jump back.
+    /// Returns `true` if a backward jump may be the first to reach a step.
     pub fn is_reached_backwards(&self, step: u32) -> bool {
         !self.jumps.is_empty() && self.reached_backwards.get(step as usize).copied().unwrap_or(true)
     }
@@ -99,7 +99,7 @@ impl ControlFlow {
         taken.map(edge).collect()
     }
 
-    /// Returns the loops: steps of the destination and of the jump back, if it may be taken.
+    /// Returns the loops whose backward jump may be taken, as the steps of its destination and of the jump.
     pub fn loops(&self) -> impl Iterator<Item = (u32, u32)> {
         self.jumps
             .iter()
@@ -113,9 +113,9 @@ struct Conditions<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     /// By value: an instruction or the caller may write it.
     is_written: Vec<bool>,
-    /// By value, and `true` for a jump back: the outcome, if it is known already, since many jumps may have the same condition.
+    /// Outcomes computed so far, by value and `true` for a backward jump. Many jumps may have the same condition.
     outcomes: HashMap<(usize, bool), BranchOutcome>,
-    /// By data and number of elements: whether all are true, if the constant can be read.
+    /// By data and number of elements: `true` if all elements are true; `None` if the constant cannot be read.
     constants: HashMap<(BlobId, usize), Option<bool>>,
 }
 
@@ -146,7 +146,8 @@ impl<'m, 'p> Conditions<'m, 'p> {
         outcome
     }
 
-    /// Returns whether all elements of a small constant of bool are true, as the runtime reads a condition.
+    /// Returns `true` if all elements of a small constant of bool are true, which is how the runtime reads a condition;
+    /// `None` if they cannot be read.
     fn all(&mut self, tensor: &Tensor) -> Option<bool> {
         let data = self.method.small_constant(tensor).filter(|_| tensor.scalar_type == ScalarType::BOOL)?;
         let count = usize::try_from(tensor.nbytes()?).ok()?;
@@ -157,7 +158,8 @@ impl<'m, 'p> Conditions<'m, 'p> {
             .or_insert_with(|| Some(self.method.read_constant(data)?.get(..count)?.iter().all(|byte| *byte != 0)))
     }
 
-    /// Returns `true` if nothing writes a value, or if it is the condition of a jump back and comparisons write only this state.
+    /// Returns `true` if nothing writes a value, or if it is the condition of a backward jump and only comparisons with
+    /// this result write it.
     fn is_always(&self, value: usize, state: bool, is_back: bool) -> bool {
         let mut writes = self.method.value_accesses(value).filter(|access| access.kind.may_write());
         writes.all(|write| is_back && self.compared(write.step) == Some(state))
@@ -177,7 +179,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
             return Some(double);
         }
         let EValue::Int(int) = self.method.values()[value] else { return None };
-        // Greater ones are not exact.
+        // Larger Ints are not exact.
         i32::try_from(int).ok().map(f64::from)
     }
 }
@@ -250,7 +252,7 @@ fn check_reachability(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings:
         });
     }
 
-    // Search backwards from the end, with the jumps sorted by destination.
+    // The search goes backwards from the end, with the jumps sorted by destination.
     let mut by_target: Vec<(usize, usize)> = flow
         .jumps
         .iter()
@@ -285,7 +287,7 @@ fn destination(method: &MethodAnalysis<'_>, jump: &Branch) -> u32 {
     jump.to - method.chains[method.steps[jump.step as usize].chain as usize]
 }
 
-/// Reports loops that do not write their condition and have no other exit: once repeated, they repeat for ever.
+/// Reports loops that do not write their condition and have no other exit. Once repeated, they repeat forever.
 fn check_loop_conditions(
     method: &MethodAnalysis<'_>,
     flow: &ControlFlow,
@@ -345,7 +347,7 @@ impl LoopQueries {
         self.writes.get(at).is_some_and(|(other, step)| *other == value && *step <= last)
     }
 
-    /// Returns `true` if a jump before step `last` leads out of the steps from `first` to `last`.
+    /// Returns `true` if a jump before step `last` leads out of the steps `first..=last`.
     fn has_exit(&self, first: u32, last: u32) -> bool {
         let low = self.steps.partition_point(|step| *step < first);
         // `last` is the jump of the loop itself.

@@ -1,5 +1,5 @@
-//! Reads of tensors without content, outputs that are never written, tensors without memory, and writes to constants and inputs
-//! (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`, `X-21`, `X-22`).
+//! Reports reads of tensors without content, outputs that are never written, tensors without memory, and writes to
+//! constants and inputs (`X-1` to `X-3`, `X-7`, `X-8`, `X-19`, `X-21`, `X-22`).
 //!
 //! Values other than tensors have content from the file. A planned tensor without data may be state: a method reads it, and
 //! writes it later for the next execution.
@@ -18,7 +18,8 @@ use crate::operators::kinds::Kinds;
 use crate::program::element::Part;
 use crate::program::pools::{PoolContent, PoolRange};
 
-/// Pools and offsets of the tensors that a method of the program writes, sorted: state may be there. Computed on first use.
+/// Pools and offsets of the tensors that a method of the program writes, sorted. State may be there. They are computed
+/// on first use.
 pub struct StateStarts<'m, 'p> {
     methods: &'m [MethodAnalysis<'p>],
     starts: OnceLock<Vec<(u32, u64)>>,
@@ -44,7 +45,7 @@ impl<'m, 'p> StateStarts<'m, 'p> {
     }
 }
 
-/// Returns for each value if it is read before it is written, in memory that nothing wrote either.
+/// Returns, by value, `true` if it is read before it is written, in memory that nothing else has written either.
 fn uninitialised(method: &MethodAnalysis<'_>) -> Vec<bool> {
     let (mut written, mut found) = (PoolContent::default(), vec![false; method.values().len()]);
     let Some((last, _)) = method.accesses.early_reads.last().copied() else { return found };
@@ -92,7 +93,7 @@ pub fn check(
             continue;
         }
         let Some(range) = method.ranges[value] else {
-            // The caller may provide named state, which the method first reads and then writes.
+            // The caller may set named state, which the method first reads and then writes.
             let written = method.value_accesses(value).any(|access| access.kind.may_write());
             let state = facts.is_named && first.kind.keeps() && written;
             if !facts.is_planned && !state && !facts.is_unbound {
@@ -169,7 +170,7 @@ fn report_first(
     });
 }
 
-/// Returns for each step if it is in a loop.
+/// Returns, by step, `true` if it is in a loop.
 fn steps_in_loops(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<bool> {
     let mut changes = vec![0i64; method.end() as usize + 2];
     for (first, last) in flow.loops() {
@@ -184,8 +185,8 @@ fn steps_in_loops(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<bool> 
     depth.collect()
 }
 
-/// Reports numbers that are read before they are written, and not set back after all other uses: they keep their value from one execution to
-/// the next.
+/// Reports numbers that are read before they are written, and not reset after all other uses. They keep their value
+/// from one execution to the next.
 fn check_numbers(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let in_loop = steps_in_loops(method, flow);
     let mut kept = Vec::new();
@@ -287,7 +288,7 @@ fn check_constant(method: &MethodAnalysis<'_>, value: usize, findings: &mut Find
     }
 }
 
-/// Reports an input that is the out of a kernel. The exporter modifies inputs by in-place operators only.
+/// Reports an input that is the out of a kernel. The exporter modifies inputs only with in-place operators.
 fn check_input(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     if let Some(access) = method.value_accesses(value).find(|access| access.kind == AccessKind::Write) {
         findings.add(X_8, || {
@@ -297,8 +298,8 @@ fn check_input(method: &MethodAnalysis<'_>, value: usize, findings: &mut Finding
     }
 }
 
-/// Checks a tensor that is neither planned nor constant: the caller must provide its memory, which it can for inputs, outputs and
-/// named tensors.
+/// Checks a tensor that is neither planned nor constant. The caller must provide its memory, which is possible for
+/// inputs, outputs and named tensors.
 fn check_without_memory(method: &MethodAnalysis<'_>, value: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let last = method.value_accesses(value).next_back();
     if let Some(output) = last.filter(|access| access.step == method.end()) {

@@ -1,8 +1,8 @@
-//! Writes to planned memory that a live tensor occupies (`X-4` to `X-6`, `X-20`).
+//! Reports writes to planned memory that a live tensor occupies (`X-4` to `X-6`, `X-20`).
 //!
-//! Memory planning shares memory between tensors with disjoint lifetimes, views and results in place. So a write is reported
-//! only if another tensor with content of its own is read afterwards, without a jump in between that is always taken; and
-//! tensors at the same offset may be views of each other.
+//! Memory planning shares memory between tensors with disjoint lifetimes, views and in-place results. A write is
+//! therefore reported only if another tensor with content of its own is read later, without a jump in between that is
+//! always taken. Tensors at the same offset may be views of each other.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -17,15 +17,16 @@ use crate::analysis::operators::AccessKind;
 use crate::check::RuleId::*;
 use crate::program::pools::PoolRange;
 
-/// Bound on the live tensors that are compared with a write: as many that begin before it, and as many that begin in it.
+/// Maximum number of live tensors that are compared with a write: this many that begin before it, and this many that
+/// begin in it.
 const MAX_COMPARED: usize = 8;
 /// Names of arguments whose elements are indices.
 const INDEX_ARGUMENTS: &[&str] = &["index", "indices"];
 /// Number of loops above which reads in the next iteration of a loop are not considered.
 const MAX_LOOPS: usize = 64;
 
-/// A time in which the content of a tensor is live. Step `i` is at time `i + 1`, the start of the method at 0; the last two times
-/// are the read of the outputs and the start of the next execution.
+/// A time span in which the content of a tensor is live. The start of the method is at time 0, step `i` at `i + 1`; the
+/// last two times are the read of the outputs and the start of the next execution.
 #[derive(Debug, Clone, Copy)]
 struct LiveRange {
     value: u32,
@@ -33,7 +34,8 @@ struct LiveRange {
     from: u32,
     /// Time of the last read.
     to: u32,
-    /// For content that the next execution or the next iteration of a loop reads: steps at which that begins, and reads it.
+    /// For content that the next execution or the next iteration of a loop reads: the steps at which that begins and at
+    /// which it reads.
     next_iteration: Option<(u32, u32)>,
 }
 
@@ -96,7 +98,7 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
         let (mut is_elsewhere, mut is_modified) = (false, false);
         for access in method.value_accesses(value) {
             is_modified |= access.kind.is_in_place();
-            // A move, or a view of a tensor at another offset, replaces the planned memory by an unknown one.
+            // A move, or a view of a tensor at another offset, replaces the planned memory by unknown memory.
             is_elsewhere |= access.kind == AccessKind::Alias && {
                 let viewed = method.alias(access.step).filter(|alias| alias.kind == AliasKind::View);
                 let base = viewed.and_then(|alias| method.ranges[alias.base]);
@@ -138,8 +140,8 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
     live_ranges
 }
 
-/// Adds the live ranges of content that is written before a loop and read in it: the next iteration reads it, too. `extended` has
-/// a bit for each loop that was added.
+/// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads it,
+/// too. `extended` has a bit for each loop that was added.
 fn extend_over_loops(
     method: &MethodAnalysis<'_>,
     loops: &[(u32, u32)],
@@ -165,9 +167,9 @@ struct OverlapSweep<'m, 'p> {
     flow: &'m ControlFlow,
     /// By value: the value of which it is a view.
     bases: Vec<Option<u32>>,
-    /// All live ranges, by the time at which they begin.
+    /// All live ranges, sorted by the time at which they begin.
     live_ranges: &'m [LiveRange],
-    /// Those at the current time: pool, start and index.
+    /// Live ranges at the current time: pool, start and index.
     live: BTreeSet<(u32, u64, usize)>,
     /// Ends of the live ranges, each with its index.
     ends: BinaryHeap<Reverse<(u32, usize)>>,
@@ -231,7 +233,8 @@ impl OverlapSweep<'_, '_> {
         });
     }
 
-    /// Returns `true` if the call reads the content itself, and its operator is known: X-25 is about what one call reads and writes.
+    /// Returns `true` if the call itself reads the content and its operator is known: X-25 covers memory that one call
+    /// reads and writes.
     fn is_covered(&self, access: &Access, live: &LiveRange, time: u32) -> bool {
         let call = || self.method.call(&self.method.steps[access.step as usize]);
         live.to == time && call().is_some_and(|(known, _)| sharing::is_covered(known))

@@ -1,6 +1,6 @@
-//! A method as the checks see it: its steps, and the accesses to its values by step and by value. Nothing is reported here.
+//! The data about a method that the checks share: its steps, and the accesses to its values by step and by value.
 //!
-//! A step is the position of an instruction, counted through all chains. Indices out of range are left out.
+//! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -19,13 +19,13 @@ use crate::program::{
     EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 
-/// Largest constant that is read, in bytes.
+/// Maximum size in bytes of constants that are read.
 const MAX_CONSTANT: u64 = 1 << 16;
 
-/// Number of instructions from which a method is examined and checked by two threads.
+/// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
 
-/// Bound on the accesses that are searched for the next read of a value.
+/// Maximum number of accesses that are searched for the next read of a value.
 const MAX_SEARCHED: usize = 64;
 
 /// The elements of a constant.
@@ -34,7 +34,7 @@ pub type ConstantInts = Arc<[i64]>;
 /// Properties of a tensor; the default for other values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TensorFacts {
-    /// Its size in bytes is known and not 0.
+    /// The size in bytes is known and not 0.
     pub has_bytes: bool,
     /// Element type.
     pub scalar_type: ScalarType,
@@ -42,9 +42,9 @@ pub struct TensorFacts {
     pub has_data: bool,
     /// It is in planned memory.
     pub is_planned: bool,
-    /// It has a name, by which the caller can access it.
+    /// It has a name, with which the caller can access it.
     pub is_named: bool,
-    /// Its size is unbounded: the runtime allocates it.
+    /// Its sizes are unbounded, so that the runtime allocates it.
     pub is_unbound: bool,
 }
 
@@ -60,7 +60,7 @@ fn facts(value: &EValue) -> TensorFacts {
     }
 }
 
-/// What the checks need of each value, in lists that are smaller than the values.
+/// Properties of the values that the checks need, in lists that take less memory than the values.
 #[derive(Default)]
 struct Properties {
     kinds: ValueKinds,
@@ -82,7 +82,7 @@ impl Properties {
         properties
     }
 
-    /// Adds those of the values that follow.
+    /// Appends the properties of the following values.
     fn append(&mut self, other: Properties) {
         self.kinds.list.extend(other.kinds.list);
         self.kinds.items += other.kinds.items;
@@ -96,40 +96,41 @@ pub struct MethodAnalysis<'p> {
     pub program: &'p Program,
     pub index: usize,
     pub plan: &'p ExecutionPlan,
-    /// All instructions, chain after chain.
+    /// Instructions of all chains, in their order.
     pub steps: Vec<InstructionRef<'p>>,
-    /// First step of each chain, then [`MethodAnalysis::end`].
+    /// First step of each chain, followed by [`MethodAnalysis::end`].
     pub chains: Vec<u32>,
     pub operators: MethodOperators,
     pub accesses: Accesses,
-    /// In the order of the steps.
+    /// Aliases, in the order of the steps.
     pub aliases: Vec<Alias>,
     by_value: ValueIndex,
-    /// By value: its kind in the file, as a set of one kind. Most checks read this and `facts`, which are smaller than the values.
+    /// By value: its kind in the file, as a set. Most checks read this and `facts`, which take less memory than the
+    /// values.
     pub stated: Vec<Kinds>,
     /// By value: the kinds that it may have while the method runs.
     pub kinds: Vec<Kinds>,
     /// By value: the planned memory of a tensor that is not empty.
     pub ranges: Vec<Option<PoolRange>>,
-    /// By value.
+    /// Facts of the tensors, by value.
     pub facts: Vec<TensorFacts>,
     pub is_input: Vec<bool>,
-    /// By value: it has content before the method runs; values other than tensors do.
+    /// By value: it has content before the method runs. Values other than tensors always have.
     pub has_content: Vec<bool>,
     /// Constants that were read, by data and element type.
     pub constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
-    /// Constants of float32 that were read, and whether they have an element that is NaN.
+    /// Constants of float32 that were read, with `true` if an element is NaN.
     pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
 
 impl<'p> MethodAnalysis<'p> {
-    /// Returns the data of a constant that is small enough to be read; `None` for other tensors.
+    /// Returns the data of a constant that is small enough to read; `None` for other tensors.
     pub fn small_constant(&self, tensor: &Tensor) -> Option<BlobId> {
         let TensorData::Blob(data) = tensor.data else { return None };
         (tensor.memory == Memory::None && self.program.blob(data).len <= MAX_CONSTANT).then_some(data)
     }
 
-    /// Returns the bytes of a constant that [`MethodAnalysis::small_constant`] returned, if they can be read.
+    /// Returns the bytes of a constant that [`MethodAnalysis::small_constant`] returned; `None` if they cannot be read.
     pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
         let blob = self.program.blob(data);
         blob.read_at(0, usize::try_from(blob.len).ok()?).ok()
@@ -218,7 +219,7 @@ impl<'p> MethodAnalysis<'p> {
         indices[first..].iter().map(|access| &list[*access as usize])
     }
 
-    /// Returns the operator and the arguments of a kernel call, if the operator is known.
+    /// Returns the operator and the arguments of a kernel call; `None` if the operator is unknown.
     pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [ValueId])> {
         let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
         Some((self.operators.get(*op_index)?, args.as_deref()?))
@@ -261,7 +262,7 @@ impl<'p> MethodAnalysis<'p> {
         Element::Method(self.index, part)
     }
 
-    /// Returns the index of a value, if it is in range.
+    /// Returns the index of a value; `None` if it is out of range.
     pub fn value(&self, id: ValueId) -> Option<usize> {
         id.within(self.values().len())
     }
@@ -316,7 +317,7 @@ impl<'p> MethodAnalysis<'p> {
         }
     }
 
-    /// Returns the alias that a step makes.
+    /// Returns the alias that a step creates.
     pub fn alias(&self, step: u32) -> Option<&Alias> {
         self.aliases.binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases[index])
     }

@@ -1,10 +1,10 @@
-//! Control flow, initialisation, memory and unused elements of a program, as its instructions determine them (`X-`).
+//! Checks control flow, initialisation, memory and unused elements of a program by following its instructions (`X-`).
 //!
 //! ```text
 //! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
-//! Indices out of range are skipped: they were reported by `super::fields`. No bytes of the file are read.
+//! Indices out of range are skipped, because `super::fields` reported them. No bytes of the file are read.
 
 pub(super) mod method;
 
@@ -33,7 +33,7 @@ use control::ControlFlow;
 use initialisation::StateStarts;
 use method::MethodAnalysis;
 
-/// A method, and what several checks need of it.
+/// A method, with results that several checks need.
 #[derive(Clone, Copy)]
 struct Subject<'s, 'p> {
     method: &'s MethodAnalysis<'p>,
@@ -43,7 +43,8 @@ struct Subject<'s, 'p> {
 
 type Check = fn(Subject<'_, '_>, &mut Findings, &Locator<'_>);
 
-/// The checks of a method in the order of their findings. They do not depend on each other; those with a higher number take longer.
+/// The checks of a method in the order of their findings. They are independent of each other. A check with a higher
+/// number takes longer.
 const CHECKS: &[(u8, Check)] = &[
     (9, |s, findings, locate| operators::check(s.method, &numbers::assumptions(s.method, s.flow), findings, locate)),
     (0, |s, findings, locate| control::check(s.method, s.flow, findings, locate)),
@@ -78,7 +79,7 @@ pub fn check(
             (CHECKS[index].1)(subject, &mut findings, locate);
             (index, findings)
         });
-        // In this order, whichever was faster.
+        // The order does not depend on which check was faster.
         found.sort_by_key(|(index, _)| *index);
         found.into_iter().for_each(|(_, found)| findings.append(found));
     }

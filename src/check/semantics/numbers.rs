@@ -1,8 +1,9 @@
-//! The Ints that a value may be at a call: a forward analysis, for the constraints of kernels (`super::super::operators`). Nothing is
-//! reported here.
+//! Finds the Ints that a value may be at a call, for the constraints of kernels (`super::super::operators`), by a
+//! forward analysis.
 //!
-//! Ints that the file states are followed through moves, and calls of few Ints are computed. Those that depend on inputs, and those of a
-//! loop counter, are not known. Each Int that is found is that of a path, whatever its conditions will be.
+//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Ints that depend on
+//! inputs, and loop counters, are not known. Each Int that is found is possible on some path, without regard to the
+//! conditions of its jumps.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +20,15 @@ use crate::operators::kinds::Kinds;
 use crate::program::instruction::Callee;
 use crate::program::{EValue, ValueId};
 
-/// Greatest number of stated and of computed Ints of a value.
+/// Maximum number of Ints of a value that are in the file, and that are computed.
 const MAX_INTS: usize = 4;
 
-/// Greatest number of combinations of Ints with which a call is checked.
+/// Maximum number of combinations of Ints with which a call is checked.
 const MAX_COMBINATIONS: usize = 8;
 
-/// Operations on Ints that a method may take in addition to those in proportion to its accesses.
+/// Maximum number of operations on Ints for a method, in addition to those in proportion to its accesses.
 const MAX_WORK: usize = 1 << 20;
-/// As [`MAX_WORK`]: operations for each access.
+/// Maximum number of operations for each access.
 const WORK_PER_ACCESS: usize = 64;
 
 /// Ints that a value may be.
@@ -35,13 +36,13 @@ const WORK_PER_ACCESS: usize = 64;
 struct Ints {
     /// Ints of the file, ascending.
     stated: SmallVec<[i64; MAX_INTS]>,
-    /// Results of calls, ascending; none if any Int is possible, as for a loop counter.
+    /// Results of calls, ascending; empty if any Int is possible, as for a loop counter.
     computed: SmallVec<[i64; MAX_INTS]>,
-    /// What else is possible.
+    /// Other possible Ints.
     rest: Rest,
 }
 
-/// Ints of which each is possible, in ascending order of their number.
+/// Set of other possible Ints; the variants are in ascending order of their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rest {
     None,
@@ -59,7 +60,7 @@ impl Ints {
         Ints { rest: Rest::Any, ..Ints::none() }
     }
 
-    /// Returns what the file states; a value of another kind may be any Int.
+    /// Returns the Int in the file. A value of another kind may be any Int.
     fn of(value: &EValue) -> Ints {
         let EValue::Int(int) = value else { return Ints::any() };
         Ints { stated: SmallVec::from_slice(&[*int]), ..Ints::none() }
@@ -74,7 +75,7 @@ impl Ints {
         }
     }
 
-    /// Returns what a value may be that is one of both.
+    /// Returns the Ints that a value may be if it is either of the two.
     fn join(&self, other: &Ints) -> Ints {
         let mut joined = self.clone();
         let fits = add(&mut joined.stated, &other.stated) && add(&mut joined.computed, &other.computed);
@@ -110,20 +111,21 @@ fn add(ints: &mut SmallVec<[i64; MAX_INTS]>, more: &[i64]) -> bool {
 /// Values, and the Ints that they are.
 pub type Assumption = Vec<(usize, IntMeta)>;
 
-/// By step: what the values that the instruction reads may be.
+/// By step: the possible combinations of Ints that the instruction reads.
 pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
 
 /// The values that are followed.
 struct Analysis<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     inference: Inference,
-    /// By slot.
+    /// Values, by slot.
     values: Vec<usize>,
-    /// By value: its index among the followed ones.
+    /// By value: its slot, which is its index among the followed values.
     slots: Vec<Option<u32>>,
 }
 
-/// Returns what Ints that instructions write may be at the calls that read them; nothing if it is not known.
+/// Returns the possible Ints of values that instructions write, at the calls that read them. Calls for which they are
+/// not known are missing.
 pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptions {
     let mut found = Assumptions::new();
     let Some(mut analysis) = Analysis::new(method) else { return found };
@@ -147,7 +149,7 @@ pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptio
 }
 
 impl<'m, 'p> Analysis<'m, 'p> {
-    /// Finds the values to follow; `None` if there are none, as in most methods.
+    /// Finds the values to follow; `None` if there are none, which is the case for most methods.
     fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
         let mut slots = vec![None; method.values().len()];
         let mut values = Vec::new();
@@ -180,7 +182,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
         blocks::solve(blocks, &flow.edges(), method.end(), initial, run, Ints::join)
     }
 
-    /// Returns what a value may be.
+    /// Returns the Ints that a value may be.
     fn ints(&self, value: usize, state: &[Ints]) -> Ints {
         match self.slots[value] {
             Some(slot) => state[slot as usize].clone(),
@@ -195,7 +197,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
         }
     }
 
-    /// Returns the combinations of what the followed values that an instruction reads may be; none if there are too many.
+    /// Returns the combinations of possible Ints of the followed values that an instruction reads; none if there are
+    /// too many.
     fn combinations(&self, step: u32, state: &[Ints]) -> Vec<Assumption> {
         let mut combinations = vec![Assumption::new()];
         let mut seen = SmallVec::<[usize; MAX_COMBINATIONS]>::new();

@@ -1,7 +1,8 @@
-//! Tensors that are read although one of the paths to the read does not write them (`X-28`).
+//! Reports tensors that are read although a path to the read does not write them (`X-28`).
 //!
-//! Only tensors that instructions write before they read them, in the order of the instructions: the others are state, or have initial
-//! data, and the initialisation rules judge those. A loop counts as executed once at least, since its condition usually is true at first.
+//! It only checks tensors whose first write comes before their first read, in the order of the instructions. Other
+//! tensors are state or have initial data, and the initialisation rules cover them. A loop counts as executed at least
+//! once, because its condition is usually true at first.
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
@@ -10,7 +11,7 @@ use crate::analysis::access::Access;
 use crate::analysis::blocks::{self, Jump};
 use crate::check::RuleId::*;
 
-/// Bound on the blocks that are visited for all tensors of a method; tensors beyond it are not checked.
+/// Maximum number of blocks that are visited for all tensors of a method. Further tensors are not checked.
 const MAX_VISITED: usize = 1 << 24;
 
 /// Number of loops of a method above which it is not checked.
@@ -44,14 +45,14 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
 
 /// The basic blocks of a method: instructions between jumps and their destinations.
 struct Blocks {
-    /// First step of each block; the last one has the outputs.
+    /// First step of each block. The last block has the outputs.
     starts: Vec<u32>,
     /// The blocks that may follow each block.
     next: Vec<Vec<usize>>,
     /// By block: number of the search that visited it last.
     visited: Vec<usize>,
     searches: usize,
-    /// What is left of [`MAX_VISITED`].
+    /// Remaining part of [`MAX_VISITED`].
     left: usize,
 }
 
@@ -80,7 +81,8 @@ impl Blocks {
         Blocks { visited: vec![0; starts.len()], starts, next, searches: 0, left: MAX_VISITED }
     }
 
-    /// Returns the first read that a path from the start reaches before a write; `accesses` are those of a tensor by step.
+    /// Returns the first read that a path from the start reaches before a write; `None` if there is none. `accesses`
+    /// are those of a tensor, by step.
     fn unwritten_read<'a>(&mut self, accesses: &[&'a Access]) -> Option<&'a Access> {
         self.searches += 1;
         let mut open = vec![0];

@@ -1,4 +1,5 @@
-//! State that several methods have under one name (`X-27`). What a single method does with its state is checked in `initialisation.rs`.
+//! Checks state that several methods have under the same name (`X-27`). `initialisation.rs` checks the use of state in
+//! a single method.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,7 +13,7 @@ use crate::program::{Memory, Program, Tensor};
 /// The pool of activations, which methods do not share by default.
 const ACTIVATIONS: u32 = 1;
 
-/// Reports tensors with a name and a pool that another method has at another offset, or with another size.
+/// Reports tensors with a name and a pool that another method has at a different offset, or with a different size.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     if program.plans().len() < 2 {
         return;

@@ -1,7 +1,7 @@
-//! Bytes that a call both reads and writes (`X-25`).
+//! Reports bytes that a call both reads and writes (`X-25`).
 //!
-//! Arguments share bytes through the memory plan, through views, or as the same value. Memory of different calls is
-//! `super::memory`; whether the caller passes one buffer as several inputs is not known.
+//! Arguments share bytes through the memory plan, through views, or because they are the same value. `super::memory`
+//! covers the memory of different calls. It is not known whether the caller passes one buffer as several inputs.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::check::RuleId::*;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
 
-/// Memory that does not overlap others: a pool, or that of a tensor outside of all pools.
+/// Memory that does not overlap other regions: a pool, or the memory of a tensor outside all pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Region {
     Pool(u32),
@@ -35,14 +35,14 @@ impl Bytes {
     }
 }
 
-/// A tensor that a call writes, or reads.
+/// A tensor that a call reads or writes.
 #[derive(Debug, Clone, Copy)]
 struct Argument<'m> {
     bytes: Bytes,
     access: &'m Access,
 }
 
-/// Bound on the memory that a value may have by views and moves.
+/// Maximum number of ranges of memory that a value may have because of views and moves.
 const MAX_ALIASES: usize = 8;
 
 /// Reports tensors that a call writes and that share bytes with one that it reads, unless its kernel works in place.
@@ -90,15 +90,16 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     }
 }
 
-/// Returns `true` if it is known which arguments of an operator may share bytes: one of the default runtime.
+/// Returns `true` if the arguments of an operator that may share bytes are known, as for operators of the default
+/// runtime.
 pub fn is_covered(known: &ResolvedOperator) -> bool {
     known.rule.is_some() && known.library.is_none() && !known.facts.reads_sizes && !known.is_view()
 }
 
-/// The bytes that tensors have at some time.
+/// The bytes that tensors may have at any time.
 struct PossibleMemory<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
-    /// By value that an instruction makes an alias: its memory by views and moves.
+    /// For each value that becomes an alias: the memory that it may have because of views and moves.
     aliased: HashMap<u32, Vec<Bytes>>,
 }
 
@@ -106,7 +107,7 @@ impl<'m, 'p> PossibleMemory<'m, 'p> {
     fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
         let aliased = method.aliases.iter().map(|alias| (alias.result as u32, Vec::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
-        // A second time for sources that a loop makes aliases after their use.
+        // The second pass covers sources that a loop makes aliases after their use.
         for alias in method.aliases.iter().chain(&method.aliases) {
             memory.add_alias(alias);
         }
@@ -144,7 +145,7 @@ impl<'m, 'p> PossibleMemory<'m, 'p> {
         aliased.iter().copied().for_each(take);
     }
 
-    /// Returns the planned memory of a value, or that from the caller.
+    /// Returns the planned memory of a value, or the memory from the caller.
     fn own(&self, value: usize) -> Option<Bytes> {
         if let Some(PoolRange { pool, start, end }) = self.method.ranges[value] {
             return Some(Bytes { region: Region::Pool(pool), start, end });
@@ -162,15 +163,15 @@ fn tensor<'p>(method: &MethodAnalysis<'p>, argument: &Argument<'_>) -> Option<&'
     method.values()[argument.access.value as usize].as_tensor()
 }
 
-/// Returns `true` unless a kernel broadcasts in another order than the contiguous one: then it does not go through its
-/// arguments in the order of their bytes.
+/// Returns `true` if a kernel visits its arguments in the order of their bytes. It does not if it broadcasts to an out
+/// that is not contiguous.
 fn is_elementwise(method: &MethodAnalysis<'_>, out: &Argument<'_>, read: &[Argument<'_>]) -> bool {
     let Some(out) = tensor(method, out) else { return true };
     out.dim_order.as_deref().is_none_or(|order| order.is_sorted())
         || read.iter().all(|one| tensor(method, one).is_none_or(|one| one.sizes == out.sizes))
 }
 
-/// Returns `true` if the kernel works in place for an argument that it reads, and overlaps what it writes.
+/// Returns `true` if the kernel works in place for an argument that it reads and that overlaps one that it writes.
 fn is_in_place(method: &MethodAnalysis<'_>, known: &ResolvedOperator, out: &Argument<'_>, read: &Argument<'_>) -> bool {
     let (Some(one), Some(other)) = (tensor(method, out), tensor(method, read)) else { return true };
     out.bytes == read.bytes
@@ -180,13 +181,13 @@ fn is_in_place(method: &MethodAnalysis<'_>, known: &ResolvedOperator, out: &Argu
         && works_in_place(known, read)
 }
 
-/// Returns a written and a read argument that overlap.
+/// Returns a written and a read argument that overlap; `None` if there are none.
 fn overlapping<'m>(written: &mut [Argument<'m>], read: &mut [Argument<'m>]) -> Option<(Argument<'m>, Argument<'m>)> {
     written.sort_by_key(|argument| argument.bytes);
     read.sort_by_key(|argument| argument.bytes);
     let mut reads = read.iter().peekable();
     for out in &*written {
-        // Results do not overlap, so that a read before this one is before all further ones.
+        // Results do not overlap, so that a read argument before this one is before all later ones.
         while reads.next_if(|read| read.bytes < out.bytes && !read.bytes.overlaps(&out.bytes)).is_some() {}
         if let Some(read) = reads.peek().filter(|read| read.bytes.overlaps(&out.bytes)) {
             return Some((*out, **read));
@@ -205,7 +206,7 @@ fn described(argument: &Argument<'_>) -> String {
     }
 }
 
-/// Returns `true` if the out may be exactly the bytes of an argument.
+/// Returns `true` if the out may have exactly the bytes of an argument.
 fn works_in_place(known: &ResolvedOperator, read: &Argument<'_>) -> bool {
     known.in_place.contains(&(read.access.arg as usize))
 }

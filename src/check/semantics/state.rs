@@ -1,8 +1,10 @@
-//! Kinds and memory of values at each instruction, along the control flow (`X-23`, `X-24`, `X-26`, and `X-7` for views of constants).
+//! Checks kinds and memory of values at each instruction, along the control flow (`X-23`, `X-24`, `X-26`, and `X-7` for
+//! views of constants).
 //!
-//! A forward analysis over basic blocks. The state of a value is a set of what holds on some path to the instruction; paths
-//! meet in the union, and the end of the method leads to its start, since a method is executed several times. Only values
-//! whose state changes are followed. Contents of tensors are `super::initialisation`.
+//! This is a forward analysis over basic blocks. The state of a value is the set of facts that hold on some path to the
+//! instruction. Where paths meet, it is their union. The end of the method leads to its start, because a method can be
+//! executed several times. Only values whose state changes are followed. `super::initialisation` covers the contents of
+//! tensors.
 
 use std::collections::BTreeSet;
 
@@ -20,16 +22,16 @@ use crate::operators::kinds::{Kinds, ResultKinds};
 use crate::program::instruction::Callee;
 use crate::program::{EValue, Instruction, ValueId};
 
-/// Operations on states that a method may take in addition to those in proportion to its accesses. Beyond, each block begins
-/// with all states that a value can have.
+/// Maximum number of operations on states for a method, in addition to those in proportion to its accesses. Beyond it,
+/// each block begins with all states that a value can have.
 const MAX_WORK: usize = 1 << 25;
-/// As [`MAX_WORK`]: operations for each access.
+/// Maximum number of operations for each access.
 const WORK_PER_ACCESS: usize = 64;
 
-/// Bound on the items of lists that moves compare, so that the work is linear in the file.
+/// Maximum number of items of lists that moves compare. It keeps the work linear in the size of the file.
 const MAX_ITEMS: usize = 64;
 
-/// Kinds and memory that a value may have. No kinds: nothing is known.
+/// Kinds and memory that a value may have. Without kinds, nothing is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State(u32);
 
@@ -64,11 +66,11 @@ impl State {
 /// The values that are followed, and their states at the start of the method.
 struct Analysis<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
-    /// By value: its index among the followed ones.
+    /// By value: its slot, which is its index among the followed values.
     slots: Vec<Option<u32>>,
-    /// By slot.
+    /// Followed values, by slot.
     values: Vec<u32>,
-    /// By value.
+    /// State at the start of the method.
     initial: Vec<State>,
 }
 
@@ -101,7 +103,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
 }
 
 impl<'m, 'p> Analysis<'m, 'p> {
-    /// Finds the values to follow; `None` if there are none, as in most methods.
+    /// Finds the values to follow; `None` if there are none, which is the case for most methods.
     fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
         let mut is_output = vec![false; method.values().len()];
         for output in method.step_accesses(method.end()) {
@@ -132,8 +134,8 @@ impl<'m, 'p> Analysis<'m, 'p> {
         (!analysis.values.is_empty()).then_some(analysis)
     }
 
-    /// Returns for each block the states at its start, `None` if it is unreachable. `None` instead of all if that takes too
-    /// much work.
+    /// Returns, by block, the states at its start; `None` for an unreachable block. The result as a whole is `None` if
+    /// the work exceeds its bound.
     fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
         let mut work = MAX_WORK.saturating_add(self.method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
         let initial = self.values.iter().map(|value| self.initial[*value as usize]).collect();
@@ -285,7 +287,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             true => arg.kind.item_kinds(),
             false => known.accepted(access.arg as usize),
         };
-        // A value that never has an accepted kind is O-2 or O-3.
+        // A value that never has an accepted kind is a finding of O-2 or O-3.
         if state.kinds().without(accepted) != Kinds::NONE && self.method.kinds[value].meets(accepted) {
             self.report_kind(known, access, state, accepted, reporter);
         } else if !known.facts.reads_sizes {
@@ -325,7 +327,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 }
 
-/// Returns `true` if a value may take the place of another one, whose properties are those that kernels are checked with.
+/// Returns `true` if a value may replace another one whose properties are used to check kernels.
 fn may_replace(from: &EValue, to: &EValue) -> bool {
     match (from, to) {
         (EValue::Tensor(from), EValue::Tensor(to)) => {

@@ -1,7 +1,7 @@
 //! Small programs that violate rules about operators and semantics, with the locations of the findings; and programs without findings.
 //!
-//! Only defects that no file of examples/malformed has: tests/golden.rs has the findings of those, and of the files of the exporter.
-//! YAML is assembled, read, and edited where YAML cannot express the defect.
+//! It only has defects that no file of examples/malformed has: tests/golden.rs has the findings of those, and of the
+//! files of the exporter. YAML is assembled and read; programs are edited if YAML cannot express the defect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -498,7 +498,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "executorch_prim::et_view.default", &[2, sizes, view]);
             call(p, "aten::flip.out", &[view, axes, t, t]);
         },
-        // As a write of a tensor that is an output.
+        // The tensor is an output that is written.
         &[(X_25, "instructions[3].args[2]"), (X_5, "instructions[3].args[2]")],
     ),
     (
@@ -671,7 +671,8 @@ fn each_rule_finds_its_violation() {
     assert_eq!(found(&program(&text)), []);
     for (what, edit, expected) in VIOLATIONS {
         let mut found = found(&edited(&text, *edit));
-        // The tensors of an edit have sizes that its operators do not give; O-14 and O-15 have examples of their own.
+        // The tensors of an edit have other sizes than the results of its operators. O-14 and O-15 have examples of
+        // their own.
         found.retain(|(id, _)| ![O_14, O_15].contains(id) || expected.iter().any(|(expected, _)| expected == id));
         found.sort();
         let mut expected: Vec<_> = expected.iter().map(|(id, path)| (*id, format!("methods.forward.{path}"))).collect();

@@ -1,4 +1,5 @@
-//! Unused values, constants, delegates, named data and state, and duplicate outputs. The exporter leaves some of them, too.
+//! Reports unused values, constants, delegates, named data and state, and duplicate outputs. The exporter also produces
+//! some of them.
 
 use super::super::finding::{Findings, Locator};
 use super::method::MethodAnalysis;

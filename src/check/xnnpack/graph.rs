@@ -1,7 +1,7 @@
-//! Consistency of the graph of an XNNPACK payload: ids of values, constants, and sizes.
+//! Checks the consistency of the graph of an XNNPACK payload: ids of values, constants, and sizes.
 //!
-//! The backend does not check the ids of values, and XNNPACK reads as many weights as the fields of an operation say, whatever the
-//! size of the filter. Operations that XNNPACK itself rejects are not checked.
+//! The backend does not check the ids of values, and XNNPACK derives the number of weights that it reads from the
+//! fields of an operation, whatever the size of the filter. Operations that XNNPACK itself rejects are not checked.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -18,13 +18,13 @@ use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 use crate::format::table::Union;
 use crate::program::element::Part;
 
-/// Largest value that is not a constant, in bytes.
+/// Maximum size in bytes of a value that is not a constant.
 const MAX_VALUE: u64 = 1 << 32;
 
-/// Largest number of arguments.
+/// Maximum number of arguments.
 const MAX_EXTERNS: u64 = 4096;
 
-/// Number of elements that groups of quantized weights are a multiple of.
+/// Number that divides the size of groups of quantized weights.
 const GROUP: u64 = 32;
 
 /// Constant data of the graph.
@@ -37,14 +37,14 @@ pub(super) struct GraphConstant {
     pub size: u64,
     /// Size in bytes that the graph reads.
     pub needed: u64,
-    /// The value that reads so many bytes, by its position; `None` if no value reads the constant.
+    /// Position of the value that reads this many bytes; `None` if no value reads the constant.
     pub user: Option<usize>,
 }
 
 /// A part of a graph that a finding is about.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum GraphPart {
-    /// All of it.
+    /// The graph as a whole.
     #[default]
     Whole,
     /// A value, by its position.
@@ -64,16 +64,16 @@ impl GraphPart {
     }
 }
 
-/// A graph, as far as it is checked.
+/// A graph, with the parts that are checked.
 #[derive(Default)]
 pub(super) struct Graph {
     pub constants: Vec<GraphConstant>,
     pub arguments: Vec<GraphArgument>,
     /// Number of arguments that XNNPACK allocates.
     pub num_arguments: u64,
-    /// What is no error of a graph.
+    /// Remarks about the graph that are not errors.
     pub remarks: Vec<GraphRemark>,
-    /// Constants of the payload that operations read when they run.
+    /// Constants in the payload that operations read when they run.
     pub unpacked: Vec<UnpackedConstant>,
     values: GraphValues,
     /// Ids of [`Graph::arguments`].
@@ -85,13 +85,13 @@ pub(super) struct Graph {
     external_ids: HashSet<u32>,
     /// An operation has several results.
     has_several_results: bool,
-    /// Rule that the part that is being read may violate, if it is not D-12.
+    /// Rule that the current part may violate, if it is not D-12.
     rule: Option<RuleId>,
-    /// The part that is being read.
+    /// The current part of the graph.
     part: GraphPart,
 }
 
-/// Something that the runtime accepts, and that is probably a mistake.
+/// A remark about a part that the runtime accepts, but that is probably a mistake.
 pub(super) struct GraphRemark {
     pub rule: RuleId,
     pub part: GraphPart,
@@ -115,7 +115,7 @@ pub(super) struct GraphDefect {
 }
 
 impl Graph {
-    /// Reads a graph. `inside` is `true` if its constants are in the graph, since the payload has no header.
+    /// Reads a graph. `inside` is `true` if its constants are in the graph because the payload has no header.
     ///
     /// # Errors
     /// The first malformed part.
@@ -134,7 +134,7 @@ impl Graph {
             self.part = GraphPart::Value(position);
             self.read_value(t, position)?;
             position += 1;
-            // If the next one is no table, it is not read.
+            // If the next one is not a table, it is not read.
             self.part = GraphPart::Value(position);
             Ok(())
         })?;
@@ -184,7 +184,7 @@ impl Graph {
             self.num_externs = self.num_externs.max(u64::from(external) + 1);
         }
         let flags = tensor.u32(tensor_value::flags)?;
-        // With a number and no flags, XNNPACK takes the value for an argument that nobody sets.
+        // With a number and without flags, XNNPACK treats the value as an argument, which is never set.
         if (flags != 0) != (external != NO_ID)
             || flags & !(EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0
             || (constant && flags != 0)
@@ -230,8 +230,9 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks that operations write the outputs of the graph, and that a later operation or an output of the graph takes each result of one
-    /// with several: XNNPACK drops what leads to no output, and reserves no memory for a result that nothing takes.
+    /// Checks that operations write the outputs of the graph, and that each result of an operation with several results
+    /// is used by a later operation or is an output. XNNPACK removes operations that no output depends on, and reserves
+    /// no memory for unused results.
     fn check_results(&mut self, t: &TableRef<'_, '_>) -> Result<()> {
         let is_output = |value: &&GraphValue| value.flags & EXTERNAL_OUTPUT != 0;
         let outputs = self.values.by_id.iter().filter(|(_, value)| is_output(value));
@@ -268,12 +269,12 @@ impl Graph {
         Ok(())
     }
 
-    /// Reports something about the part that is being read.
+    /// Adds a remark about the current part.
     fn remark(&mut self, rule: RuleId, found: String, expected: &'static str) {
         self.remarks.push(GraphRemark { rule, part: self.part, found, expected });
     }
 
-    /// Records a use of a constant of `bytes` bytes, by the index in a field; 0 is none.
+    /// Records a use of `bytes` bytes of the constant whose index is in a field; index 0 means none.
     fn constant(&mut self, t: &TableRef<'_, '_>, slot: u16, bytes: Option<u64>) -> Result<()> {
         let index = t.u32(slot)? as usize;
         if index == 0 {
@@ -303,7 +304,7 @@ impl Graph {
         dims: &[u64],
     ) -> Result<ValueScales> {
         use quantized_tensor_value as q;
-        // Before release 0.4, an input that is quantized at run time had the type of the result in a field of its own.
+        // Before release 0.4, an input that is quantized at run time had the resulting type in a separate field.
         let dynamic = tensor.i16(tensor_value::dq_datatype)?;
         if !matches!(dynamic, INVALID | QINT8) || (dynamic == QINT8 && quantized.is_some()) {
             return tensor.wrong(tensor_value::dq_datatype, format!("{dynamic}, expected 0"));
@@ -367,7 +368,7 @@ impl Graph {
         }
     }
 
-    /// Checks the scales of groups of inputs, of weights with these numbers of channels.
+    /// Checks the scales of groups of inputs for weights with these numbers of channels.
     fn groups(&mut self, member: &TableRef<'_, '_>, outputs: u64, inputs: u64) -> Result<ValueScales> {
         use per_channel_group_quant::*;
         let size = u64::try_from(member.i32(group_size)?).unwrap_or(0);
@@ -383,8 +384,8 @@ impl Graph {
         Ok(ValueScales::Channels { dim: 0, count, largest })
     }
 
-    /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes. Returns the largest one
-    /// of the graph.
+    /// Checks the number of scales, which are in the graph as float32, or a constant with elements of `width` bytes.
+    /// Returns the largest scale in the graph; `None` if they are a constant.
     fn scales(&mut self, t: &TableRef<'_, '_>, slots: [u16; 3], expected: u64, width: u64) -> Result<Option<f32>> {
         let [scale, buffer, count] = slots;
         let inside = t.u32(buffer)? == 0;
@@ -483,7 +484,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Records constants of the payload that the operation reads when it runs.
+    /// Records constants in the payload that the operation reads when it runs.
     fn record_unpacked(&mut self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
         let names = ROWS[operation as usize].packed;
         let (mut is_packed, mut read) = (true, Vec::new());
@@ -498,7 +499,7 @@ impl Graph {
         for (name, id) in read {
             let Some(value) = self.values.by_id.get_mut(&id) else { continue };
             if value.in_payload && !(is_packed && names.contains(&name)) {
-                // Each value once.
+                // Each value is reported once.
                 value.in_payload = false;
                 self.unpacked.push(UnpackedConstant { value: value.position, operation });
             }
@@ -506,7 +507,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks the quantization that an operation needs of its operands.
+    /// Checks the quantization of the operands of an operation.
     fn check_scales(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
         let row = &ROWS[operation as usize];
         self.check_channels(operation, t)?;
@@ -533,8 +534,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Checks the dimensions of the channels of an operation, and the number of scales of which XNNPACK reads another one than a value has
-    /// channels.
+    /// Checks the dimensions of the channels of an operation, and the number of scales if XNNPACK reads another number
+    /// than a value has channels.
     fn check_channels(&self, operation: Operation, t: &TableRef<'_, '_>) -> Result<()> {
         let transposed = flags_of(operation, t)?.is_some_and(|(_, flags)| flags & TRANSPOSED != 0);
         for operand in operation.operands() {
@@ -652,7 +653,7 @@ fn rounded_to_bf16(number: f32) -> f32 {
     f32::from_bits((number * 1.003_891).to_bits() & 0xffff_0000)
 }
 
-/// Returns the zero points that XNNPACK takes for an element type with one scale.
+/// Returns the zero points that XNNPACK accepts for an element type with one scale.
 fn zero_points(datatype: i16) -> RangeInclusive<i32> {
     match datatype {
         QINT8 => -128..=127,
@@ -679,7 +680,7 @@ fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
     Ok(inside.unwrap_or_default())
 }
 
-/// Returns `true` if an operand may be absent: a bias.
+/// Returns `true` if an operand may be absent, as a bias may.
 fn slot_is_optional(operation: Operation, slot: u16) -> bool {
     operation.table().fields[usize::from(slot)].name == OPTIONAL_OPERAND
 }

@@ -1,4 +1,4 @@
-//! Payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
+//! Checks the payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
 //!
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
 //! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
@@ -23,7 +23,7 @@ use crate::program::element::{Element, Part};
 use crate::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
 use graph::{Graph, GraphConstant, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
 
-/// Largest graph that is read, in bytes: a graph without a header contains its constants.
+/// Maximum size in bytes of a graph that is read. A graph without a header contains its constants.
 const MAX_GRAPH: u64 = 64 << 20;
 
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
@@ -47,7 +47,7 @@ pub(super) fn check(
             let at = |part: GraphPart| locate(&Element::Method(method, part.of_delegate(index)));
             let payload = program.blob(delegate.processed);
             let graph = graphs.entry(delegate.processed).or_insert_with(|| {
-                // The total size is bounded: overlapping payloads would be read as often as there are delegates.
+                // The total size is bounded, because overlapping payloads could otherwise be read once per delegate.
                 let (rest, fits) = left.checked_sub(payload.len).map_or((left, false), |rest| (rest, true));
                 left = rest;
                 if !fits {
@@ -60,7 +60,7 @@ pub(super) fn check(
                 check_payload(payload, &named_data, findings, &at)
             });
             if let Some(graph) = graph {
-                // The bytes of a payload inside the program stay as long as it.
+                // The bytes of a payload inside the program live as long as the program.
                 if delegate.inline != Some(true) {
                     for UnpackedConstant { value, operation } in std::mem::take(&mut graph.unpacked) {
                         let found =
@@ -75,7 +75,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks a payload and its constants. Returns the graph, if it can be read.
+/// Checks a payload and its constants. Returns the graph; `None` if it cannot be read.
 fn check_payload(
     blob: &Blob,
     named_data: &NamedDataSizes<'_>,
@@ -121,7 +121,7 @@ impl Payload {
     /// Reads the graph of a payload. `None` if it is too large or its data cannot be read.
     ///
     /// # Errors
-    /// Description of a malformed payload, for a finding.
+    /// The payload is malformed. The error is a description for a finding.
     fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
         let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
         let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
@@ -173,7 +173,7 @@ impl<'p> NamedDataSizes<'p> {
                 format!("{found} in {} of constants", counted(payload.constants, "byte"))
             });
         };
-        // The one that stands for no constant has an empty key.
+        // The entry that means no constant has an empty key.
         if key.is_empty() && constant.needed == 0 {
             return None;
         }
@@ -188,7 +188,7 @@ impl<'p> NamedDataSizes<'p> {
 /// The delegate calls of a method.
 struct DelegateCalls<'p> {
     plan: &'p ExecutionPlan,
-    /// By index of the delegate.
+    /// Calls, by index of the delegate.
     by_delegate: HashMap<DelegateId, Vec<DelegateCall<'p>>>,
 }
 
@@ -213,7 +213,8 @@ impl<'p> DelegateCalls<'p> {
         DelegateCalls { plan, by_delegate }
     }
 
-    /// Checks that argument `n` is a tensor of the type of the graph's external value `n`: the backend does not.
+    /// Checks that argument `n` is a tensor with the type of the graph's external value `n`, which the backend does not
+    /// check.
     fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, locate: &Locator<'_>) {
         let calls = self.by_delegate.get(&DelegateId::of(delegate));
         for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
@@ -221,7 +222,7 @@ impl<'p> DelegateCalls<'p> {
                 let value = args.get(id as usize).and_then(|arg| arg.get());
                 value.and_then(|value| self.plan.values().get(value))
             };
-            // Not with fewer arguments: they would be visited for each call.
+            // If there are fewer arguments, this is skipped: all values would be visited for each call.
             let is_dynamic = graph.arguments.len() <= args.len()
                 && arguments::has_dynamic_input(&graph.arguments, |number| argument(number)?.as_tensor());
             if args.len() as u64 > graph.num_arguments {

@@ -1,16 +1,17 @@
-//! Element types of the operands of XNNPACK operations, their flags, quantization, and what is packed of them, as a table. XNNPACK has kernels for these types only; it does not
-//! compare them in all operations, and reads scales that a value of another type does not have.
+//! The table of XNNPACK operations: element types of operands, flags, quantization, and packed operands. XNNPACK has
+//! kernels for these types only. Not all of its operations check them, and it may read scales that a value of another
+//! type does not have.
 //!
-//! `tests/xnnpack_mutants.rs` runs every combination in the runtime: a row that the runtime does not execute is an error of the table, and
-//! so is a combination that it executes without a row.
+//! `tests/xnnpack_mutants.rs` runs every combination in the runtime. A row that the runtime does not execute is an
+//! error of the table, and so is a combination without a row that it does execute.
 
 use crate::delegate::xnnpack::schema::*;
 
 /// Types of operands, in the order of [`Operation::operands`].
 pub(super) enum OperandTypes {
-    /// One of these types, which all operands have.
+    /// All operands have the same type, which is one of these.
     Same(&'static [i16]),
-    /// One of these rows. The type of an operand that is absent is not compared.
+    /// The types of the operands are one of these rows. The type of an absent operand is not compared.
     Rows(&'static [&'static [i16]]),
     /// The runtime has no such operation.
     Unsupported,
@@ -22,11 +23,11 @@ pub(super) struct OperationRow {
     pub types: OperandTypes,
     /// Flags that the operation defines.
     pub flags: u32,
-    /// Flags of which an operation has one at most.
+    /// Flags that exclude each other.
     pub exclusive: u32,
     /// Operands with a scale per channel whose channels XNNPACK expects in one dimension.
     pub channels: &'static [ChannelDim],
-    /// Range of scale of the input * scale of the weights / scale of the output, if all are quantized.
+    /// Valid range of scale of the input * scale of the weights / scale of the output, if all are quantized.
     pub requantization: Option<Requantization>,
     /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants when the call runs.
     pub packed: &'static [&'static str],
@@ -34,7 +35,7 @@ pub(super) struct OperationRow {
     pub moves: bool,
     /// The backend passes the bounds of the output to XNNPACK; it ignores those of other operations.
     pub clamps: bool,
-    /// XNNPACK refuses bounds of the output of which the lower one exceeds the upper one, and NaN.
+    /// XNNPACK rejects bounds of the output if the lower one exceeds the upper one or one is NaN.
     pub orders_bounds: bool,
 }
 
@@ -45,17 +46,18 @@ pub(super) struct ChannelDim {
     pub transposed: usize,
 }
 
-/// What XNNPACK takes as the factor from products of quantized numbers to the quantized result.
+/// Valid range of the factor from products of quantized numbers to the quantized result.
 #[derive(Clone, Copy)]
 pub(super) enum Requantization {
     /// Less than 256.
     Below256,
-    /// More than 0 and at most 255, if the weights are constant. It forgets the error, and calls an operator that does not exist.
+    /// More than 0 and at most 255 if the weights are constant. XNNPACK ignores the error, and calls an operator that
+    /// does not exist.
     ConstantWithin255,
 }
 
 impl Requantization {
-    /// Returns what is expected instead of a factor that XNNPACK does not take.
+    /// Returns the expected range if XNNPACK does not accept a factor; `None` if it does.
     pub fn refuses(self, factor: f32, is_constant: bool) -> Option<&'static str> {
         let (refused, expected) = match self {
             Requantization::Below256 => (factor >= 256.0, "less than 256"),
@@ -108,7 +110,7 @@ const MATRIX_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 1)];
 const CONV_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 0), channel("bias_id", 0, 0)];
 const DEPTHWISE_CHANNELS: &[ChannelDim] = &[channel("filter_id", 3, 3), channel("bias_id", 0, 0)];
 
-/// Positions of pixels by TensorFlow's rules.
+/// Pixels have the positions of TensorFlow's rules.
 const LEGACY: u32 = 4;
 const ALIGN_CORNERS: u32 = 8;
 /// Tables of pointers are allocated for each run.

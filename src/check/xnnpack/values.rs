@@ -7,9 +7,9 @@ use crate::format::flatbuffer::read::{ReadError, Result, TableRef};
 
 /// Scales of a value.
 pub(super) enum ValueScales {
-    /// None that the graph states.
+    /// The graph has no scales.
     None,
-    /// Scale and number that stands for 0.
+    /// Scale and zero point.
     One(f32, i32),
     /// A scale for each channel, or group of a channel.
     Channels {
@@ -28,7 +28,7 @@ pub(super) struct GraphValue {
     pub dims: Vec<u64>,
     pub datatype: i16,
     pub constant: bool,
-    /// The constant is in the payload, and no operation that would read it there when it runs was reported.
+    /// The constant is in the payload, and no operation that reads it there at run time was reported.
     pub in_payload: bool,
     pub scales: ValueScales,
     pub flags: u32,
@@ -43,7 +43,7 @@ pub(super) struct GraphValues {
 }
 
 impl GraphValues {
-    /// Returns the value whose id is in a field, if there is such a value.
+    /// Returns the value whose id is in a field; `None` if there is no such value.
     pub fn get(&self, t: &TableRef<'_, '_>, slot: u16) -> Result<Option<&GraphValue>> {
         Ok(self.by_id.get(&t.u32(slot)?))
     }

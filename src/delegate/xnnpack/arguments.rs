@@ -1,4 +1,4 @@
-//! Arguments of a delegate: which tensors the values of its graph take. The backend compares nothing.
+//! Arguments of a delegate: the tensors that the values of its graph accept, which the backend does not check.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,9 +10,9 @@ use crate::program::{Tensor, TensorShapeDynamism};
 /// A value of a graph that is an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphArgument {
-    /// Number of the argument.
+    /// Number of the argument, from 0.
     pub number: u32,
-    /// The graph reads it; it writes others.
+    /// True if the graph reads the argument, false if it writes it.
     pub is_input: bool,
     /// Element type: an index of [`super::schema::DATATYPES`].
     pub datatype: i16,
@@ -22,7 +22,7 @@ pub struct GraphArgument {
     pub is_torch: bool,
 }
 
-/// What operations do with the values of a graph, by their ids: for [`GraphArgument::is_torch`].
+/// Uses of the values of a graph by operations, by their ids, for [`GraphArgument::is_torch`].
 #[derive(Debug, Default)]
 pub struct Readers {
     /// Values that a value is quantized to at run time.
@@ -80,7 +80,8 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
     argument.collect()
 }
 
-/// Returns `true` if an input has other sizes in other calls, and so have the outputs. `tensor` returns the tensor of an argument.
+/// Returns `true` if an input, and therefore the outputs, can have other sizes in other calls. `tensor` returns the
+/// tensor of an argument.
 pub fn has_dynamic_input<'t>(arguments: &[GraphArgument], tensor: impl Fn(u32) -> Option<&'t Tensor>) -> bool {
     let inputs = arguments.iter().filter(|argument| argument.is_input);
     inputs

@@ -1,6 +1,7 @@
-//! Bytes of a payload -> [`Graph`]. No byte is trusted: work and memory are proportional to the size of the payload.
+//! Decodes the bytes of a payload to a [`Graph`]. The bytes are untrusted: work and memory are proportional to the size
+//! of the payload.
 //!
-//! Only what [`super::encode`] can write again is accepted; whether XNNPACK takes the graph is not checked.
+//! Only payloads that [`super::encode`] can write again are accepted. Whether XNNPACK accepts the graph is not checked.
 
 use std::{fmt, io, thread};
 
@@ -16,10 +17,11 @@ use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent};
 use crate::format::table::Union;
 use crate::format::{Kind, TableSchema};
 
-/// Largest graph that is decoded, in bytes: a graph without a header contains its constants.
+/// Maximum size in bytes of a graph that is decoded. A graph without a header contains its constants.
 const MAX_GRAPH: u64 = 1 << 30;
 
-/// Largest number of values, of operations, and of constants: their tables may share bytes, but take memory each.
+/// Maximum number of values, of operations, and of constants. Their tables may share bytes in the file, but each takes
+/// memory.
 const MAX_ITEMS: usize = 1 << 18;
 
 /// Reason why a payload is not decoded, with its position in the bytes of the payload if it has one.
@@ -79,7 +81,7 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
 /// Size in bytes from which a graph is read by two threads.
 const LARGE: usize = 1 << 20;
 
-/// Reads the graph; of the constants only what it states of those after the graph.
+/// Reads the graph, but not the data of constants after it.
 fn read(bytes: &[u8], container: Container, identifier: &'static str) -> Read<Graph> {
     let buffer = Buffer::new(bytes);
     let root = buffer.root(identifier, &GRAPH)?;
@@ -124,7 +126,8 @@ fn read_others(t: &TableRef<'_, '_>, container: Container, identifier: &'static 
         return t.wrong(graph::constant_data, "no constants, expected at least the one that stands for none");
     }
     let constants = constants.unwrap_or_default();
-    // The exporter's serializer writes the nodes in their order from the end: the content of each ends where that of the one before begins.
+    // The exporter's serializer writes the nodes in their order from the end, so that the content of each node ends
+    // where that of the previous one begins.
     let mut end = t.target(graph::version)?.unwrap_or(t.at());
     let nodes = items(t, graph::xnodes, &NODE, |t| {
         let node = read_node(&t, end)?;
@@ -204,7 +207,7 @@ fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
     })
 }
 
-/// Reads a node whose content is in front of offset `end` of the buffer.
+/// Reads a node whose content is before offset `end` of the buffer.
 fn read_node(t: &TableRef<'_, '_>, end: usize) -> Read<Node> {
     known(t)?;
     let Some(operation) = NodeOperation::of_tag(t.u8(node::xnode_union_type)?) else {
@@ -226,8 +229,9 @@ fn read_node(t: &TableRef<'_, '_>, end: usize) -> Read<Node> {
     Ok(Node { operation, fields, extra, debug_handle: t.u32(node::debug_handle)?, output_min_max })
 }
 
-/// Reads the fields of the table of an operation that are not in the schema. One of four bytes is a vector if it is an offset to bytes between
-/// the table and `end` that form one; where that is not certain, the encoded graph differs from the payload, or the field is refused.
+/// Reads the fields of the table of an operation that are not in the schema. A field of four bytes is a vector if it is
+/// an offset to bytes between the table and `end` that form one. If that is not certain, the encoded graph differs from
+/// the payload, or the field is rejected.
 fn extra(t: &TableRef<'_, '_>, schema: &'static TableSchema, end: usize) -> Read<Vec<ExtraContent>> {
     let (behind, found) = t.extra()?;
     if found.is_empty() {

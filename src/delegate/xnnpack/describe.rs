@@ -1,4 +1,5 @@
-//! Facts of a payload that need not be decodable: counts by the numbers and tags of the schema, also of those that it does not have.
+//! Facts of a payload, even if it cannot be decoded: counts by the numbers and tags of the schema, including unknown
+//! ones.
 
 use std::borrow::Cow;
 
@@ -78,7 +79,7 @@ fn graph(t: &TableRef<'_, '_>, mut facts: Facts, has_header: bool) -> read::Resu
     Ok(facts)
 }
 
-/// Counts the constants, without the first, which stands for none.
+/// Counts the constants, except the first one, which is reserved and means none.
 fn constants(t: &TableRef<'_, '_>, has_header: bool) -> read::Result<ConstantTally> {
     let (mut constants, mut number) = (ConstantTally::default(), 0usize);
     let mut count = |key: Option<String>, size: u64| {

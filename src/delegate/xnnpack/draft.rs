@@ -1,5 +1,6 @@
-//! A graph without what follows from rules: ids, numbers of arguments, flags, indices, offsets and sizes of constants. The rules are those of
-//! the exporter; [`Draft::complete`] applies them, and [`Draft::of`] finds the draft of a graph, with what deviates from them.
+//! A graph without the properties that follow from rules: ids, numbers of arguments, flags, indices, offsets and sizes
+//! of constants. The rules are those of the exporter. [`Draft::complete`] applies them, and [`Draft::of`] finds the
+//! draft of a graph, with its deviations from them.
 //!
 //! | part | rule |
 //! |---|---|
@@ -33,7 +34,8 @@ pub const IDENTIFIER: &str = IDENTIFIERS[1];
 /// `debug_handle` of a node that the exporter added.
 pub const DEBUG_HANDLE: u32 = 65535;
 
-/// A graph without what follows from rules. An option is `None` where the rules hold.
+/// A graph without the properties that follow from rules. A deviation from a rule is an `Option`, which is `None` if
+/// the rule holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     /// File identifier: one of [`IDENTIFIERS`].
@@ -191,7 +193,7 @@ fn is_num_dims(field: &Field) -> bool {
     field.name == "num_dims"
 }
 
-/// Returns the content of a field that is left out.
+/// Returns the content of a field that is omitted.
 pub fn default_field(field: &Field) -> DraftField {
     match field.kind {
         _ if is_operand(field) => DraftField::NoValue,
@@ -432,10 +434,11 @@ impl Draft {
         }
     }
 
-    /// Finds the draft of a graph.
+    /// Returns the draft of a graph.
     ///
     /// # Errors
-    /// Description of what a draft does not express: constants that no value uses, or that are used in another order.
+    /// A draft cannot express a part of the graph: constants that no value uses, or that are used in another order. The
+    /// error describes it.
     pub fn of(graph: &Graph) -> Result<Draft, String> {
         let mut next = 1;
         let mut values = Vec::with_capacity(graph.values.len());
@@ -490,7 +493,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// States what deviates from the rules.
+    /// Sets the deviations from the rules.
     fn deviate(&mut self, graph: &Graph) -> Result<(), String> {
         let differs = |own: u32, rule: u32| (own != rule).then_some(own);
         let (mut next, mut numbered) = (0, vec![false; self.values.len()]);

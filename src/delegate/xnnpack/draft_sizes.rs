@@ -1,5 +1,5 @@
-//! Sizes that the operations of a draft write, by the rules of [`super::sizes`]: for the assembler, which infers them, and for the printer,
-//! which leaves out what is inferred.
+//! Computes the sizes of the results of a draft's operations by the rules of [`super::sizes`]. The assembler infers
+//! them, and the printer omits inferred ones.
 
 use std::cell::RefCell;
 

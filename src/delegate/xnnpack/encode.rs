@@ -1,6 +1,7 @@
-//! [`Graph`] -> bytes of a payload, as the exporter writes them: the header, the graph as flatc writes it from JSON, constants.
+//! Encodes a [`Graph`] as the bytes of a payload, like the exporter writes them: the header, the graph as flatc writes
+//! it from JSON, and the constants.
 //!
-//! Decides nothing: all ids, offsets and sizes are those of the graph.
+//! All ids, offsets and sizes are those of the graph.
 
 use std::io;
 
@@ -18,13 +19,13 @@ use crate::format::table::Union;
 /// Encodes a graph as a payload. Constants after the graph are not read.
 ///
 /// # Errors
-/// A graph that is too large for a FlatBuffer, constants that overlap or exceed their total size, or cannot be read.
+/// The graph is too large for a FlatBuffer, or constants overlap, exceed their total size, or cannot be read.
 pub fn encode(graph: &Graph) -> io::Result<Blob> {
     let bytes = Writer::new(graph)?.graph(graph)?;
     if graph.container == Container::Bare {
         return Ok(Blob::bytes(bytes));
     }
-    let too_large = || io::Error::other("the payload exceeds 4 GiB in front of its constants");
+    let too_large = || io::Error::other("the payload exceeds 4 GiB before its constants");
     let sections = Sections::arranged(bytes.len() as u64, graph.constants_len).ok_or_else(too_large)?;
     let (data, _) = sections.constants.unwrap_or_default();
     let mut head = sections.header(MAGIC);

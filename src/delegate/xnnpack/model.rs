@@ -13,7 +13,7 @@ use crate::format::table::Union;
 /// Location of the constants of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Container {
-    /// After the graph, behind a header.
+    /// After the graph, in a payload with a header.
     Header,
     /// In the graph, which is the payload.
     Bare,

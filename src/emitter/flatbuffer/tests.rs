@@ -1,5 +1,5 @@
-//! The two orders of writing, and what a table and a vector consist of (docs/format.md, "FlatBuffer write order"). A builder fills its
-//! memory from the end: what is written first has the highest offset.
+//! Tests the two orders of writing, and the layout of tables and vectors (docs/format.md, "FlatBuffer write order"). A
+//! builder fills its memory from the end, so that the object that is written first has the highest offset.
 
 use super::{FieldValue, FlatBuffer, Writer};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
@@ -131,7 +131,8 @@ fn an_absent_vector_and_an_empty_one_differ() {
     }
 }
 
-/// Bytes between the lengths of an empty vector of `i32` and of an empty vector of `u64` that is written behind it.
+/// Number of bytes between the lengths of an empty vector of `i32` and of an empty vector of `u64` that is written
+/// after it.
 fn between_empty_vectors(serializer: Serializer) -> usize {
     let buffer = one(serializer, |w| vec![(2, w.vector::<i32>(&[])), (3, w.vector::<u64>(&[]))]);
     target(&buffer, 2) - target(&buffer, 3)

@@ -1,5 +1,5 @@
-//! Which fields of a program are present (W-14, W-15), and the order of the objects. Values of fields are compared in
-//! `crate::reader::program`, which reads back what is emitted here.
+//! Tests the presence of fields of a program (W-14, W-15), and the order of the objects. The tests of
+//! `crate::reader::program` compare the values of fields by reading emitted files.
 
 use crate::format::flatbuffer::{follow, view::Table};
 use crate::format::program::*;

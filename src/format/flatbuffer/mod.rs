@@ -39,7 +39,7 @@ pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
     at.checked_add(offset).filter(|target| offset != 0 && target.checked_add(4).is_some_and(|end| end <= bytes.len()))
 }
 
-/// A vtable with the sizes stated in its first two words.
+/// A vtable with the sizes in its first two words.
 #[derive(Debug, Clone, Copy)]
 pub struct Vtable {
     /// Offset in the FlatBuffer.
@@ -83,7 +83,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the budget of a FlatBuffer of `len` bytes: `8 * len`, of which a FlatBuffer without overlaps needs less than half.
+    /// Returns the budget of a FlatBuffer of `len` bytes, which is `8 * len`. A FlatBuffer without overlaps needs less
+    /// than half of it.
     pub fn of(len: usize) -> Budget {
         let all = 8 * len as u64 + 65536;
         Budget { left: Cell::new(all), all }
@@ -264,8 +265,8 @@ pub(crate) mod tests {
     use super::*;
     use crate::format::program;
 
-    /// A FlatBuffer by hand, with the identifier `TEST`: a vtable of these entries behind its two sizes, a root table of these bytes
-    /// behind its offset to the vtable, and what else there is. The table is at [`table_at`].
+    /// Builds a FlatBuffer with the identifier `TEST`: a vtable with its two sizes and these entries, a root table with
+    /// its offset to the vtable and these bytes, and the rest. The table is at [`table_at`].
     pub(crate) fn buffer(entries: &[u16], fields: &[u8], rest: &[u8]) -> Vec<u8> {
         let (size, at) = (4 + 2 * entries.len(), table_at(entries.len()));
         let mut bytes = (at as u32).to_le_bytes().to_vec();

@@ -1,5 +1,5 @@
-//! Reads an untrusted FlatBuffer by slot tables: every access is checked, and tables that share the same bytes many times exhaust a
-//! budget proportional to the file's size, which is an error.
+//! Reads an untrusted FlatBuffer by slot tables. Every access is checked, and tables that share the same bytes many
+//! times exhaust a budget proportional to the file's size, which is an error.
 //!
 //! Reads the output of both upstream writers: empty vectors of flatc need not be aligned.
 
@@ -16,7 +16,7 @@ use crate::format::table::Union;
 pub struct ReadError {
     /// Offset in bytes from the start of the file.
     pub offset: u64,
-    /// Table and field by their schema names: `Tensor.sizes`. Empty if the error concerns no field.
+    /// Table and field by their schema names, such as `Tensor.sizes`; empty if the error is not about a field.
     pub field: String,
     /// Message without offset and field.
     pub message: String,
@@ -389,7 +389,7 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
-    /// Returns `None` for a field whose offset is zero, else the error. `check` reports null offsets (rule F-8).
+    /// Returns `None` for a field whose offset is zero, otherwise the error. `check` reports null offsets (rule F-8).
     #[cold]
     fn null_is_absent<T>(&self, slot: u16, at: usize, error: Box<ReadError>) -> Result<Option<T>> {
         if self.buffer.u32(at) == Ok(0) { Ok(None) } else { self.named(slot, Err(error)) }
@@ -479,8 +479,8 @@ impl<'b, 'a> TableRef<'b, 'a> {
         }
     }
 
-    /// Returns the items of a vector that fills the bytes from `start` to `end` of the buffer up to padding, and the largest size of an item
-    /// for which it does; `None` if there is none.
+    /// Returns the items of a vector that fills the bytes from `start` to `end` of the buffer except padding, and the
+    /// largest item size for which it does; `None` if there is none.
     pub fn vector_between(&self, start: usize, end: usize) -> Option<(u8, &'a [u8])> {
         let items = self.buffer.bytes.get(start.checked_add(4)?..end)?;
         let count = self.buffer.u32(start).ok()? as usize;
@@ -529,10 +529,10 @@ impl<'b, 'a> TableRef<'b, 'a> {
         Ok((self.at + usize::from(size), found))
     }
 
-    /// The member of a union, and its table unless that is absent. `what` is what its members are.
+    /// Returns the member of a union, and its table unless that is absent. `what` describes the members, for messages.
     ///
     /// # Errors
-    /// A tag without a member, or something that is no table.
+    /// The tag has no member, or the target is not a table.
     #[inline(always)]
     pub fn member<U: Union>(&self, type_slot: u16, slot: u16, what: &str) -> Result<(U, Option<TableRef<'b, 'a>>)> {
         let (tag, table) = self.tagged(type_slot, slot, U::MEMBERS, what)?;

@@ -1,7 +1,8 @@
 //! Verifies the structure of a FlatBuffer: every table, vector and string that is reachable by the schema.
 //!
-//! One verifier for the three schemas, driven by the slot tables. It checks the rules of FlatBuffers' own verifier (`F-`) and rules
-//! that one does not have (`G-`). The recursion depth is bounded by the schema, the work by the file's size.
+//! One verifier, driven by the slot tables, handles the three schemas. It checks the rules of FlatBuffers' own verifier
+//! (`F-`), and rules that FlatBuffers' verifier does not have (`G-`). The recursion depth is bounded by the schema, the
+//! work by the file's size.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use super::{Budget, ObjectKind, Scalar, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::{Kind, TableSchema};
 
-/// Limit of FlatBuffers' own verifier.
+/// Maximum number of tables of FlatBuffers' own verifier.
 const MAX_TABLES: u64 = 1_000_000;
 
 /// Cost of a table; the budget is eight times the file's size.
@@ -23,7 +24,7 @@ const MAX_OFFSET: u32 = 0x7fff_ffff;
 /// Kind of a defect. Each is a rule of the validator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
-    /// Fewer bytes than a root offset, a vtable and a table take.
+    /// There are fewer bytes than a root offset, a vtable and a table need.
     BufferSize,
     /// The offset of the root table is invalid.
     RootOffset,
@@ -160,7 +161,7 @@ impl Verifier<'_, '_> {
         self.outside_header(vtable.start, vtable.end, path);
         let (entries, _) = self.bytes[vtable.start + 4..vtable.end].as_chunks::<2>();
         let mut tag = 0;
-        // The fields determine where the table ends, whatever size the vtable states.
+        // The fields determine the end of the table, whatever the size in the vtable.
         let mut needed = 4;
         for (slot, (field, entry)) in table.fields.iter().zip(entries).enumerate() {
             let is_tag = matches!(field.kind, Kind::UnionTag);
@@ -234,7 +235,7 @@ impl Verifier<'_, '_> {
                 }
                 None
             }
-            // A union with an unknown tag is not followed: FlatBuffers' verifier does not either.
+            // A union with an unknown tag is not followed, as in FlatBuffers' verifier.
             SlotContent::Union(members) => member(members, tag),
             SlotContent::Object(ObjectKind::Table(child)) => Some(child),
             SlotContent::Object(object) => return self.vector(position, kind, object, path),

@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn of_tables_those_that_are_none_are_left_out() {
-        // Three items: an offset to a table, none, one beyond the end. The word behind them leads to the table, too.
+        // Three items: an offset to a table, none, one beyond the end. The word after them also leads to the table.
         let rest = [&[3u32, 20, 0, 999, 8].map(u32::to_le_bytes).concat()[..], &[4, 0, 4, 0, 4, 0, 0, 0]].concat();
         let bytes = buffer(&[4], &4u32.to_le_bytes(), &rest);
         let tables = Table::root(&bytes).unwrap().tables(0).unwrap();

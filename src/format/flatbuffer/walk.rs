@@ -34,9 +34,9 @@ pub struct BufferObject {
     pub step: u32,
     /// Number of references to it.
     pub referrers: u32,
-    /// Another object that begins in the same four bytes, or `NONE`.
+    /// Next object that begins in the same four bytes, or `NONE`.
     next: u32,
-    /// The stated size exceeds the bytes, or is unreadable.
+    /// The size exceeds the bytes, or cannot be read.
     pub overrun: bool,
     /// Not all of its references were followed, because the budget was exhausted.
     pub abandoned: bool,
@@ -143,8 +143,8 @@ impl Objects {
         if new {
             self.take(vtable_id, vtable.size.max(4), bytes);
         }
-        // The fields determine where the table ends, whatever size the vtable states: tables of different sizes may share it. The stated
-        // size counts if the vtable has slots that the schema does not.
+        // The fields determine the end of the table, because tables of different sizes may share a vtable. The size in
+        // the vtable counts if the vtable has slots that the schema does not have.
         let mut end = if vtable.entry(schema.fields.len()).is_some() { vtable.inline.max(4) } else { 4 };
         let mut tag = 0;
         let mut whole = true;
@@ -254,7 +254,7 @@ mod tests {
         list
     }
 
-    /// A table `FrameList` at 16 with a vector of offsets at 24, all to one empty table behind its vtable.
+    /// A table `FrameList` at 16 with a vector of offsets at 24, all to one empty table after its vtable.
     fn list(count: u32) -> Vec<u8> {
         let mut rest = count.to_le_bytes().to_vec();
         (0..count).for_each(|index| rest.extend((4 * (count - index) + 4).to_le_bytes()));

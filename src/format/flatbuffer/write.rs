@@ -1,6 +1,6 @@
 //! Parts of FlatBuffer writers, on top of the `flatbuffers` crate: values of fields, the order of slots, vectors with an alignment.
 //!
-//! The writer of the files of ExecuTorch is [`crate::emitter`]'s, those of payloads are in [`crate::delegate`].
+//! The writer of ExecuTorch files is in [`crate::emitter`], those of payloads are in [`crate::delegate`].
 
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
@@ -28,7 +28,7 @@ pub enum FieldValue {
     ULong(u64),
     /// `f64`
     Double(f64),
-    /// A child; `None` leaves the field out.
+    /// A child; `None` omits the field.
     Child(Option<Offset>),
 }
 
@@ -92,7 +92,7 @@ impl FieldValue {
     }
 }
 
-/// Writes a table with those of the slots that `is_written` accepts; they ascend.
+/// Writes a table with the slots that `is_written` accepts, which must ascend.
 pub fn table(
     builder: &mut FlatBufferBuilder<'_>,
     order: SlotOrder,
@@ -128,8 +128,8 @@ pub fn vector<T: Push<Output: 'static> + Copy>(
 
 /// Writes a vector of bytes that starts at a multiple of `ALIGNMENT`.
 pub fn bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8]) -> Offset {
-    // The crate derives the alignment of a vector from the item type. The bytes are pushed by blocks, the last one first: one by
-    // one takes twenty times as long.
+    // The crate derives the alignment of a vector from the item type. The bytes are pushed in blocks, the last one
+    // first; pushing them one by one takes twenty times as long.
     builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     rest.iter().rev().for_each(|byte| _ = builder.push(*byte));
@@ -137,7 +137,7 @@ pub fn bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, bytes:
     WIPOffset::new(builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
 }
 
-/// Writes an empty vector as flatc does: the length only, without the alignment of items.
+/// Writes an empty vector like flatc: only the length, without the alignment of items.
 pub fn bare_length(builder: &mut FlatBufferBuilder<'_>) -> Offset {
     WIPOffset::new(builder.push(0u32).value())
 }

@@ -1,7 +1,7 @@
 //! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out are inferred.
 //!
-//! Ids, offsets and indices follow from the rules of [`crate::delegate::xnnpack::draft`]; whether the runtime takes the graph is up to
-//! `check`.
+//! Ids, offsets and indices follow from the rules of [`crate::delegate::xnnpack::draft`]. `check` determines whether
+//! the runtime accepts the graph.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -57,7 +57,7 @@ pub(super) fn payload<'d, 'a>(
     encoded.map_err(|error| finder.diagnostics.push(Code::InvalidGraph.error(graph.id, error.to_string()))).ok()
 }
 
-/// Highest slot of a table: the size of its vtable has 16 bits.
+/// Highest slot of a table, because the size of its vtable has 16 bits.
 const MAX_SLOT: u16 = 32764;
 
 /// A value while the nodes are resolved.
@@ -66,13 +66,13 @@ struct OpenValue<'d> {
     draft: DraftValue,
     /// Place of the name.
     id: NodeId,
-    /// False until an element type is stated or inferred.
+    /// False until an element type is declared or inferred.
     has_type: bool,
     /// Sizes, once they are known.
     sizes: Option<Vec<u64>>,
     /// An error about the value, or about the node that writes it, was reported.
     reported: bool,
-    /// A value of unknown sizes that the node that writes it reads.
+    /// A value of unknown sizes on which its sizes depend: the node that writes it reads that value.
     after: Option<usize>,
 }
 
@@ -112,7 +112,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         }
         let (inputs, outputs) = (self.arguments(&graph.inputs), self.arguments(&graph.outputs));
         let nodes = graph.nodes.iter().map(|node| self.node(node)).collect();
-        // What follows from another value is not reported beside it, unless each follows from the other.
+        // A value that depends on another one is not reported together with it, unless both depend on each other.
         (0..self.values.len()).for_each(|position| self.finish(position, false));
         if !self.finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
             (0..self.values.len()).for_each(|position| self.finish(position, true));
@@ -200,7 +200,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         OpenValue { name: &value.name.value, draft, id: at, has_type: datatype.is_some(), sizes, reported, after: None }
     }
 
-    /// Reports quantization that the element type does not have, or lacks.
+    /// Reports quantization that does not fit the element type, or is missing.
     fn check_quantization(&mut self, at: NodeId, found: &Datatype, given: Option<&DraftQuantization>, name: &str) {
         let kind = given.map_or(Quantization::None, |given| given.kind().quantization());
         let Some(expected) = found.quantization.filter(|expected| *expected != kind) else { return };
@@ -519,7 +519,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             let Some(output) = position(draft, slot) else { continue };
             match &self.values[output].sizes {
                 None if sizes.iter().any(|size| u32::try_from(*size).is_err()) => {
-                    // What later nodes compute of it is not reported.
+                    // Results that later nodes compute from it are not reported.
                     let message =
                         format!("{} writes `{}` of sizes {sizes:?}", node.operation.word(), self.name(output));
                     self.error(Code::InvalidSizes, self.values[output].id, message, "expected sizes of 32 bits");
@@ -544,7 +544,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         self.values[position].name
     }
 
-    /// Takes the inferred sizes of a value, and reports what is not known, with `all` also what follows from other values.
+    /// Sets the inferred sizes of a value, and reports unknown ones; with `all`, also those that depend on other
+    /// values.
     fn finish(&mut self, position: usize, all: bool) {
         let value = &self.values[position];
         let follows = value.after.is_some_and(|input| self.values[input].sizes.is_none()) && !all;
@@ -558,7 +559,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             None => {
                 let name = self.name(position);
                 match self.values[position].after.map(|input| self.name(input)) {
-                    // Each follows from the other, or from itself.
+                    // Both depend on each other, or one on itself.
                     Some(input) => {
                         let message = format!("`{name}` follows from `{input}`, which no earlier node writes");
                         return self.error(

@@ -1,5 +1,5 @@
-//! Completes the tensors whose properties are not all stated, by inference from the instructions, and reports calls whose arguments or
-//! stated results contradict it.
+//! Completes tensors that are not fully declared, by inference from the instructions, and reports calls whose arguments
+//! or declared results contradict it.
 //!
 //! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::analysis::inference`].
 
@@ -23,8 +23,8 @@ use crate::program::instruction::{Callee, FieldRole};
 use crate::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
-    /// Infers the properties of the results of all instructions. An error of an instruction leaves what it writes unknown; nothing is
-    /// inferred after any other error.
+    /// Infers the properties of the results of all instructions. After an error of an instruction, its results are
+    /// unknown; after any other error, nothing is inferred.
     pub(super) fn infer(&mut self, plan: &mut ExecutionPlan) {
         let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count();
         if errors > self.instruction_errors {
@@ -96,7 +96,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         unknown
     }
 
-    /// Reports a result that is not inferred since its operator is unknown.
+    /// Reports a result that cannot be inferred because its operator is unknown.
     fn result_of_unknown(&mut self, result: &Word<'a>, operator: &Word<'a>) {
         let (name, operator) = (clipped(&result.value), &operator.value);
         let message = format!("the sizes of `{name}` are not known (`{}` is an unknown operator)", clipped(operator));
@@ -149,7 +149,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass.inference.record_results(values, operator, args, &results);
     }
 
-    /// Completes a result, or compares it with what is stated.
+    /// Completes a result, or compares it with its declaration.
     #[expect(clippy::too_many_arguments, reason = "a message names the result and the arguments")]
     fn complete(
         &mut self,
@@ -312,8 +312,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         wrong.into_iter().for_each(|(at, message, label)| self.error(Code::Contradiction, at, message, label));
     }
 
-    /// Warns of a declared bound below the inferred one: the call fails if the result is larger. Without the values of all Ints, the inferred one
-    /// is that of the whole argument, and the exporter may know a smaller one.
+    /// Warns about a declared bound below the inferred one: the call fails if the result is larger. If not all Ints are
+    /// known, the inferred bound is that of the whole argument, and the exporter may know a smaller one.
     fn warn_of_bound(
         &mut self,
         pass: &InferencePass,
@@ -342,8 +342,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Reports views with other numbers of elements than their bases, and warns of those that do not have the elements in the same order, or whose
-    /// sizes do not follow those of the bases.
+    /// Reports views whose number of elements differs from that of their bases. Warns about views whose elements are
+    /// not in the same order, or whose sizes do not follow those of the bases.
     fn check_views(&mut self, pass: &InferencePass, values: &[EValue]) {
         let is_view =
             |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
@@ -572,7 +572,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Sets `requires_grad` of a tensor, unless it is stated.
+    /// Sets `requires_grad` of a tensor, unless it is explicit.
     fn set_requires_grad(&self, values: &mut [EValue], value: usize, required: bool) {
         let declaration =
             self.declaration_of_value(ValueId::of(value)).map(|declaration| &self.values[declaration].value);
@@ -584,7 +584,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Completes a tensor with what is inferred.
+    /// Completes a tensor with the inferred properties.
     fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: ValueId, meta: &TensorMeta) {
         let Some(declaration) = self.unfinished.remove(&value) else { return };
         pass.open.remove(&value);
@@ -624,7 +624,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass.inference.record(index, Knowledge::Stated);
     }
 
-    /// Completes what is left of a tensor whose element type and sizes are known.
+    /// Completes the remaining properties of a tensor whose element type and sizes are known.
     fn finish_tensor(&mut self, declaration: usize, value: usize, values: &mut [EValue]) {
         let value_of: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value_of.value else { return };
@@ -760,7 +760,8 @@ impl InferencePass {
         pass
     }
 
-    /// Leaves a value and its views unknown: an error about it was reported, and what depends on it has none.
+    /// Leaves a value and its views unknown after an error about it, so that no error is reported about values that
+    /// depend on it.
     fn fail(&mut self, value: ValueId) {
         let Some(index) = value.get() else { return };
         for index in self.views.remove(&index).into_iter().flatten().chain([index]) {
@@ -769,13 +770,14 @@ impl InferencePass {
         }
     }
 
-    /// Returns true if nothing is known of a value, and an error says why.
+    /// Returns true if nothing is known about a value because of a reported error.
     fn is_unknown(&self, value: ValueId) -> bool {
         self.failed.contains(&value) || self.open.contains(&value)
     }
 }
 
-/// Returns the first stated property that differs from what is inferred, for a tensor of which others are not stated.
+/// Returns the first declared property that differs from the inferred one, for a tensor with other undeclared
+/// properties.
 fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &ResolvedOperator) -> Option<Mismatch> {
     let other_type = |stated: &At<ScalarType>| !operator.facts.conversion.accepts(meta.scalar_type, stated.value);
     let other_sizes = |stated: &At<Vec<i32>>| {
@@ -801,7 +803,7 @@ fn is_checked(action: &Action<'_>) -> bool {
     }
 }
 
-/// Returns true if a tensor states an attribute.
+/// Returns true if a tensor has an explicit attribute.
 fn is_stated(written: &ParsedTensor<'_>, key: &str) -> bool {
     written.attributes.iter().any(|(row, _)| TENSOR_ATTRIBUTES[*row].key == key)
 }

@@ -24,7 +24,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mut late_conditions: BTreeMap<usize, Vec<(usize, &At<Literal<'a>>)>> = BTreeMap::new();
         for instruction in &chain.instructions {
             let position = instructions.len();
-            // A view behind a label is numbered after the conditions of the jumps to it.
+            // A view after a label is numbered after the conditions of the jumps to it.
             if instruction.label.is_some() {
                 self.number_late(late_conditions.remove(&position), &mut instructions);
             }
@@ -115,7 +115,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Values that branches move their results to, by the position of the jump in front of the branch ([`merged`]).
+    /// Returns the values that branches move their results to, by the position of the jump before the branch
+    /// ([`merged`]).
     pub(super) fn merged_values(
         &self,
         chain: &document::ParsedChain<'a>,

@@ -1,4 +1,4 @@
-//! Resolves arguments and lists: names are looked up, literals become values of the expected kind (E-5, E-6).
+//! Resolves arguments and lists: looks up names, and creates values of the expected kind from literals (E-5, E-6).
 
 use super::method::MethodResolver;
 use crate::data::number::number_word;
@@ -10,7 +10,7 @@ use crate::ir::tree::NodeId;
 use crate::operators::{ArgKind, Base};
 use crate::program::{EValue, ValueId};
 
-/// An item of a list that its kind does not have, and what is expected.
+/// An item that does not fit the kind of its list, and the expectation.
 type WrongItem<'l, 'a> = (&'l At<Literal<'a>>, &'static str);
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {

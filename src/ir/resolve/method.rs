@@ -1,4 +1,4 @@
-//! Resolves a method: names, value indices in the exporter's order, and which values are written at each point.
+//! Resolves a method: names, value indices in the exporter's order, and the values that are written at each point.
 //!
 //! [`MethodResolver::run`] fixes the order of the steps. Instructions, kernel stacks, literals and values are resolved in
 //! the sibling modules.
@@ -35,7 +35,7 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     /// Declared values by name.
     pub(super) names: HashMap<&'d str, usize>,
     pub(super) delegates: HashMap<&'d str, usize>,
-    /// For each declared value the tensor whose memory it shares; itself if it is no view.
+    /// For each declared value, the tensor whose memory it shares; itself if it is not a view.
     pub(super) bases: Vec<usize>,
     /// State of each declared value.
     pub(super) declared: Vec<DeclarationState>,
@@ -53,14 +53,14 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) op_indices: HashMap<&'d str, OperatorId>,
     /// Declarations by value, once all are numbered.
     pub(super) declarations: HashMap<ValueId, usize>,
-    /// Declared tensors whose properties are not all stated, by value.
+    /// Tensors that are not fully declared, by value.
     pub(super) unfinished: BTreeMap<ValueId, usize>,
     pub(super) origins: MethodOrigins,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
     /// The current instruction names a value that does not exist.
     pub(super) has_unknown: bool,
-    /// A call has invalid outs, or an input is unknown: a value without content may be the one that is meant.
+    /// A call has invalid outs, or an input is unknown, so that a value without content may be the one that was meant.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
     /// Indices of the values in ascending order, if they leave gaps.
@@ -97,7 +97,8 @@ pub(super) enum NumberedValue {
     Anonymous(EValue, NodeId),
 }
 impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
-    /// Begins the resolution of a method; `implied` are the values that its instructions declare ([`implied::declarations`]).
+    /// Creates the resolver of a method. `implied` has the values that its instructions declare
+    /// ([`implied::declarations`]).
     pub(super) fn new(
         method: &'d Method<'a>,
         implied: &'d [Declaration<'a>],
@@ -398,7 +399,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         number
     }
 
-    /// Index of a literal item of a declared list that becomes a value of its own, in front of the list (E-5).
+    /// Returns the index of a literal item of a declared list, which becomes a value of its own before the list (E-5).
     pub(super) fn number_item(&mut self, item: &At<Literal<'a>>) -> Option<ValueId> {
         let value =
             matches!(item.value, Literal::Int(_) | Literal::Dtype(_) | Literal::MemoryFormat(_) | Literal::Index(_));
@@ -437,7 +438,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// Reports the name of a value that has to be declared, once, since no rule infers it; `help` says how.
+    /// Reports, once, the name of a value that must be declared because no rule infers it. `help` says how.
     pub(super) fn check_declared(&mut self, literal: &'d At<Literal<'a>>, help: &str) {
         let Literal::Word(name) = &literal.value else { return };
         if self.find(name, literal.id).is_none()
@@ -448,7 +449,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// Index of a value of which a string is none: the condition of a jump, or a value to release.
+    /// Returns the index of a value that cannot be a string: the condition of a jump, or a value to release.
     pub(super) fn operand(&mut self, literal: &At<Literal<'a>>) -> ValueId {
         match &literal.value {
             Literal::Word(name) => self.read(name, literal.id),
@@ -519,7 +520,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    /// The tensor whose memory a tensor shares; itself if it is no view.
+    /// Returns the tensor whose memory a tensor shares; itself if it is not a view.
     pub(super) fn base_of(&self, declaration: usize) -> usize {
         self.bases[declaration]
     }
@@ -554,8 +555,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.bases = bases.into_iter().enumerate().map(|(declaration, base)| base.unwrap_or(declaration)).collect();
     }
 
-    /// Reports views whose base is unknown, no tensor, or a view of the view itself. Nothing else is reported of such views: that they
-    /// have no content follows from it.
+    /// Reports views whose base is unknown, is not a tensor, or is a view of the view itself. No further errors are
+    /// reported about such views.
     fn check_bases(&mut self) {
         for declaration in 0..self.values.len() {
             let Some(view_of) = self.view_of(declaration) else { continue };
@@ -624,7 +625,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         };
         if self.declared[declaration].number.is_some() {
             let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
-            let help = "a name can be that of one view, which is used behind it only";
+            let help = "a name can be that of only one view, and can be used only after it";
             self.diagnostics.push(Code::InvalidView.error(out.id, message).label("expected a new name").help(help));
             return;
         }

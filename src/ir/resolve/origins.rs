@@ -102,8 +102,8 @@ impl Origins {
         }
     }
 
-    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order, and of instructions only if
-    /// all stay.
+    /// Keeps the origins of some values and delegates of a method, by their former indices in ascending order. Those of
+    /// instructions are kept only if all instructions remain.
     pub fn retain(&mut self, method: usize, values: &[usize], delegates: &[usize], all_instructions: bool) {
         if let Some(method) = self.methods.get_mut(method) {
             if !all_instructions {

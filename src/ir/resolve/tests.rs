@@ -1,5 +1,5 @@
-//! What a document is resolved to: the numbering of values, stacks, kinds of literals, labels, and messages at the node that is
-//! wrong. Other unit tests take their programs from here.
+//! Tests the resolution of documents: the numbering of values, stacks, kinds of literals, labels, and messages at the
+//! invalid node. Other unit tests use the programs of this module.
 
 use crate::assembly::Assembly;
 use crate::diagnostics::Severity;

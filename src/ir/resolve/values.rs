@@ -232,7 +232,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Sizes and data of a tensor that inference does not complete; `None` if something is wrong with them, which is reported.
+    /// Returns sizes and data of a tensor that inference does not complete; `None` if they are invalid, which is
+    /// reported.
     fn content(
         &mut self,
         value: &'d Declaration<'a>,
@@ -302,7 +303,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// The element type that the base of a view states.
+    /// Returns the declared element type of the base of a view.
     fn base_type(&self, declaration: usize) -> Option<ScalarType> {
         match &self.values[self.base_of(declaration)].value {
             Declared::Tensor(base) => base.scalar_type.as_ref().map(|stated| stated.value),
@@ -310,7 +311,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
     }
 
-    /// Gives a view the memory or the data of its base.
+    /// Sets the memory or the data of a view to those of its base.
     pub(super) fn share(&mut self, declaration: usize, view_of: &'d Word<'a>, tensor: &mut Tensor) {
         let base = self.base_of(declaration);
         let value: &'d Declaration<'a> = self.values[base];
@@ -371,7 +372,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 }
 
-/// Name, external data and device of a tensor; `None` if it has none of them (E-15).
+/// Returns name, external data and device of a tensor; `None` if it has none of them (E-15).
 pub(super) fn extra_tensor_info(
     value: &Declaration<'_>,
     written: &document::ParsedTensor<'_>,

@@ -15,7 +15,7 @@ fn of(parts: &str) -> (Sample, Lifetimes) {
     (sample, lifetimes)
 }
 
-/// First and last moment of some values.
+/// Returns first and last time of some values.
 fn spans<const N: usize>(parts: &str, names: [&str; N]) -> [(u32, u32); N] {
     let (sample, lifetimes) = of(parts);
     names.map(|name| lifetimes.of(sample.index(name)))
@@ -160,7 +160,7 @@ fn times_count_over_all_chains_and_jumps_count_in_their_own() {
 
 // ----------------------------------------------------------------------------------------------------------------- loops
 
-/// Times: `before` 1, the head 2, `inside` 3, the jump back 4, `behind` 5.
+/// Times: `before` 1, the head 2, `inside` 3, the jump back 4, `behind` (the instruction after the loop) 5.
 fn looping(inside: &str) -> String {
     format!(
         "values: {{c: {{tensor: bool, sizes: []}}, x: f32[4], a: f32[4], t: f32[4], y: f32[4]}}, inputs: [c, x], outputs: [y],
@@ -224,7 +224,7 @@ fn an_input_is_written_back_and_an_intermediate_result_is_not() {
     assert_eq!(write_backs(["x", "x"]), ["x"]);
 }
 
-/// Branches inside each other, the innermost 3,000 deep: those below a limit belong to the one around them.
+/// Nested branches, the innermost 3,000 deep: those below a limit belong to the one around them.
 #[test]
 fn parts_deep_inside_each_other_belong_to_one_around_them() {
     const DEPTH: usize = 3000;

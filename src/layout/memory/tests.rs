@@ -1,5 +1,5 @@
-//! What is planned, the sizes of the pools, and plans that contradict themselves (docs/format.md, "Memory planner"). Offsets follow from
-//! the greedy algorithm: largest first, among equal sizes the later value first.
+//! Tests which tensors are planned, the sizes of the pools, and contradictory plans (docs/format.md, "Memory planner").
+//! Offsets follow from the greedy algorithm: the largest tensor comes first, and of equal sizes the later value.
 
 use super::{LayoutError, MemoryPlan, MethodOperators, SharedState};
 use crate::ir::resolve::tests::{Sample, errors, forward, resolved};
@@ -25,7 +25,7 @@ fn sizes(parts: &str) -> Vec<i64> {
     planned(parts).1.sizes
 }
 
-/// x -> a -> b -> y, 16 bytes each, with more parts behind.
+/// x -> a -> b -> y, 16 bytes each, followed by more parts.
 fn chain(more: &str) -> String {
     format!(
         "values: {{x: f32[4], a: f32[4], b: f32[4], y: f32[4]}}, inputs: [x], outputs: [y], instructions: [
@@ -34,7 +34,7 @@ fn chain(more: &str) -> String {
     )
 }
 
-/// x -> y, of these sizes, with more parts behind.
+/// x -> y, of these sizes, followed by more parts.
 fn relu(size: u32, more: &str) -> String {
     format!(
         "values: {{x: f32[{size}], y: f32[{size}]}}, inputs: [x], outputs: [y],
@@ -121,7 +121,7 @@ fn planned_tensors_follow_the_last_explicit_one_of_the_pool() {
     assert_eq!(sizes(parts), [0, 96, 16]);
 }
 
-/// Two tensors of 16 bytes at these offsets, that live at the same time.
+/// Two tensors of 16 bytes at these offsets that live at the same time.
 fn both_at(first: u32, second: u32) -> String {
     let at = |offset: u32| format!("{{tensor: float32, sizes: [4], memory: {{pool: 1, offset: {offset}}}}}");
     forward(&format!("values: {{x: {}, y: {}}}, inputs: [x, y]", at(first), at(second)))
@@ -238,7 +238,7 @@ fn a_plan_that_is_stated_equals_what_states_it() {
 
 // ---------------------------------------------------------------------------------------------------------- write-backs
 
-/// y = relu(s), s = y; with more parts behind.
+/// y = relu(s), s = y; followed by more parts.
 fn write_back(outputs: &str) -> String {
     format!(
         "values: {{s: {{tensor: float32, sizes: [4], mutable: true}}, y: f32[4]}}, {outputs},

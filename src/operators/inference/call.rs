@@ -1,4 +1,4 @@
-//! The arguments of a call, by position and type: what rules read. No rules.
+//! Access of rules to the arguments of a call, by position and type.
 
 use super::types::{Argument, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 use crate::format::ScalarType;
@@ -14,7 +14,7 @@ pub struct Call<'a> {
     args: &'a [Argument<'a>],
 }
 
-/// A number argument, as far as type promotion reads it.
+/// Category of a number argument for type promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScalarCategory {
     /// A truth value.
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
         self.signature.args.get(at).map(|arg| arg.kind.base)
     }
 
-    /// Returns an argument, if it is given; `None` for one with its default.
+    /// Returns an argument; `None` if it has its default.
     pub fn argument(&self, at: usize) -> Option<&'a Argument<'a>> {
         self.args.get(at)
     }

@@ -1,5 +1,6 @@
-//! What the kernels of the default runtime need of the arguments of one call, beyond their kinds and what the rules of inference check:
-//! the process aborts, or the call fails, otherwise. Not the sizes and types of results.
+//! Constraints of the kernels of the default runtime on the arguments of a call, in addition to their kinds and the
+//! rules of inference. Violations abort the process, or make the call fail. They do not cover the sizes and types of
+//! results.
 //!
 //! A release states the constraints of its operators: `types.table` has those of element types, rows have all others, and types that the
 //! measured calls do not show. A constraint about an argument that is None, missing or not known holds.
@@ -55,8 +56,8 @@ impl fmt::Display for TypeSet {
     }
 }
 
-/// What a kernel needs of an argument. Arguments are positions in the schema; the element type of an argument is that of the tensor, of
-/// each tensor of the list, or the one that an Int of the kind ScalarType states.
+/// Constraint of a kernel on an argument. Arguments are positions in the schema. The element type of an argument is
+/// that of the tensor, of each tensor of the list, or the one that an Int of the kind ScalarType means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constraint {
     /// One of these element types.
@@ -137,7 +138,7 @@ pub enum Constraint {
         /// Position of the divisor.
         other: usize,
     },
-    /// An Int that is another Int at least.
+    /// An Int that is not less than another Int.
     AtLeast {
         /// Position of the argument.
         argument: usize,
@@ -360,7 +361,7 @@ impl Constraint {
         Constraint::Rank { argument, min: rank, max: rank }
     }
 
-    /// This number of dimensions at least.
+    /// At least this number of dimensions.
     pub(in crate::operators) const fn min_rank(argument: usize, min: usize) -> Constraint {
         Constraint::Rank { argument, min, max: usize::MAX }
     }
@@ -446,13 +447,13 @@ fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
     tensors_of(call, at).map(|tensor| tensor.sizes.len())
 }
 
-/// Returns the sizes of a tensor, at most.
+/// Returns the maximum sizes of a tensor.
 fn sizes_of(call: &Call<'_>, at: usize) -> Option<Vec<i64>> {
     let Some(Argument::Tensor(tensor)) = call.argument(at) else { return None };
     Some(tensor.sizes.iter().map(|dim| dim.size).collect())
 }
 
-/// Returns the size of a dimension of a tensor, at most, if it has the dimension.
+/// Returns the maximum size of a dimension of a tensor; `None` if it has no such dimension.
 fn size_of(call: &Call<'_>, at: usize, dim: usize) -> Option<i64> {
     let Some(Argument::Tensor(tensor)) = call.argument(at) else { return None };
     tensor.sizes.get(dim).map(|dim| dim.size)

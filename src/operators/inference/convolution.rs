@@ -165,7 +165,7 @@ impl Window {
         let least = if kernel.dynamic && !self.transposed { kernel.size.min(1) } else { kernel.size };
         let (of_stride, of_padding, of_dilation, of_output_padding) =
             ((0, stride), (1, padding), (2, dilation), (4, output_padding));
-        // An error is the argument with which a size overflows: its position behind `stride`, and its item.
+        // An error is the argument with which a size overflows: its position relative to `stride`, and its item.
         let size = || {
             let reach = least.checked_sub(1).and_then(|steps| steps.checked_mul(dilation)).ok_or(of_dilation)?;
             let both = padding.checked_mul(2).ok_or(of_padding)?;

@@ -90,7 +90,7 @@ fn progression(call: &Call<'_>, start: Option<usize>, end: usize, step: Option<u
         }
     };
     let bounded_end = if scalar_type == ScalarType::LONG { call.int(end)? } else { IntMeta::Unknown };
-    // A size as the end is what dynamic position numbers are counted to.
+    // Dynamic position numbers are counted up to a size.
     let (last, dynamic) = match bounded_end {
         IntMeta::AtMost(most) => (most as f64, true),
         IntMeta::Exact(_) | IntMeta::Unknown => (value(Some(end), 0.0)?, false),

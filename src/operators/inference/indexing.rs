@@ -42,8 +42,8 @@ fn selected(call: &Call<'_>) -> Result<TensorMeta> {
         };
         indexed.push(dim);
     }
-    // The indexed dimensions become those of the indices: at the place of the first if they are adjacent, else in
-    // front.
+    // The dimensions of the indices replace the indexed ones: at the position of the first one if they are adjacent,
+    // otherwise at the beginning.
     let adjacent = indexed.windows(2).all(|pair| pair[1] == pair[0] + 1);
     let place = if adjacent { indexed.first().copied().unwrap_or(0) } else { 0 };
     let strides = tensor.strides();

@@ -1,4 +1,4 @@
-//! Memory formats of torch: contiguous and channels-last, of results that follow one.
+//! Memory formats of torch, contiguous and channels-last, for results that follow one of them.
 
 use super::shape::dim_order;
 use super::{Dim, TensorMeta};

@@ -1,5 +1,5 @@
-//! Operators of the libraries beside the default runtime, as far as their meta functions in ExecuTorch 1.5.1 and torchao 0.18 determine
-//! the result by sizes alone.
+//! Operators of libraries other than the default runtime whose meta functions in ExecuTorch 1.5.1 and torchao 0.18
+//! determine the result by sizes alone.
 
 use super::broadcast::broadcast;
 use super::memory::like;

@@ -4,8 +4,8 @@ use super::promotion::{Category, category};
 use super::shape::{Result, sizes_text};
 use super::{Call, Dim, InferenceError, TensorMeta};
 
-/// Returns the size that two dimensions have in common, or `None` if they differ at run time, too: of a fixed size and
-/// an upper bound the fixed one, of two upper bounds the smaller.
+/// Returns the size that two dimensions can have in common at run time: of a fixed size and an upper bound the fixed
+/// one, of two upper bounds the smaller one. `None` if there is none.
 pub(super) fn agree(a: Dim, b: Dim) -> Option<Dim> {
     match (a.dynamic, b.dynamic) {
         (false, false) => (a.size == b.size).then_some(a),

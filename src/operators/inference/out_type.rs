@@ -1,5 +1,5 @@
-//! Element types of outs: some kernels convert their results, others need an out of the type of the result. Measured in the runtime by
-//! tests/inference_runtime.rs.
+//! Element types of outs: some kernels convert their results, others need an out of the type of the result.
+//! tests/inference_runtime.rs measures this in the runtime.
 
 use super::promotion::{Category, category};
 use crate::format::ScalarType;

@@ -1,4 +1,4 @@
-//! Operators of a method, and the form in which YAML states each of its calls.
+//! Finds the operators of a method, and the form in which YAML states each of its calls.
 
 use std::slice;
 
@@ -10,7 +10,7 @@ use crate::program::{EValue, ExecutionPlan, Instruction, OperatorId, ValueId};
 pub struct Calls<'p> {
     /// Full names of the operators, empty for absent ones.
     pub operators: Vec<String>,
-    /// What is known of the operators.
+    /// Records of the operators.
     pub resolved: MethodOperators,
     /// Forms of the instructions of all chains, in their order.
     pub forms: Vec<CallForm<'p>>,
@@ -25,10 +25,10 @@ pub struct CallForm<'p> {
     pub ins: &'p [ValueId],
     /// Values under `out`, which the instruction declares; empty if `args` has the whole stack.
     pub outs: &'p [ValueId],
-    /// Values that assembling adds to the stack after the outs: lists of several outs.
+    /// Values that assembling adds to the stack after the outs: the list of several outs.
     pub lists: &'p [ValueId],
-    /// `true` if assembling rejects the arguments in the usual form: a kernel call then has the whole stack under `args`, and a delegate is called
-    /// by its number, not by its name.
+    /// `true` if assembling rejects the arguments in the usual form. A kernel call then has the whole stack under
+    /// `args`, and a delegate is called by its index instead of its name.
     pub is_contradictory: bool,
 }
 
@@ -38,12 +38,13 @@ impl<'p> CallForm<'p> {
         CallForm { operator: instruction.operator(), ins: instruction.args(), ..CallForm::default() }
     }
 
-    /// Returns the form for arguments that assembling rejects in the usual one.
+    /// Returns the form for arguments that assembling rejects in the usual form.
     pub fn contradictory(instruction: &'p Instruction) -> CallForm<'p> {
         CallForm { is_contradictory: true, ..CallForm::stack(instruction) }
     }
 
-    /// Returns the form with outs that assembles to the arguments of this one; `None` if the stack does not end as `out:` gives.
+    /// Returns the form with outs that assembles to the same arguments; `None` if the stack does not end like one that
+    /// `out:` produces.
     fn with_outs(self, plan: &'p ExecutionPlan, operator: &str, signature: Option<&Signature>) -> Option<CallForm<'p>> {
         let Some(signature) = signature else {
             let [ins @ .., out, again] = self.ins else { return None };
@@ -76,7 +77,8 @@ impl<'p> CallForm<'p> {
 }
 
 impl<'p> Calls<'p> {
-    /// Finds the operators of a method and the forms of its calls: the shortest ones, or all arguments with `everything`.
+    /// Finds the operators of a method and the forms of its calls. The forms are the shortest ones, or have all
+    /// arguments with `everything`.
     pub fn new(plan: &'p ExecutionPlan, everything: bool) -> Calls<'p> {
         let operators = plan.operators.iter().flatten();
         let operators: Vec<String> = operators.map(|operator| operator.full_name().unwrap_or_default()).collect();

@@ -1,4 +1,4 @@
-//! Computes `requires_grad` as assembling does for a method that states it.
+//! Computes `requires_grad` of the values of a method like assembling does if the method has the key.
 
 use super::order::Order;
 use super::uses::Uses;
@@ -9,7 +9,7 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, Val
 
 /// `requires_grad` of a method.
 pub struct Gradients {
-    /// `true` if the method states it, which is shorter than to state it for tensors.
+    /// `true` if the method has the key, because that is shorter than a key for each tensor.
     pub is_stated: bool,
     /// `requires_grad` of each value as assembling computes it.
     pub computed: Vec<bool>,
@@ -45,7 +45,7 @@ impl Gradients {
             for (index, computed) in pass.results(instruction, operators) {
                 pass.set(index, computed);
             }
-            // What is written without being computed.
+            // Other values that the instruction writes.
             let operands = instruction.operands().map(|(_, value, _)| value);
             for value in instruction.args().iter().copied().chain(operands) {
                 let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
@@ -66,12 +66,13 @@ impl Gradients {
     }
 }
 
-/// The values at an instruction.
+/// State of the values at an instruction.
 struct GradientPass<'p> {
     plan: &'p ExecutionPlan,
-    /// `requires_grad` of each value as instructions read it: the stated one, if the value was written.
+    /// `requires_grad` of each value as instructions read it: that of the file, once the value was written.
     current: Vec<bool>,
-    /// `true` if a computed one differs from the stated one; `None` if nothing computes it, which gives false.
+    /// `true` if a computed `requires_grad` differs from that of the file; `None` if nothing computes it, which means
+    /// false.
     differs: Vec<Option<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! Infers the results of a method as assembling does, and finds the calls that contradict it.
+//! Infers the results of a method like assembling does, and finds the calls that contradict the rules.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::operators::inference::{InferenceError, TensorMeta};
 use crate::program::instruction::Callee;
 use crate::program::{DelegateId, ExecutionPlan, ValueId};
 
-/// Returns the properties that assembling infers of each value that an instruction declares, `None` for other values. Changes the forms
-/// of calls that assembling would reject.
+/// Returns the properties that assembling infers for each value that an instruction declares; `None` for other values.
+/// Changes the forms of calls that assembling would reject.
 pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut Calls<'p>) -> Vec<Option<TensorMeta>> {
     let values = plan.values();
     let operators = &calls.resolved;

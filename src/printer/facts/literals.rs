@@ -1,4 +1,5 @@
-//! Finds the values that YAML does not name: literals, which are printed at their only use, and what assembling adds to calls.
+//! Finds the values without a name in YAML: literals, which are printed at their only use, and values that assembling
+//! adds to calls.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use super::uses::Uses;
 use crate::analysis::operators::ResolvedOperator;
 use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor, ValueId};
 
-/// Returns `true` for each value without a name. `numbers` are the values whose index is stated: they have one.
+/// Returns `true` for each value without a name. The values in `numbers` have explicit indices, and therefore names.
 pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTreeSet<usize>) -> Vec<bool> {
     let values = plan.values();
     let mut mentions = Mentions(vec![Mention::default(); values.len()]);
@@ -27,7 +28,7 @@ pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTre
         }
         match value {
             EValue::IntList(Some(items)) => {
-                // Items with this single use are printed here, the others by name.
+                // Items that only this list uses are printed in it, the others by name.
                 let is_int = |item: &usize| matches!(values.get(*item), Some(EValue::Int(_)));
                 let items = items.iter().map(|item| usize::try_from(*item).ok().filter(is_int));
                 if let Some(items) = items.collect::<Option<Vec<usize>>>() {
@@ -71,7 +72,7 @@ struct Mention {
 struct Mentions(Vec<Mention>);
 
 impl Mentions {
-    /// Counts a mention; as an argument, if a literal may be printed there.
+    /// Counts a mention. `is_argument` is true if a literal may be printed there.
     fn add(&mut self, value: ValueId, is_argument: bool) {
         if let Some(mention) = value.item_mut(&mut self.0) {
             mention.count += 1;
@@ -106,7 +107,7 @@ impl Mentions {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {
-                        // As an out, and in the list of the outs.
+                        // It is an out, and an item of the list of outs.
                         out.item_mut(&mut self.0).into_iter().for_each(|mention| mention.added = Some(2));
                     }
                 }

@@ -1,5 +1,5 @@
-//! Facts of a method that its text depends on, as plain data: the form of each call, first uses, literals, inferred results, views and entries
-//! among the instructions, gradients, names. Nothing is printed here.
+//! Finds the facts of a method that its YAML depends on, as plain data: the form of each call, first uses, literals,
+//! inferred results, views and entries among the instructions, gradients, and names. [`super::text`] prints them.
 
 pub mod calls;
 mod gradients;
@@ -24,12 +24,12 @@ use crate::analysis::inference;
 use crate::operators::inference::TensorMeta;
 use crate::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
 
-/// Names and memory of the values of a method, as its YAML has them.
+/// Names and memory of the values of a method in its YAML.
 #[derive(Debug, Clone, Default)]
 pub struct MethodValues {
     /// Name of each value; `None` for a literal that is printed at its use.
     pub names: Vec<Option<String>>,
-    /// Memory of each value as a request to the planner: what keeps its content is persistent, and views name their base.
+    /// Memory of each value as a request to the planner: state is persistent, and views name their base.
     pub memory: Vec<Memory>,
 }
 
@@ -37,15 +37,15 @@ pub struct MethodValues {
 pub struct MethodFacts<'p> {
     /// Method.
     pub plan: &'p ExecutionPlan,
-    /// Properties that its YAML states.
+    /// Explicit properties in its YAML.
     pub hints: Hints,
     /// Operators and forms of the instructions.
     pub calls: Calls<'p>,
     /// First uses of the values.
     pub uses: Uses,
-    /// Properties of each value that assembling infers if an instruction produces it.
+    /// Properties that assembling infers for each value that an instruction produces.
     pub inferred: Vec<Option<TensorMeta>>,
-    /// Views, and where values are numbered.
+    /// Views, and the positions at which values are numbered.
     pub order: Order,
     /// `requires_grad` of the values.
     pub gradients: Gradients,
@@ -78,7 +78,7 @@ impl<'p> MethodFacts<'p> {
         MethodFacts { plan, hints, calls, uses, inferred, order, gradients, names }
     }
 
-    /// Returns the names of the values and their memory as YAML states it.
+    /// Returns the names of the values, and their memory as in the YAML.
     pub fn values(&self) -> MethodValues {
         let memory = |(index, value): (usize, &EValue)| match (self.order.views[index], value.as_tensor()) {
             (Some(View { base, .. }), _) => Memory::View { base: base as u32 },
@@ -95,34 +95,35 @@ impl<'p> MethodFacts<'p> {
         }
     }
 
-    /// Returns a value that is printed at its use, by its index in the file; `None` for a value with a name, or an index out of range.
+    /// Returns the literal with this index, which is printed at its use; `None` for a value with a name, or an index
+    /// out of range.
     pub fn literal(&self, id: ValueId) -> Option<&'p EValue> {
         id.item(&self.names)?.is_none().then(|| self.plan.value(id)).flatten()
     }
 
-    /// Returns the name of a value by its index in the file; `None` for a literal, and for an index out of range.
+    /// Returns the name of the value with this index; `None` for a literal, or an index out of range.
     pub fn name(&self, id: ValueId) -> Option<&str> {
         id.item(&self.names)?.as_deref()
     }
 
-    /// Returns `true` if an entry among the instructions can number a value later than assembling does without it. Inputs are numbered before
-    /// all instructions in any case.
+    /// Returns `true` if an entry among the instructions can make assembling number a value later. This is impossible
+    /// for inputs, which are always numbered before all instructions.
     pub fn is_movable(&self, index: usize) -> bool {
         let is_declared = self.names[index].is_some() && self.order.views[index].is_none();
         is_declared && !self.uses.produced[index] && !self.uses.is_input[index]
     }
 
-    /// Returns `true` if the YAML states the index of a value under `values`.
+    /// Returns `true` if the YAML has the index of a value under `values`.
     pub fn states_index(&self, index: usize) -> bool {
         self.hints.everything || self.order.indices.contains(&index)
     }
 
-    /// Returns `true` if the YAML states the offset of a tensor in planned memory.
+    /// Returns `true` if the YAML has the offset of a tensor in planned memory.
     pub fn states_offset(&self, tensor: &Tensor) -> bool {
         matches!(tensor.memory, Memory::At { .. }) && (self.hints.memory.offsets || self.hints.everything)
     }
 
-    /// Returns `true` if a view is declared under `values`, with other properties than its sizes.
+    /// Returns `true` if a view is declared under `values`, because it needs other properties than its sizes.
     pub fn declares_view(&self, index: usize) -> bool {
         let values = self.plan.values();
         let (Some(View { base, .. }), Some(tensor)) = (self.order.views[index], values[index].as_tensor()) else {
@@ -136,7 +137,8 @@ impl<'p> MethodFacts<'p> {
             || tensor.shape_dynamism != TensorShapeDynamism::STATIC
     }
 
-    /// Returns `true` if instructions declare the value as it is: a view, or a number that an operator returns.
+    /// Returns `true` if instructions declare the value, and no other property is needed: a view, or a number that an
+    /// operator returns.
     pub fn is_implied(&self, index: usize) -> bool {
         let result = || {
             let form = self.calls.forms.get(self.uses.first[index]?)?;
@@ -150,7 +152,7 @@ impl<'p> MethodFacts<'p> {
         }
     }
 
-    /// Adds what the YAML states of the values to statistics.
+    /// Adds the counts of the method to the statistics.
     pub fn count(&self, stats: &mut PrintStats) {
         let tensor = |index: usize| self.plan.values()[index].as_tensor();
         for index in 0..self.names.len() {

@@ -1,5 +1,5 @@
-//! Names the values of a method: by the fully qualified name, by the instruction that produces them and the submodule in its stack trace, or by
-//! the use of a constant; with a number if the name is taken.
+//! Names the values of a method. Names come from the fully qualified name, the instruction that produces the value and
+//! the submodule in its stack trace, or the use of a constant. A name that is taken gets a number.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::program::{
     TensorData, ValueId,
 };
 
-/// Offsets of tensors in pools other than 1 of programs with several methods, which may share state there.
+/// Pools other than 1 and offsets of tensors in a program with several methods, which may share state there.
 pub struct SharedPlaces(Vec<(u32, u64)>);
 
 impl SharedPlaces {
@@ -31,7 +31,8 @@ impl SharedPlaces {
         (tensor.device() == Device::CPU).then_some((pool, offset))
     }
 
-    /// Returns the name of a tensor that has none in the file: the same in all methods that have state at its offset.
+    /// Returns a name for a tensor without one in the file. Methods that have state at the same offset get the same
+    /// name.
     fn name(&self, tensor: &Tensor) -> Option<String> {
         Some(match self.0.binary_search(&SharedPlaces::place(tensor)?).ok()? {
             0 => "state".to_owned(),
@@ -99,7 +100,7 @@ impl<'p> Namer<'_, 'p> {
         }
         self.plan.inputs.iter().flatten().for_each(|input| suggest(*input, &Cow::Borrowed("x")));
         for (index, tensor) in self.plan.tensors() {
-            // Methods share it by its name.
+            // Methods share state by its name.
             if let Some(name) = shared.name(tensor).filter(|_| !self.uses.produced[index]) {
                 suggest(ValueId::of(index), &Cow::Owned(name));
             }
@@ -127,8 +128,8 @@ impl<'p> Namer<'_, 'p> {
         suggested
     }
 
-    /// Returns the name of a constant after its first use: that of the result and of the argument, such as `convolution_2_bias`. A weight that
-    /// is transposed first is named after the product.
+    /// Returns the name of a constant after its first use, from the names of the result and of the argument:
+    /// `convolution_2_bias`. A weight that is transposed first is named after the product.
     fn name_by_use(&self, names: &Names<'p>, index: usize) -> String {
         let named = |(result, argument): (ValueId, &str)| {
             let result = result.item(names)?.as_deref()?;
@@ -141,7 +142,8 @@ impl<'p> Namer<'_, 'p> {
         found.unwrap_or_else(|| "constant".to_owned())
     }
 
-    /// Returns the first use of a result soon after it is written: the result there, and the name of the argument.
+    /// Returns the first use of a result within [`NEAR`] instructions: the result of that call, and the name of the
+    /// argument.
     fn use_after(&self, value: usize) -> Option<(ValueId, &str)> {
         let written = (*self.uses.first.get(value)?)?;
         let near = written + 1..self.calls.forms.len().min(written + 1 + NEAR);
@@ -161,7 +163,7 @@ impl<'p> Namer<'_, 'p> {
         Some((operator, (*form.outs.first()?, argument)))
     }
 
-    /// Returns the name of the values that an operator produces.
+    /// Returns the base of the names of the values that an operator produces.
     fn short_name(&self, operator: OperatorId) -> &'p str {
         let short = self.calls.resolved.get(operator).and_then(|known| known.facts.short_name);
         let name = self.plan.operator(operator).map(|operator| operator.name.as_deref().unwrap_or_default());
@@ -173,8 +175,8 @@ impl<'p> Namer<'_, 'p> {
     }
 }
 
-/// Assigns suggested names. `counts` has the number of values with each suggested name. A numbered name must not be a suggested one; two
-/// numbered names differ in the part before or after the last `_`.
+/// Assigns suggested names. `counts` has the number of values with each suggested name. A numbered name is never a
+/// suggested one, and two numbered names differ in the part before or after the last `_`.
 fn assign<'p>(names: &mut Names<'p>, suggested: Vec<(usize, Cow<'p, str>)>, counts: &mut HashMap<Cow<'p, str>, u32>) {
     let mut taken: HashSet<Cow<'p, str>> = names.iter().flatten().cloned().collect();
     for (_, name) in &suggested {
@@ -198,7 +200,7 @@ fn assign<'p>(names: &mut Names<'p>, suggested: Vec<(usize, Cow<'p, str>)>, coun
     }
 }
 
-/// Returns the name of a value that nothing else names.
+/// Returns the base of the name of a value that nothing suggests a name for.
 fn fallback(value: &EValue) -> &'static str {
     match value {
         EValue::Tensor(tensor) if matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None => {

@@ -1,4 +1,5 @@
-//! Finds the entries among the instructions that number values: views, and values whose index the order of the instructions does not give.
+//! Finds the entries among the instructions that number values: views, and values with other indices than the order of
+//! the instructions gives.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,18 +9,19 @@ use super::views::{self, View};
 use crate::data::BlobId;
 use crate::program::{BranchStep, EValue, ExecutionPlan, Instruction, Memory, Program, TensorData, merged};
 
-/// Views of a method, and where its values are numbered.
+/// Views of a method, and the positions at which its values are numbered.
 #[derive(Default)]
 pub struct Order {
-    /// View of each value; `None` for values that are no views.
+    /// View of each value; `None` for values that are not views.
     pub views: Vec<Option<View>>,
-    /// Constants that have their data as a whole; empty unless others have the first bytes only.
+    /// Constants that have all bytes of their data, by the data; empty unless other constants have only the first
+    /// bytes.
     pub bases: HashMap<BlobId, usize>,
     /// Views and numbered values before each instruction of the method, and after the last one.
     pub entries: Vec<Vec<usize>>,
-    /// Smallest literal condition of the jumps to each instruction, which is numbered there.
+    /// By instruction, the smallest literal that is the condition of a jump to it, and is therefore numbered there.
     pub conditions: HashMap<usize, usize>,
-    /// Values whose index the YAML states under `values`.
+    /// Values whose index the YAML has under `values`.
     pub indices: BTreeSet<usize>,
 }
 
@@ -41,7 +43,7 @@ impl Order {
         let least = least(plan, uses, literals, numbers, &conditions);
         order.views = views::find(plan, uses, &least, hints.memory.scratch);
         order.entries = vec![Vec::new(); least.len().div_ceil(2)];
-        // The last value that is numbered before the instructions: it is declared, nothing produces it, and no entry numbers it.
+        // A value is numbered before the instructions if it is declared, nothing produces it, and no entry numbers it.
         let is_upfront = |index: &usize| {
             !uses.produced[*index] && !literals[*index] && order.views[*index].is_none() && !numbers.contains(index)
         };
@@ -63,7 +65,8 @@ impl Order {
     }
 }
 
-/// Returns the literal conditions of the forward jumps of a method, each with the instruction to which the jump leads, counted over all chains.
+/// Returns the literal conditions of the forward jumps of a method, each with the target of the jump, counted through
+/// all chains.
 fn conditions(plan: &ExecutionPlan, literals: &[bool]) -> Vec<(usize, usize)> {
     let (mut conditions, mut begin) = (Vec::new(), 0);
     for chain in plan.chains.iter().flatten() {
@@ -82,7 +85,8 @@ fn conditions(plan: &ExecutionPlan, literals: &[bool]) -> Vec<(usize, usize)> {
     conditions
 }
 
-/// Returns the values that branches move their results to, with the jumps before the branches, which number them; counted over all chains.
+/// Returns the values that branches move their results to, each with the jump before the branches, which numbers it.
+/// Jumps are counted through all chains.
 fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     let (mut moved, mut begin) = (Vec::new(), 0);
     for chain in plan.chains.iter().flatten() {
@@ -99,8 +103,9 @@ fn moved(plan: &ExecutionPlan) -> Vec<(usize, usize)> {
     moved
 }
 
-/// Returns the smallest value that each step or one after it numbers: what instructions produce, and literals. Step 2n numbers the literal
-/// conditions of the jumps to instruction n, and step 2n + 1 what the instruction uses; the last step is the end of the method.
+/// Returns, by step, the smallest value that this step or a later one numbers. Step 2n numbers the literal conditions
+/// of the jumps to instruction n, step 2n + 1 the results and literals of the instruction; the last step is the end of
+/// the method.
 fn least(
     plan: &ExecutionPlan,
     uses: &Uses,
@@ -110,7 +115,8 @@ fn least(
 ) -> Vec<usize> {
     let mut least = vec![usize::MAX; 2 * plan.instructions().count() + 1];
     let mut number_at = |step: usize, value: usize| least[step] = least[step].min(value);
-    // The instruction that numbers each value: the first one that uses it, or the jump before the branches that move to it.
+    // By value, the instruction that numbers it: the first one that uses it, or the jump before the branches that move
+    // to it.
     let mut numbered = uses.first.clone();
     for (to, condition) in conditions {
         numbered[*condition] = None;
@@ -142,7 +148,7 @@ fn least(
     least
 }
 
-/// Returns the constants that have their data as a whole, by the data; empty if all constants do.
+/// Returns the constants that have all bytes of their data, by the data; empty if all constants do.
 fn bases(program: &Program, plan: &ExecutionPlan) -> HashMap<BlobId, usize> {
     let (mut bases, mut has_views) = (HashMap::new(), false);
     for (index, tensor) in plan.tensors() {

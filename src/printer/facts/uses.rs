@@ -1,4 +1,4 @@
-//! Finds what the instructions of a method do with its values first.
+//! Finds the first use of each value of a method.
 
 use super::calls::Calls;
 use crate::analysis::operators::{AccessKind, Usage, outs_of_unknown};
@@ -6,11 +6,11 @@ use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData, ValueId};
 
 /// First uses of the values of a method, by index.
 pub struct Uses {
-    /// Instruction that uses the value first, counted over all chains; `None` for an unused value.
+    /// First instruction that uses the value, counted through all chains; `None` for an unused value.
     pub first: Vec<Option<usize>>,
-    /// `true` if the value is no input, and its first use writes it.
+    /// `true` if the value is not an input, and its first use writes it.
     pub produced: Vec<bool>,
-    /// `true` if the value is no input, and its first use overwrites it as an argument.
+    /// `true` if the value is not an input, and its first use overwrites it as an argument.
     pub overwritten: Vec<bool>,
     /// `true` for inputs.
     pub is_input: Vec<bool>,
@@ -28,7 +28,8 @@ impl Uses {
             let outs_of_unknown = form.operator.map_or(0, |_| outs_of_unknown(plan, instruction.args()));
             for Usage { position, value, kind } in calls.resolved.args(instruction) {
                 let is_written = if kind == AccessKind::Unknown {
-                    // It does not write constants, nor what is numbered before an input: state.
+                    // A first use writes neither constants nor values that are numbered before an input, which are
+                    // state.
                     let tensor = plan.value(value).and_then(EValue::as_tensor);
                     let is_free = tensor.is_some_and(|tensor| tensor.data == TensorData::None);
                     is_free && value >= last_input && position >= outs_of_unknown

@@ -1,5 +1,6 @@
-//! Finds views: tensors without an instruction that writes them, in the memory of a tensor that has content then, or with the data of a
-//! constant. The exporter emits no instruction for such a view, but numbers it where its node stands in the graph.
+//! Finds views: tensors that no instruction writes, and that have the memory of a tensor with content or the data of a
+//! constant. The exporter emits no instruction for such a view, but numbers it at the position of its node in the
+//! graph.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,17 +17,18 @@ pub struct View {
     pub position: usize,
 }
 
-/// Returns the view of each value, `None` for values that are no views. `least` has the smallest value that each step or one after it numbers,
-/// two steps for each instruction. With `scratch`, a value that its first use overwrites is no view.
+/// Returns the view of each value; `None` for values that are not views. `least` has, by step, the smallest value that
+/// this step or a later one numbers, with two steps for each instruction. With `scratch`, a value that its first use
+/// overwrites is not a view.
 pub fn find(plan: &ExecutionPlan, uses: &Uses, least: &[usize], scratch: bool) -> Vec<Option<View>> {
     let count = plan.values().len();
     let mut views = vec![None; count];
     let is_candidate =
         |index: usize| !(uses.produced[index] || uses.is_input[index] || scratch && uses.overwritten[index]);
-    // Earlier tensors at each place in planned memory by size, and the first constant with some data.
+    // The earlier tensors at each place in planned memory, and the first constant with each data.
     let mut placed: HashMap<Place, BTreeSet<Content>> = HashMap::new();
     let mut constants: HashMap<BlobId, usize> = HashMap::new();
-    // Values that are numbered before all instructions end with the last input.
+    // The last input is the last value that is numbered before all instructions.
     let last_input = (0..count).rev().find(|index| uses.is_input[*index]);
     for (index, tensor) in plan.tensors() {
         match (tensor.memory, &tensor.data) {
@@ -66,13 +68,13 @@ pub fn find(plan: &ExecutionPlan, uses: &Uses, least: &[usize], scratch: bool) -
     views
 }
 
-/// Pool, offset, and size in bytes, if it is known.
+/// Pool, offset, and size in bytes if it is known.
 type Place = (u32, u64, Option<u64>);
 
-/// A tensor with content: number of instructions after which it has content, and index.
+/// A tensor with content: the number of instructions after which it has content, and its index.
 type Content = (usize, usize);
 
-/// Returns when a tensor has content; `None` for a result without a use.
+/// Returns the number of instructions after which a tensor has content, with its index; `None` for an unused result.
 fn content(index: usize, uses: &Uses) -> Option<Content> {
     match uses.produced[index] {
         true => Some((uses.first[index]? + 1, index)),
@@ -80,13 +82,15 @@ fn content(index: usize, uses: &Uses) -> Option<Content> {
     }
 }
 
-/// Returns the tensor among `others` that gets its content last before the first use of a value.
+/// Returns the base of a value: of the tensors in `others` that have content before the first use of the value, the one
+/// that got it last.
 fn base_in_memory(others: &BTreeSet<Content>, index: usize, uses: &Uses) -> Option<usize> {
     let first = uses.first[index].unwrap_or(usize::MAX);
     others.range(..=(first, usize::MAX)).next_back().map(|(_, base)| *base)
 }
 
-/// Returns the number of instructions before a view: those that number a smaller value, and the one that writes the base.
+/// Returns the position of a view: after the instruction that writes the base, and after those that number a smaller
+/// value.
 fn position(uses: &Uses, least: &[usize], base: usize, index: usize) -> usize {
     let after = numbered_before(least, index);
     let written = if uses.produced[base] { uses.first[base].map_or(0, |write| write + 1) } else { 0 };
@@ -94,7 +98,8 @@ fn position(uses: &Uses, least: &[usize], base: usize, index: usize) -> usize {
     after.max(written).min(limit)
 }
 
-/// Returns the number of instructions up to the last step that numbers a value below `index`; `least` as in [`find`].
+/// Returns the number of instructions up to the last step that numbers a value less than `index`. `least` is that of
+/// [`find`].
 pub fn numbered_before(least: &[usize], index: usize) -> usize {
     least.partition_point(|least| *least < index) / 2
 }

@@ -26,7 +26,7 @@ impl MethodText<'_> {
         }
     }
 
-    /// Appends a literal, as short as the argument's kind allows.
+    /// Appends a literal in the shortest form that the argument's kind allows.
     pub(super) fn literal(&self, value: &EValue, kind: Option<ArgKind>, out: &mut String) {
         let base = kind.filter(|kind| !kind.list).map(|kind| kind.base);
         let list_of = |base: Base| kind.is_some_and(|kind| kind.list && kind.base == base);

@@ -15,7 +15,7 @@ use crate::program::{
 };
 
 impl MethodText<'_> {
-    /// Appends `values:` with the values that are no literals and not declared by instructions.
+    /// Appends `values:` with the values that are neither literals nor declared by instructions.
     pub(super) fn values(&self, out: &mut String, data: &mut DataPrinter<'_>) -> io::Result<()> {
         let facts = self.facts;
         let mut heading = match facts.order.indices.is_empty() {
@@ -44,7 +44,7 @@ impl MethodText<'_> {
                 fields.optional("index", is_numbered.then_some(index));
                 fields.end();
             }
-            // An instruction declares it.
+            // Otherwise, an instruction declares it.
             if text != "{}" {
                 out.push_str(std::mem::take(&mut heading));
                 let _ = writeln!(out, "      {}: {text}", yaml::text(name));
@@ -53,7 +53,8 @@ impl MethodText<'_> {
         Ok(())
     }
 
-    /// Appends the properties of a tensor that are not inferred; none of a view that an entry among the instructions declares.
+    /// Appends the properties of a tensor that are not inferred. Appends nothing for a view that an entry among the
+    /// instructions declares.
     fn tensor(
         &self,
         index: usize,

@@ -49,8 +49,8 @@ impl MethodText<'_> {
         }
     }
 
-    /// Appends the entries before an instruction of the method, or after the last one. Returns the label that is left for the instruction: an
-    /// entry that is numbered after the conditions of the jumps to it has the label.
+    /// Appends the entries before an instruction of the method, or after the last one. Returns the label if the
+    /// instruction must have it. An entry has the label if it is numbered after the conditions of the jumps to it.
     fn entries(&self, position: usize, mut label: Option<String>, indent: &str, out: &mut String) -> Option<String> {
         let condition = self.facts.order.conditions.get(&position);
         for index in self.facts.order.entries.get(position).into_iter().flatten().copied() {
@@ -117,8 +117,8 @@ impl MethodText<'_> {
         }
     }
 
-    /// Appends an instruction by the table of its fields: a list of arguments, or a field with the key of the instruction, beside that
-    /// key; the other fields in a map as its value.
+    /// Appends an instruction by the table of its fields. A list of arguments, and a field with the key of the
+    /// instruction, are adjacent to that key; the other fields are in a map as its value.
     fn instruction(
         &self,
         instruction: &Instruction,
@@ -161,11 +161,11 @@ impl MethodText<'_> {
         out.push_str(&yaml::operator(self.facts.calls.operator(id).unwrap_or_default()));
     }
 
-    /// Appends a kernel call, without the arguments at the end that are defaults.
+    /// Appends a kernel call without the trailing arguments that have their defaults.
     fn kernel(&self, operator: OperatorId, form: &CallForm<'_>, fields: &mut FlowMap<'_>) {
         self.operator(operator, fields.key("kernel"));
         let known = self.facts.calls.signature(operator).map_or(&[][..], |signature| &signature.args);
-        // If `out` is printed, `args` has the other arguments only, and the last ones may be left out.
+        // If `out` is printed, `args` has only the other arguments, and the last ones can be omitted.
         let known: Vec<&Arg> = known.iter().filter(|arg| form.outs.is_empty() || arg.role != Role::Out).collect();
         let mut ins = form.ins;
         while let ([before @ .., last], false) = (ins, form.outs.is_empty())
@@ -187,7 +187,7 @@ impl MethodText<'_> {
     }
 }
 
-/// Returns the number of stack traces, if it is not that of the instructions.
+/// Returns the number of stack traces; `None` if it is the number of instructions.
 fn stacktraces(chain: &Chain) -> Option<usize> {
     let count = chain.instructions.as_ref().map_or(0, Vec::len);
     chain.stacktrace.as_ref().map(Vec::len).filter(|traces| *traces != count || count == 0)

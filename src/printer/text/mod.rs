@@ -1,4 +1,5 @@
-//! Writes the YAML of a method from its facts: one line for each value and instruction. Decides nothing about the method.
+//! Writes the YAML of a method from its facts, with one line for each value and instruction. All decisions are in
+//! [`super::facts`].
 
 mod arguments;
 mod declarations;
@@ -91,7 +92,7 @@ impl MethodText<'_> {
         Ok(())
     }
 
-    /// Appends options and location of a delegate, each between these texts.
+    /// Appends options and location of a delegate, each after `before` and followed by `after`.
     fn delegate_options(&self, delegate: &BackendDelegate, before: &str, after: &str, out: &mut String) {
         let specs = delegate.compile_specs.as_deref().unwrap_or_default();
         if !specs.is_empty() {
@@ -132,7 +133,7 @@ impl MethodText<'_> {
         }
     }
 
-    /// Appends the sizes and devices of the pools, whose tensors have their offsets.
+    /// Appends sizes and devices of the pools. Their tensors have explicit offsets.
     fn memory_offsets(&self, out: &mut String) {
         if !self.facts.hints.everything {
             out.push_str("    # The memory planner computes other places, so all of them are stated.\n");

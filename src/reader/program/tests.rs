@@ -1,4 +1,5 @@
-//! Every value and instruction is read back as it was emitted, and what no program can hold is an error.
+//! Tests that every value and instruction is read as it was emitted, and that content that no program can represent is
+//! an error.
 
 use std::io;
 use std::sync::Arc;

@@ -1,8 +1,4 @@
-//! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
-//!
-//! What a step reads and writes is [`MethodOperators::pure_call`]. The steps are listed by value here, not by
-//! [`crate::analysis::access`], since a list of values is one value for them: with the items of all lists, the work would not be
-//! linear, and accesses beyond a bound are left out there, while a step that is not listed here would be removed.
+//! The graph of a method for pruning: the steps that write and read each value, and the values that share its memory.
 
 use std::collections::HashMap;
 
@@ -15,11 +11,11 @@ use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, Tensor
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'p> {
     pub instruction: &'p Instruction,
-    /// Number of arguments, from the first on, that it reads; the others are results.
+    /// Number of leading arguments that it reads. The others are results.
     pub reads: usize,
-    /// It must stay even if nothing uses its results.
+    /// It must be kept even if nothing uses its results.
     pub has_effect: bool,
-    /// It may leave its results as they were.
+    /// It may leave some of its results unwritten, so that their former content remains.
     pub is_partial: bool,
 }
 
@@ -28,28 +24,28 @@ pub struct Step<'p> {
 pub struct MethodGraph<'p> {
     pub plan: &'p ExecutionPlan,
     pub steps: Vec<Step<'p>>,
-    /// By value: steps of which it is a result; a list of outs is one, its items are not.
+    /// By value: steps that have it as a result. A list of outs is a result; its items are not.
     writers: Vec<Vec<usize>>,
-    /// Steps that make a value an alias of another one, by value.
+    /// By value: steps that make it an alias of another one.
     aliasing: HashMap<usize, Vec<usize>>,
-    /// Lists of outs by item.
+    /// By value: lists of outs that have it as an item.
     lists: HashMap<usize, Vec<usize>>,
     /// By value: the first and the last step that reads it.
     reads: HashMap<usize, (usize, usize)>,
     /// By value: the first of the values that share its memory through views, aliases and moves.
     groups: Vec<usize>,
-    /// The values of each group of several, by the first one.
+    /// By first value of a group: all values of the group, for groups of at least two.
     members: HashMap<usize, Vec<usize>>,
-    /// By value: nothing else has its content, it is neither a list nor an item of one, and it has no explicit location, so that the steps that
-    /// refer to it are those that read and write it.
+    /// By value: only steps that refer to this value read or write its content. It shares memory with no other value,
+    /// has no explicit location, and is neither a list nor an item of one.
     is_single: Vec<bool>,
-    /// By step, and for the end: the run of steps without a jump out of it or into it, counted through all chains.
+    /// By step, counted through all chains, and for the end of the method: the number of its basic block.
     blocks: Vec<usize>,
-    /// By value: it may come to have the memory of another one while the method runs.
+    /// By value: a step may make it an alias of another value while the method runs.
     is_redirected: Vec<bool>,
 }
 
-/// Returns the index of an element of a list, if it has one.
+/// Returns an index of a list as `usize`; `None` if it is out of range.
 pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
     usize::try_from(index).ok().filter(|index| *index < list.len())
 }
@@ -117,7 +113,7 @@ impl<'p> MethodGraph<'p> {
                         self.writers[value].push(step);
                     }
                 }
-                // The call of a malformed program: it fails.
+                // A call of a malformed program fails, which is an effect.
                 None => added.has_effect = true,
             }
         }
@@ -140,7 +136,7 @@ impl<'p> MethodGraph<'p> {
         }
     }
 
-    /// Determines which values nothing shares.
+    /// Finds the values that nothing shares.
     fn find_single(&mut self) {
         let values = self.plan.values();
         let is_placed =
@@ -174,61 +170,62 @@ impl<'p> MethodGraph<'p> {
         }
     }
 
-    /// Steps that make a value an alias of another one.
+    /// Returns the steps that make a value an alias of another one.
     pub fn aliasing_steps(&self, value: usize) -> impl Iterator<Item = usize> {
         self.aliasing.get(&value).into_iter().flatten().copied()
     }
 
-    /// Steps that write a value, but for those that make it an alias.
+    /// Returns the steps that write a value, without those that make it an alias.
     pub fn writing_steps(&self, value: usize) -> impl Iterator<Item = usize> {
         let aliasing = self.aliasing.get(&value).map_or(&[][..], Vec::as_slice);
         // Both are in ascending order.
         self.writers[value].iter().copied().filter(|step| aliasing.binary_search(step).is_err())
     }
 
-    /// Returns the step whose result a step finds in a value, if that is the same on all paths: the last one before it that writes the
-    /// value, without a jump between them.
+    /// Returns the step that wrote the content of a value that `step` reads, if it is the same on all paths: the last
+    /// writer before `step` in the same basic block. `None` otherwise.
     pub fn writer_before(&self, value: usize, step: usize) -> Option<usize> {
         let writers = &self.writers[value];
         let before = writers.partition_point(|writer| *writer < step).checked_sub(1)?;
         self.overwrites(value, writers[before], step).then_some(writers[before])
     }
 
-    /// Returns the step that overwrites what a step writes to a value, without a jump between them.
+    /// Returns the next step that overwrites the result of `step` in a value; `None` unless both are in the same basic
+    /// block.
     pub fn overwriting_step(&self, value: usize, step: usize) -> Option<usize> {
         let next = self.writers[value].partition_point(|writer| *writer <= step);
         let next = *self.writers[value].get(next)?;
         self.overwrites(value, next, step).then_some(next)
     }
 
-    /// Returns `true` if a step that writes a value replaces all of it, and there is no jump between this step and another one.
+    /// Returns `true` if `writer` replaces all of a value, and is in the same basic block as `other`.
     fn overwrites(&self, value: usize, writer: usize, other: usize) -> bool {
         self.is_single[value] && self.blocks[writer] == self.blocks[other] && !self.steps[writer].is_partial
     }
 
-    /// Lists of outs that a value is an item of.
+    /// Returns the lists of outs that a value is an item of.
     pub fn lists_of_outs(&self, value: usize) -> impl Iterator<Item = usize> {
         self.lists.get(&value).into_iter().flatten().copied()
     }
 
-    /// The first and the last step that reads a value, if there is one.
+    /// Returns the first and the last step that read a value; `None` if none does.
     pub fn reads(&self, value: usize) -> Option<(usize, usize)> {
         self.reads.get(&value).copied()
     }
 
-    /// The values that share the memory of a value, and itself.
+    /// Returns the values that share the memory of a value, including itself.
     pub fn group(&self, value: usize) -> impl Iterator<Item = usize> {
         let members = self.members.get(&self.groups[value]);
         let alone = members.is_none().then_some(value);
         members.into_iter().flatten().copied().chain(alone)
     }
 
-    /// The first of the values that share the memory of a value.
+    /// Returns the first of the values that share the memory of a value, which identifies its group.
     pub fn first_of_group(&self, value: usize) -> usize {
         self.groups[value]
     }
 
-    /// Returns `true` if a value may come to have the memory of another one while the method runs.
+    /// Returns `true` if a step may make a value an alias of another one while the method runs.
     pub fn is_redirected(&self, value: usize) -> bool {
         self.is_redirected[value]
     }

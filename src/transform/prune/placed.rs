@@ -1,12 +1,12 @@
-//! Tensors at explicit locations of planned memory, by the bytes they share. The planner gives others memory of their
-//! own while they are used.
+//! Finds the tensors that share bytes at explicit locations of planned memory. Other tensors need no such search: the
+//! planner gives them separate memory while they are used.
 
 use std::collections::BTreeMap;
 
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, ExecutionPlan, Memory};
 
-/// Returns the explicit location of a tensor, or that of its base.
+/// Returns the explicit location of a tensor or of its base; `None` if it has none.
 pub fn range(values: &[EValue], value: usize) -> Option<PoolRange> {
     let tensor = values.get(value)?.as_tensor()?;
     let location = |memory: Memory| match memory {
@@ -21,7 +21,7 @@ pub fn range(values: &[EValue], value: usize) -> Option<PoolRange> {
     Some(PoolRange { pool, start, end: start.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)) })
 }
 
-/// The tensors of all methods at explicit locations: methods may share their pools.
+/// The tensors of all methods at explicit locations. Methods may share their pools.
 #[derive(Debug)]
 pub struct PlacedTensors {
     pools: BTreeMap<u32, Pool>,
@@ -30,10 +30,10 @@ pub struct PlacedTensors {
 /// Tensors of a pool, sorted by the start of their bytes.
 #[derive(Debug, Default)]
 struct Pool {
-    /// Start, method and value.
+    /// Offset, method and value of each tensor.
     tensors: Vec<(u64, usize, usize)>,
-    /// Ends of the tensors as the leaves of a tree of maxima, 0 for one that was taken; node `n` has the children `2n`
-    /// and `2n + 1`.
+    /// Ends of the tensors as the leaves of a tree of maxima, 0 for a taken tensor. Node `n` has the children `2n` and
+    /// `2n + 1`.
     ends: Vec<u64>,
 }
 
@@ -61,7 +61,8 @@ impl PlacedTensors {
         PlacedTensors { pools: ranges.into_iter().map(|(number, tensors)| (number, pool(tensors))).collect() }
     }
 
-    /// Returns method and value of the tensors with bytes in a range, each once in the life of `self`.
+    /// Returns method and value of the tensors with bytes in a range, and takes them: later calls do not return them
+    /// again.
     pub fn take(&mut self, range: &PoolRange) -> Vec<(usize, usize)> {
         let Some(pool) = self.pools.get_mut(&range.pool) else { return Vec::new() };
         let mut taken = Vec::new();
@@ -73,7 +74,7 @@ impl PlacedTensors {
 }
 
 impl Pool {
-    /// Takes the tensors below a node, of the leaves from `first` on, that are before the leaf `before` and end after
+    /// Takes the tensors below a node whose first leaf is `first` that are before the leaf `before` and end after
     /// `start`.
     fn take(
         &mut self,

@@ -1,7 +1,8 @@
-//! Bytes at explicit locations of planned memory in the order of the instructions: whether what a step reads there is what was written
-//! to the same tensor, or what another one with the same bytes left there.
+//! Follows the bytes at explicit locations of planned memory in the order of the instructions. It finds out whether a
+//! step reads the content that was written to the same tensor, or content that another tensor with the same bytes left
+//! there.
 //!
-//! The answer errs on the side of the latter where jumps leave it open: the instructions that write these bytes stay then.
+//! If jumps leave this open, it assumes the latter, and the instructions that write these bytes are kept.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::placed;
 use crate::analysis::blocks::{self, Jump, Skips};
 use crate::program::pools::{PoolContent, PoolRange};
 
-/// More locations of the values of a group are not followed one by one.
+/// Maximum number of locations of a group that are followed one by one.
 const MOST_PLACES: usize = 8;
 
 /// A location of the values of a group. Time 0 is before the first step, step `i` is at `i + 1`.
@@ -20,7 +21,7 @@ struct Place {
     life: Life,
 }
 
-/// Part of the method in which a location has what its group wrote there.
+/// Time span in which a location has the content that its group wrote.
 #[derive(Debug, Clone, Copy)]
 struct Life {
     /// The first time at which all of its bytes are written on all paths; `usize::MAX` if there is none.
@@ -37,11 +38,11 @@ impl Life {
 #[derive(Debug)]
 pub struct Places {
     places: Vec<Place>,
-    /// By value: its own location. A value that takes over the memory of another one has that of its group.
+    /// By value: its own location. A value that becomes an alias has the locations of its group.
     own: Vec<Option<usize>>,
-    /// By the first value of a group: what holds for all of its locations.
+    /// By first value of a group: the time span of all its locations together.
     groups: HashMap<usize, Life>,
-    /// By step: the last step that may be executed before it is executed again, or the step itself.
+    /// By step: the last step that may run before this step runs again, or the step itself.
     again: Vec<usize>,
     /// The method has too many writes to follow them.
     is_irregular: bool,
@@ -122,7 +123,7 @@ impl Places {
         }
     }
 
-    /// Writes a part of a place: ends the lives of the others there.
+    /// Writes a range of a place, and ends the lives of other places there.
     fn write(&mut self, content: &mut PoolContent<usize>, place: usize, range: PoolRange, time: usize) {
         content.remove(range, |other| {
             let life = &mut self.places[other].life;
@@ -136,8 +137,7 @@ impl Places {
         }
     }
 
-    /// Returns `true` if a step that reads a value may find there what was written under another name, of those at
-    /// explicit locations.
+    /// Returns `true` if a step that reads a value may find the content of another value at an explicit location there.
     pub fn is_disturbed(&self, graph: &MethodGraph<'_>, value: usize, step: usize) -> bool {
         let life = match self.own[value] {
             _ if graph.is_redirected(value) => self.groups.get(&graph.first_of_group(value)).copied(),
@@ -150,9 +150,9 @@ impl Places {
 
 /// Jumps of a method; steps are counted through all chains.
 struct Jumps {
-    /// By step: a jump may lead over it.
+    /// By step: a jump may skip it.
     is_skipped: Vec<bool>,
-    /// By step: the last step that may be executed before it is executed again, or the step itself.
+    /// By step: the last step that may run before this step runs again, or the step itself.
     again: Vec<usize>,
 }
 
@@ -163,12 +163,12 @@ impl Jumps {
         let mut skips = Skips::new(&all);
         let is_skipped = (0..count as u32).map(|step| skips.around(step).is_some()).collect();
         let mut jumps = Jumps { is_skipped, again: (0..count).collect() };
-        // By step: the last jump back to it.
+        // By step: the last backward jump to it.
         let mut back = vec![0; count];
         for Jump { step, to } in all.iter().filter(|jump| jump.is_back()) {
             back[*to as usize] = *step as usize;
         }
-        // Loops with common steps count as one.
+        // Overlapping loops count as one.
         let mut start = 0;
         while start < count {
             let mut last = back[start].max(start);

@@ -1,5 +1,5 @@
-//! Hostile bytes: everything that the vtable, an offset or a count may state. The buffers are by hand; a root table of the schema's
-//! table `KernelCall` has an Int in slot 0 and a vector of Ints in slot 1.
+//! Tests hostile bytes: all values of vtables, offsets and counts. The buffers are written by hand; a root table of the
+//! schema's table `KernelCall` has an Int in slot 0 and a vector of Ints in slot 1.
 
 use super::{Buffer, Result, TableRef};
 use crate::format::TableSchema;
@@ -203,7 +203,7 @@ fn tag_of_member(bytes: &[u8]) -> std::result::Result<(u8, bool), String> {
 
 #[test]
 fn a_union_has_a_known_tag_and_may_lack_its_value() {
-    // From the offset field, 8 bytes of fields and a vtable of 4 bytes lie before the table.
+    // Between the offset field and the table are 8 bytes of fields and a vtable of 4 bytes.
     assert_eq!(tag_of_member(&with_union(1, 12)), Ok((1, true)));
     assert_eq!(tag_of_member(&with_union(11, 0)), Ok((11, false)));
     assert_eq!(tag_of_member(&with_union(0, 12)), Err("EValue.val_type".into()));
@@ -212,7 +212,7 @@ fn a_union_has_a_known_tag_and_may_lack_its_value() {
 
 // ---------------------------------------------------------------------------------------------------------------- budget
 
-/// A table with a vector of so many offsets to one table.
+/// A table with a vector of `count` offsets to one table.
 fn repeated(count: u32) -> Vec<u8> {
     let mut rest = count.to_le_bytes().to_vec();
     for index in 0..count {

@@ -17,7 +17,7 @@ impl DefectSink for Rules {
     }
 }
 
-/// Broken rules with the offsets where they are broken.
+/// Returns the violated rules with the offsets of the violations.
 fn found(bytes: &[u8], root: &'static TableSchema) -> Vec<String> {
     found_around(bytes, root, 0..0)
 }
