@@ -396,5 +396,5 @@ fn long_lists_are_cut_with_a_line_that_says_so() {
     }
     let xnnpack =
         text(&["memory", Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/xnnpack_linear.yaml").to_str().unwrap()]);
-    assert!(xnnpack.contains("64  behind the last tensor, which the exporter adds for XNNPACK"), "{xnnpack}");
+    assert!(xnnpack.contains("64  after the last tensor, which the exporter adds for XNNPACK"), "{xnnpack}");
 }

@@ -280,7 +280,7 @@ impl Drawing<'_> {
         for line in shown {
             room = room.saturating_sub(line.len());
             lines.push(line);
-            // What is behind the first one that does not fit is not printed in any case.
+            // What follows the first one that does not fit is never printed.
             if room == 0 {
                 break;
             }

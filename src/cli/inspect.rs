@@ -35,7 +35,7 @@ pub struct InspectArguments {
     sources: SourceArguments,
 }
 
-/// Column of the texts behind the labels.
+/// Column of the texts after the labels.
 const LABEL: usize = 22;
 
 /// Runs the command. An input that cannot be read, or is malformed, does not stop the others.

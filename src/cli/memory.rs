@@ -46,7 +46,7 @@ enum AbiName {
 /// Most bars of a timeline that is not printed on a terminal.
 const TIMELINE: usize = 64;
 
-/// Spaces in front of a timeline.
+/// Spaces before a timeline.
 const INDENT: usize = 4;
 
 /// Bars of a timeline, from the lowest.
@@ -134,7 +134,7 @@ fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &m
             (true, _) => format!(", {} of which the exporter adds for XNNPACK", MemoryPool::XNNPACK_PADDING),
             (false, _) => String::new(),
         };
-        let _ = writeln!(out, "    {:>width$}  behind the last tensor{reason}", pool.padding);
+        let _ = writeln!(out, "    {:>width$}  after the last tensor{reason}", pool.padding);
     }
 }
 

@@ -14,6 +14,12 @@ pub fn cores() -> usize {
 
 /// Applies `work` to each item on `workers` threads, including the caller's. Returns the results in the order of the
 /// items.
+///
+/// ```
+/// use pte_emit::workers;
+///
+/// assert_eq!(workers::map(vec![1, 2, 3], workers::cores(), |number| number * 2), [2, 4, 6]);
+/// ```
 pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     let workers = workers.min(items.len());
     let items = Mutex::new(items.into_iter().enumerate());
@@ -119,6 +125,12 @@ pub(crate) fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send,
 }
 
 /// Locks a mutex, even if another thread panicked while it held the lock: that panic propagates from the other thread.
+///
+/// ```
+/// let mutex = std::sync::Mutex::new(1);
+/// *pte_emit::workers::lock(&mutex) += 1;
+/// assert_eq!(mutex.into_inner().unwrap(), 2);
+/// ```
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

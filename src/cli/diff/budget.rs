@@ -177,7 +177,7 @@ fn millionths(number: &str) -> Result<i128, String> {
         return Err(format!("`{}` is not a number", clipped(number)));
     }
     if fraction.len() > 6 {
-        return Err("more than six digits behind the decimal point".to_owned());
+        return Err("more than six digits after the decimal point".to_owned());
     }
     let too_large = |_| "the number is too large".to_owned();
     let whole: u64 = whole.parse().map_err(too_large)?;
