@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use input::{Case, Results, chain, interleaved, json, print, yaml};
+use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::cli::outputs::Outputs;
 use pte_emit::data::{Blob, Origin, dedup};
 use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
@@ -51,6 +52,7 @@ fn pipeline(count: usize, rounds: usize) {
     let options = layout::LayoutConfig::default();
     let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
     let execution_plan = &resolved.program.plans()[0];
+    let operators = MethodOperators::known(execution_plan);
     let mut cases: Vec<Case<'_>> = vec![
         ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
@@ -64,7 +66,10 @@ fn pipeline(count: usize, rounds: usize) {
         ),
         ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
         ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, &FileAccess::default()))))),
-        ("plan memory", Box::new(|| drop(black_box(memory::plan(0, execution_plan, &SharedState::default()))))),
+        (
+            "plan memory",
+            Box::new(|| drop(black_box(memory::plan(0, execution_plan, &operators, &SharedState::default())))),
+        ),
         ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &options))))),
         ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &options, None))))),
     ];
@@ -330,7 +335,12 @@ fn planner(count: usize, rounds: usize) {
     for (name, plan) in &plans {
         cases.push((
             name,
-            Box::new(move || drop(black_box(memory::plan(0, plan, &SharedState::default()).expect("a valid plan")))),
+            Box::new(move || {
+                drop(black_box(
+                    memory::plan(0, plan, &MethodOperators::known(plan), &SharedState::default())
+                        .expect("a valid plan"),
+                ))
+            }),
         ));
     }
     let times = interleaved(rounds, &mut cases);

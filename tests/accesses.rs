@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use pte_emit::analysis::lifetimes::Execution;
+use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::inspect::Subject;
 use pte_emit::inspect::graph::ProgramGraph;
+use pte_emit::layout::MemoryPlan;
 use pte_emit::layout::memory::value_requests;
-use pte_emit::layout::{MemoryPlan, shared};
 use pte_emit::operators;
 use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
@@ -259,7 +260,8 @@ fn state(call: &Call) -> Values {
         }
     });
     let plan = &program.plans()[0];
-    let execution = Execution::new(plan, &value_requests(plan));
+    let operators = MethodOperators::known(plan);
+    let execution = Execution::new(plan, &operators, &value_requests(plan, &operators));
     call.tensors.iter().copied().filter(|value| execution.is_state[*value]).collect()
 }
 
@@ -325,8 +327,9 @@ fn graphs_reduction_and_memory_agree() {
         assert_eq!(call.tensors(flow.reads(0)), call.reads, "{name}: reads of reduce");
         assert_eq!(flow.writes(0).collect::<Values>(), call.written(), "{name}: writes of reduce");
 
-        let mut written = shared::written(&call.plan);
-        written.retain(|value| call.tensors.contains(value) || call.result == Some(*value));
+        let written = MethodOperators::known(&call.plan).written(&call.plan).into_iter();
+        let written: Values =
+            written.filter(|value| call.tensors.contains(value) || call.result == Some(*value)).collect();
         assert_eq!(written, call.written(), "{name}: writes of memory planning");
         let needs_content: Values = call.reads.difference(&call.sizes_only).copied().collect();
         assert_eq!(state(&call), needs_content, "{name}: lifetimes");

@@ -214,10 +214,9 @@ pub struct Execution {
 impl Execution {
     /// Follows the instructions of a method. `requested` has the memory request of each value: its views, and the state that a delegate
     /// takes, of which the instructions do not say whether it has content before.
-    pub fn new(plan: &ExecutionPlan, requested: &[Memory]) -> Execution {
+    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Execution {
         let count = plan.values().len();
-        let operators = MethodOperators::known(plan);
-        let uses = Uses::new(plan, &operators);
+        let uses = Uses::new(plan, operators);
         let jumps = jumps(plan);
         let end = plan.instructions().count() as u32 + 1;
         let mut spans = Spans::new((), count);
@@ -230,7 +229,7 @@ impl Execution {
         spans.touch_items(plan);
         let is_loop = jumps.iter().any(Jump::is_back);
         // The last one first: a view may be of a view.
-        for alias in aliases(plan, &operators).into_iter().rev() {
+        for alias in aliases(plan, operators).into_iter().rev() {
             if let Some((start, last)) = spans.list[alias.result] {
                 // In a loop, uses before the instruction may follow it.
                 let time = alias.step + 1;
@@ -334,64 +333,148 @@ impl Uses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::resolve::tests::{forward, resolved};
-    use crate::layout::memory::value_requests;
+    use crate::data::BlobId;
+    use crate::format::ScalarType;
+    use crate::program::{Chain, EValue, Instruction, Operator, OperatorId};
 
-    /// Lifetimes of some values: `-` of an unused one; `=` in front of an alias, `*` in front of state.
-    fn lifetimes(parts: &str, names: &str) -> String {
-        let sample = resolved(&forward(parts));
-        let execution = Execution::new(sample.plan(), &value_requests(sample.plan()));
-        let shown = names.split(' ').map(|name| {
-            let value = sample.index(name);
-            let sign = match (execution.is_alias[value], execution.is_state[value]) {
-                (true, _) => "=",
-                (false, true) => "*",
-                (false, false) => "",
-            };
-            let times = execution.times[value].map_or("-".to_owned(), |(first, last)| format!("{first}..{last}"));
-            format!("{sign}{name} {times}")
-        });
-        shown.collect::<Vec<_>>().join(", ")
+    const PLANNED: Memory = Memory::Auto { pool: None, persistent: false, shared: None };
+    const STATE: Memory = Memory::Auto { pool: None, persistent: true, shared: None };
+
+    /// A method and the names of its values.
+    struct Method {
+        plan: ExecutionPlan,
+        names: Vec<String>,
+    }
+
+    impl Method {
+        /// A method with these instructions: `aten::sin.out x y y`, `move x y` or `jump c 4`. Tensors are values of planned memory, `1` and
+        /// `false` are literals.
+        fn new(inputs: &str, instructions: &[&str], output: &str) -> Method {
+            let mut method = Method { plan: ExecutionPlan::default(), names: Vec::new() };
+            method.plan.inputs = Some(method.values(inputs));
+            let instructions = instructions.iter().map(|instruction| method.instruction(instruction)).collect();
+            method.plan.chains = Some(vec![Chain { instructions: Some(instructions), ..Chain::default() }]);
+            method.plan.outputs = Some(method.values(output));
+            method
+        }
+
+        fn instruction(&mut self, instruction: &str) -> Instruction {
+            match instruction.split_once(' ').unwrap() {
+                ("move", operands) => {
+                    let operands = self.values(operands);
+                    Instruction::MoveCall { move_from: operands[0], move_to: operands[1] }
+                }
+                ("jump", operands) => {
+                    let (condition, destination) = operands.split_once(' ').unwrap();
+                    let cond_value_index = self.value(condition);
+                    Instruction::JumpFalseCall {
+                        cond_value_index,
+                        destination_instruction: destination.parse().unwrap(),
+                    }
+                }
+                (kernel, args) => {
+                    let (name, overload) = kernel.rsplit_once('.').unwrap_or((kernel, ""));
+                    let operators = self.plan.operators.get_or_insert_default();
+                    operators.push(Operator { name: Some(name.into()), overload: Some(overload.into()) });
+                    let op_index = OperatorId::of(operators.len() - 1);
+                    Instruction::KernelCall { op_index, args: Some(self.values(args).into()) }
+                }
+            }
+        }
+
+        fn values(&mut self, names: &str) -> Vec<ValueId> {
+            names.split(' ').map(|name| self.value(name)).collect()
+        }
+
+        fn value(&mut self, name: &str) -> ValueId {
+            if let Some(value) = self.names.iter().position(|known| known == name) {
+                return ValueId::of(value);
+            }
+            let tensor = Tensor { memory: PLANNED, ..Tensor::new(ScalarType::FLOAT, &[2]) };
+            let value = name.parse().map(EValue::Bool).or_else(|_| name.parse().map(EValue::Int));
+            self.plan.values.get_or_insert_default().push(value.unwrap_or(EValue::Tensor(tensor)));
+            self.names.push(name.to_owned());
+            ValueId::of(self.names.len() - 1)
+        }
+
+        fn tensor(&mut self, name: &str) -> &mut Tensor {
+            let value = self.value(name).get().unwrap();
+            match &mut self.plan.values.as_mut().unwrap()[value] {
+                EValue::Tensor(tensor) => tensor,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// Lifetimes of some values: `-` of an unused one; `=` before an alias, `*` before state.
+        fn lifetimes(&mut self, names: &str) -> String {
+            let shown = self.values(names);
+            let memory = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
+            let requested: Vec<Memory> = self.plan.values().iter().map(memory).collect();
+            let execution = Execution::new(&self.plan, &MethodOperators::known(&self.plan), &requested);
+            let shown = shown.into_iter().map(|value| {
+                let value = value.get().unwrap();
+                let sign = match (execution.is_alias[value], execution.is_state[value]) {
+                    (true, _) => "=",
+                    (false, true) => "*",
+                    (false, false) => "",
+                };
+                let times = execution.times[value].map_or("-".to_owned(), |(first, last)| format!("{first}..{last}"));
+                format!("{sign}{} {times}", self.names[value])
+            });
+            shown.collect::<Vec<_>>().join(", ")
+        }
     }
 
     #[test]
     fn instructions_of_branches_count() {
-        let branches =
-            "values: {c: {tensor: bool, sizes: []}, x: f32[2]}, inputs: [c, x], outputs: [y], instructions: [
-            {jump_false: {cond: c, to: other}}, {kernel: aten::sin.out, args: [x], out: s}, {move: {from: s, to: y}},
-            {jump_false: {cond: false, to: end}}, {label: other, kernel: aten::cos.out, args: [x], out: t},
-            {move: {from: t, to: y}}, {label: end}]";
-        assert_eq!(lifetimes(branches, "c x s t y"), "c 0..1, x 0..5, s 2..7, t 5..7, =y 3..7");
+        let instructions =
+            ["jump c 4", "aten::sin.out x s s", "move s y", "jump false 6", "aten::cos.out x t t", "move t y"];
+        let lifetimes = Method::new("c x", &instructions, "y").lifetimes("c x s t y");
+        assert_eq!(lifetimes, "c 0..1, x 0..5, s 2..7, t 5..7, =y 3..7");
     }
 
     #[test]
     fn content_that_flows_back_lives_in_the_whole_loop() {
-        let repeated =
-            "values: {c: {tensor: bool, sizes: []}, x: f32[2], k: f32[2], s: f32[2]}, inputs: [c, x], outputs: [y],
-            instructions: [{kernel: aten::sin.out, args: [x], out: k}, {kernel: aten::copy_, args: [s, x], out: s},
-            {label: again, kernel: aten::add.out, args: [k, s], out: t}, {kernel: aten::cos.out, args: [t], out: u},
-            {kernel: aten::copy_, args: [s, u], out: s}, {jump_false: {cond: c, to: again}},
-            {kernel: aten::exp.out, args: [s], out: y}]";
-        assert_eq!(lifetimes(repeated, "k s t u"), "k 1..6, s 2..7, t 3..4, u 4..5");
+        let instructions = [
+            "aten::sin.out x k k",
+            "aten::copy_ s x false s",
+            "aten::add.out k s 1 t t",
+            "aten::cos.out t u u",
+            "aten::copy_ s u false s",
+            "jump c 2",
+            "aten::exp.out s y y",
+        ];
+        let lifetimes = Method::new("c x", &instructions, "y").lifetimes("k s t u");
+        assert_eq!(lifetimes, "k 1..6, s 2..7, t 3..4, u 4..5");
     }
 
     #[test]
     fn only_content_from_before_is_state() {
-        let state = "values: {x: f32[2], s: {tensor: float32, sizes: [2], mutable: true},
-            o: {tensor: float32, sizes: [2], mutable: true}, i: {tensor: float32, sizes: [2], data: [1, 2], mutable: true},
-            n: f32[2]}, inputs: [x], outputs: [y], instructions: [{kernel: aten::copy_, args: [o, x], out: o},
-            {kernel: aten::add.out, args: [s, i], out: t}, {kernel: aten::copy_, args: [s, t], out: s},
-            {kernel: aten::add.out, args: [t, o], out: y}]";
-        assert_eq!(lifetimes(state, "s o i n"), "*s 0..5, o 1..4, *i 0..5, n -");
+        let instructions = [
+            "aten::copy_ o x false o",
+            "aten::add.out s i 1 t t",
+            "aten::copy_ s t false s",
+            "aten::add.out t o 1 y y",
+        ];
+        let mut method = Method::new("x", &instructions, "y");
+        ["s", "o", "i"].into_iter().for_each(|state| method.tensor(state).memory = STATE);
+        method.tensor("i").data = TensorData::Blob(BlobId(0));
+        assert_eq!(method.lifetimes("s o i n"), "*s 0..5, o 1..4, *i 0..5, n -");
     }
 
     #[test]
     fn views_live_in_their_base() {
-        let views = "values: {x: f32[2], w: {tensor: float32, sizes: [2], view_of: a}}, inputs: [x], outputs: [y],
-            instructions: [{kernel: aten::sin.out, args: [x], out: a},
-            {kernel: executorch_prim::et_view.default, args: [a, [1, 2]], out: v}, {kernel: aten::cos.out, args: [x], out: b},
-            {kernel: aten::exp.out, args: [v], out: c}, {kernel: aten::add.out, args: [b, w], out: y}]";
-        assert_eq!(lifetimes(views, "a v w b"), "a 1..5, =v 2..4, =w 5..5, b 3..5");
+        let instructions = [
+            "aten::sin.out x a a",
+            "executorch_prim::et_view.default a 1 v",
+            "aten::cos.out x b b",
+            "aten::exp.out v c c",
+            "aten::add.out b w 1 y y",
+        ];
+        let mut method = Method::new("x", &instructions, "y");
+        let base = method.value("a").get().unwrap() as u32;
+        ["v", "w"].into_iter().for_each(|view| method.tensor(view).memory = Memory::View { base });
+        assert_eq!(method.lifetimes("a v w b"), "a 1..5, =v 2..4, =w 5..5, b 3..5");
     }
 
     #[test]

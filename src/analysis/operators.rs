@@ -2,7 +2,7 @@
 //! looked up once for each name.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::operators::facts::Facts;
@@ -10,7 +10,7 @@ use crate::operators::inference::Rule;
 use crate::operators::inference::constraints::Constraint;
 use crate::operators::kinds::Kinds;
 use crate::operators::{self, Base, OperatorSet, Role, Signature};
-use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess, OperatorId, ValueId};
+use crate::program::{EValue, ExecutionPlan, Instruction, OperandAccess, OperatorId, Program, ValueId};
 
 /// Effect of an instruction on a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +98,8 @@ pub struct ResolvedOperator {
     pub constraints: &'static [Constraint],
     /// Library that registers it; `None` for the default runtime and for custom operators.
     pub library: Option<&'static str>,
+    /// Positions of the arguments whose exact bytes the out may be; none are known of custom operators.
+    pub in_place: &'static [usize],
     /// Positions of the outs.
     pub outs: Vec<usize>,
     /// What is known of the operator with its name, also if its signature is that of a custom operator.
@@ -110,10 +112,11 @@ pub struct ResolvedOperator {
 }
 
 impl ResolvedOperator {
-    /// Returns the operator, if its signature is known.
-    pub fn find(name: &str, set: &OperatorSet) -> Option<ResolvedOperator> {
-        let (facts, known) = (operators::facts(name), operators::find(name));
-        let (registered, signature) = match set.added(name) {
+    /// Returns the operator, if its signature is known. `custom` is its signature if it is a custom operator.
+    pub fn find(name: &str, custom: Option<&Signature>) -> Option<ResolvedOperator> {
+        let known = operators::find(name);
+        let facts = known.map_or(&Facts::NONE, |operator| operator.facts);
+        let (registered, signature) = match custom {
             Some(signature) => (None, Cow::Owned(signature.clone())),
             None => (known, Cow::Borrowed(&known?.signature)),
         };
@@ -134,6 +137,7 @@ impl ResolvedOperator {
             rule: registered.and(facts.rule),
             constraints: registered.map_or(&[], |operator| &operator.constraints),
             library: registered.and_then(|operator| operator.library),
+            in_place: registered.map_or(&[], |operator| &operator.in_place),
             facts,
         })
     }
@@ -181,7 +185,7 @@ impl ResolvedOperator {
     }
 
     /// Returns `true` if a call with these arguments has its results as its only effect.
-    pub fn is_pure(&self, args: &[ValueId]) -> bool {
+    fn is_pure(&self, args: &[ValueId]) -> bool {
         let has_results = self.signature.result.is_some() || !self.outs.is_empty();
         has_results && args.len() == self.arguments() && !self.accesses.iter().any(|access| access.is_in_place())
     }
@@ -204,6 +208,32 @@ impl ResolvedOperator {
     }
 }
 
+/// Operators by name, each resolved once: those of the runtime and its libraries, and custom ones.
+#[derive(Debug, Default)]
+pub struct OperatorLookup<'s> {
+    custom: Option<&'s OperatorSet>,
+    found: HashMap<String, Option<Arc<ResolvedOperator>>>,
+}
+
+impl OperatorLookup<'_> {
+    /// Returns the operator with a name, if it is known.
+    pub fn find(&mut self, name: &str) -> Option<Arc<ResolvedOperator>> {
+        if let Some(known) = self.found.get(name) {
+            return known.clone();
+        }
+        let custom = self.custom.and_then(|set| set.added(name));
+        let known = ResolvedOperator::find(name, custom).map(Arc::new);
+        self.found.insert(name.to_owned(), known.clone());
+        known
+    }
+
+    /// Resolves the operators of a method.
+    pub fn of_method(&mut self, plan: &ExecutionPlan) -> MethodOperators {
+        let operators = plan.operators.iter().flatten();
+        MethodOperators { list: operators.map(|operator| self.find(&operator.full_name()?)).collect() }
+    }
+}
+
 /// The operators of a method, by their indices.
 #[derive(Debug, Clone, Default)]
 pub struct MethodOperators {
@@ -213,22 +243,18 @@ pub struct MethodOperators {
 impl MethodOperators {
     /// Resolves the operators of a method among those of the runtime, of its libraries, and the custom ones of `set`.
     pub fn new(plan: &ExecutionPlan, set: &OperatorSet) -> MethodOperators {
-        let mut found: HashMap<String, Option<Arc<ResolvedOperator>>> = HashMap::new();
-        let list = plan.operators.iter().flatten().map(|operator| {
-            let name = operator.full_name()?;
-            if let Some(known) = found.get(&name) {
-                return known.clone();
-            }
-            let known = ResolvedOperator::find(&name, set).map(Arc::new);
-            found.insert(name, known.clone());
-            known
-        });
-        MethodOperators { list: list.collect() }
+        OperatorLookup { custom: Some(set), ..OperatorLookup::default() }.of_method(plan)
     }
 
     /// Resolves the operators of a method among those of the runtime and its libraries.
     pub fn known(plan: &ExecutionPlan) -> MethodOperators {
-        MethodOperators::new(plan, &OperatorSet::new())
+        OperatorLookup::default().of_method(plan)
+    }
+
+    /// Resolves the operators of each method of a program among those of the runtime and its libraries.
+    pub fn of_program(program: &Program) -> Vec<MethodOperators> {
+        let mut lookup = OperatorLookup::default();
+        program.plans().iter().map(|plan| lookup.of_method(plan)).collect()
     }
 
     /// Returns the operator with an index, if it is known.
@@ -263,6 +289,24 @@ impl MethodOperators {
         })
     }
 
+    /// Returns the arguments that a call reads, and its results, if these are its only effect; `None` for other instructions.
+    pub fn pure_call<'i>(&self, instruction: &'i Instruction) -> Option<(&'i [ValueId], &'i [ValueId])> {
+        let (operator, args) = (self.called(instruction)?, instruction.args());
+        operator.is_pure(args).then(|| args.split_at(operator.results(args.len()).start))
+    }
+
+    /// Returns the values that instructions of a method certainly write, with the items of lists.
+    pub fn written(&self, plan: &ExecutionPlan) -> HashSet<usize> {
+        let mut written = HashSet::new();
+        for usage in plan.instructions().flat_map(|instruction| self.uses(instruction)) {
+            if usage.kind.is_result() || usage.kind.is_in_place() {
+                let items = plan.value(usage.value).map_or(&[][..], EValue::as_tensors);
+                written.extend(items.iter().chain([&usage.value]).filter_map(|value| value.get()));
+            }
+        }
+        written
+    }
+
     /// Returns what an instruction does with the argument at a position.
     pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
         self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
@@ -279,5 +323,23 @@ pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[ValueId]) -> usize {
         }
         _ if before.last() == Some(last) => before.len() - 1,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ResolvedOperator;
+    use crate::operators::OperatorSet;
+
+    #[test]
+    fn the_kernel_of_a_replaced_operator_is_unknown() {
+        let name = "aten::relu.out";
+        let known = ResolvedOperator::find(name, None).unwrap();
+        assert!(known.rule.is_some() && !known.constraints.is_empty());
+        assert_eq!(known.in_place, [0]);
+        let mut set = OperatorSet::new();
+        set.add("aten::relu.out self:T out:T!").unwrap();
+        let replaced = ResolvedOperator::find(name, set.added(name)).unwrap();
+        assert!(replaced.rule.is_none() && replaced.constraints.is_empty() && replaced.in_place.is_empty());
     }
 }

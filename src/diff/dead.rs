@@ -1,12 +1,15 @@
 //! Instructions whose results nothing reads, in the places of a file. [`crate::transform::prune`] keeps what writes to explicit offsets;
 //! here an instruction has no effect, either, if its results are in memory that holds nothing else at that time.
+//!
+//! Lifetimes are those of the planner, which the memory of a file obeys, not those of [`crate::analysis::lifetimes`]: tensors that are
+//! alive at once by the latter may have the same offset.
 
 use std::collections::HashMap;
 
 use super::view::MethodView;
-use crate::analysis::operators::AccessKind;
+use crate::analysis::operators::{AccessKind, Usage};
 use crate::layout::memory::{value_lifetimes, value_requests};
-use crate::program::{EValue, Instruction, Memory, Tensor, TensorData, ValueId};
+use crate::program::{EValue, Memory, Tensor, TensorData, ValueId};
 
 /// Pairs of tensors that are compared by their places in a method; what is beyond has an effect.
 const WORK: u64 = 1 << 24;
@@ -21,19 +24,12 @@ pub fn without_effect(view: &MethodView<'_>) -> Vec<bool> {
         if values.is_free_of_effect(view, step) {
             *found = true;
             // What it reads is read by one less.
-            for (_, value) in known_args(view, instruction) {
-                values.uses[value] = values.uses[value].saturating_sub(1);
+            for arg in instruction.args() {
+                arg.item_mut(&mut values.uses).into_iter().for_each(|uses| *uses = uses.saturating_sub(1));
             }
         }
     }
     dead
-}
-
-/// Arguments of an instruction that are values, with their positions.
-fn known_args<'v>(view: &'v MethodView<'_>, instruction: &'v Instruction) -> impl Iterator<Item = (usize, usize)> + 'v {
-    let count = view.plan.values().len();
-    let args = instruction.args().iter().enumerate();
-    args.filter_map(move |(position, arg)| Some((position, arg.within(count)?)))
 }
 
 /// Bytes of a pool that a tensor has, and the times at which it is alive.
@@ -80,32 +76,29 @@ impl Values {
         let items = plan.values().iter().flat_map(EValue::as_tensors);
         ends.chain(items).filter_map(known).for_each(|value| is_kept[value] = true);
         for (step, time) in view.steps.iter().zip(1u32..) {
-            let instruction = step.instruction;
-            for (position, value) in known_args(view, instruction) {
+            let is_call = step.instruction.callee().is_some();
+            for Usage { value, kind, .. } in view.operators.uses(step.instruction) {
+                let Some(value) = known(&value) else { continue };
                 uses[value] += 1;
-                match view.operators.access(instruction, position) {
-                    kind if kind.is_result() => {
+                let has_content = is_written[value] || is_input[value];
+                match kind {
+                    _ if !is_call => is_state[value] = true,
+                    _ if kind.is_result() => {
                         is_written[value] = true;
                         place(value).into_iter().for_each(|(start, bytes)| _ = filled.insert(start, (bytes, time)));
                     }
-                    AccessKind::Read if is_written[value] || is_input[value] => {}
-                    AccessKind::Read => {
+                    AccessKind::Read if !has_content => {
                         let found = place(value).and_then(|(start, bytes)| Some((*filled.get(&start)?, bytes)));
                         match found.filter(|((filled, _), bytes)| bytes <= filled) {
                             Some(((_, since), _)) => _ = views[value].get_or_insert(since),
                             None => is_state[value] = true,
                         }
                     }
-                    _ => is_state[value] |= !is_written[value] && !is_input[value],
+                    _ => is_state[value] |= !has_content,
                 }
             }
-            for (_, value, _) in instruction.operands() {
-                let Some(value) = known(&value) else { continue };
-                uses[value] += 1;
-                is_state[value] = true;
-            }
         }
-        let lifetimes = value_lifetimes(plan, &value_requests(plan));
+        let lifetimes = value_lifetimes(plan, &view.operators, &value_requests(plan, &view.operators));
         let mut places: HashMap<u32, Vec<Place>> = HashMap::new();
         for (value, tensor) in plan.tensors() {
             is_kept[value] |= is_state[value];
@@ -123,23 +116,14 @@ impl Values {
 
     fn is_free_of_effect(&mut self, view: &MethodView<'_>, step: usize) -> bool {
         let instruction = view.steps[step].instruction;
-        if !matches!(instruction, Instruction::KernelCall { .. }) {
-            return false;
-        }
-        let mut outs = 0;
-        for (position, value) in known_args(view, instruction) {
-            match view.operators.access(instruction, position) {
-                AccessKind::Read => continue,
-                kind if kind.is_result() => outs += 1,
-                _ => return false,
-            }
-            let Some(tensor) = view.plan.values().get(value).and_then(EValue::as_tensor) else { return false };
-            let own = known_args(view, instruction).filter(|(_, other)| *other == value).count();
-            if self.is_kept[value] || self.uses[value] != own || !self.is_alone(view, value, tensor, step) {
-                return false;
-            }
-        }
-        outs > 0
+        let Some((_, results)) = view.operators.pure_call(instruction) else { return false };
+        results.iter().all(|result| {
+            let value = result.within(self.uses.len());
+            let tensor = view.plan.value(*result).and_then(EValue::as_tensor);
+            let (Some(value), Some(tensor)) = (value, tensor) else { return false };
+            let own = instruction.args().iter().filter(|arg| *arg == result).count();
+            !self.is_kept[value] && self.uses[value] == own && self.is_alone(view, value, tensor, step)
+        })
     }
 
     /// Returns true if no other tensor is in the memory of a tensor at a step.

@@ -243,7 +243,7 @@ impl MethodGraph {
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
         let jumps = blocks::jumps(plan);
-        let mut flow = Flow::new(plan, &values, &jumps);
+        let mut flow = Flow::new(plan, &subject.operators[method], &values, &jumps);
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
@@ -444,11 +444,11 @@ struct Flow<'j> {
 }
 
 impl<'j> Flow<'j> {
-    fn new(plan: &ExecutionPlan, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
+    fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
         let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
         let accesses = Accesses::collect(AccessContext {
             plan,
-            operators: &MethodOperators::known(plan),
+            operators,
             kinds: &ValueKinds::of(plan.values()),
             has_content: values.iter().map(|value| value.content != Content::None).collect(),
             owners: &owners,

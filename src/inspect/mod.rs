@@ -14,6 +14,7 @@ mod targets;
 use std::collections::HashMap;
 
 use crate::analysis::lifetimes::Execution;
+use crate::analysis::operators::MethodOperators;
 use crate::layout::MemoryPlan;
 use crate::printer::MethodValues;
 use crate::program::element::{Element, Part};
@@ -29,6 +30,8 @@ pub struct Subject<'p> {
     pub values: Vec<MethodValues>,
     /// Names of the delegates in YAML, by method; empty for a program that is read from a file.
     pub delegates: Vec<Vec<String>>,
+    /// Operators by method.
+    operators: Vec<MethodOperators>,
     /// Lifetimes of the values, views and state, by method.
     executions: Vec<Execution>,
 }
@@ -42,9 +45,12 @@ impl<'p> Subject<'p> {
         delegates: Vec<Vec<String>>,
     ) -> Subject<'p> {
         let requested = |method: usize| values.get(method).map_or(&[][..], |values| &values.memory);
-        let executions = program.plans().iter().enumerate();
-        let executions = executions.map(|(method, plan)| Execution::new(plan, requested(method))).collect();
-        Subject { program, memory, values, delegates, executions }
+        let operators = MethodOperators::of_program(program);
+        let executions = program.plans().iter().zip(&operators).enumerate();
+        let executions =
+            executions.map(|(method, (plan, operators))| Execution::new(plan, operators, requested(method)));
+        let executions = executions.collect();
+        Subject { program, memory, values, delegates, operators, executions }
     }
 }
 

@@ -62,10 +62,14 @@ impl MemoryPlan {
 /// # Errors
 /// All of: sizes that are unknown or exceed 64 bits, explicit offsets that overlap or exceed their pool, memory requests that the
 /// exporter's planner rejects.
-pub fn plan(method: usize, plan: &ExecutionPlan, shared: &SharedState) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let operators = MethodOperators::known(plan);
-    let requested = requests(plan, &operators);
-    let lifetimes = lifetimes(plan, &operators, &requested);
+pub fn plan(
+    method: usize,
+    plan: &ExecutionPlan,
+    operators: &MethodOperators,
+    shared: &SharedState,
+) -> Result<MemoryPlan, Vec<LayoutError>> {
+    let requested = value_requests(plan, operators);
+    let lifetimes = lifetimes(plan, operators, &requested);
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
     planning.place_shared(shared);
@@ -79,19 +83,14 @@ pub fn plan(method: usize, plan: &ExecutionPlan, shared: &SharedState) -> Result
 /// Returns the first and the last time at which each value of a method is alive: 0 is before the instructions, instruction `i` is
 /// at `i + 1`, and the outputs are read after the last one. `requested` has the memory request of each value, in place of that
 /// of the method if its offsets are explicit.
-pub fn value_lifetimes(plan: &ExecutionPlan, requested: &[Memory]) -> Vec<(u32, u32)> {
-    let lifetimes = lifetimes(plan, &MethodOperators::known(plan), requested);
+pub fn value_lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(u32, u32)> {
+    let lifetimes = lifetimes(plan, operators, requested);
     (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
 }
 
-/// Returns the memory request of each value of a method.
-pub fn value_requests(plan: &ExecutionPlan) -> Vec<Memory> {
-    requests(plan, &MethodOperators::known(plan))
-}
-
-/// Returns the memory request of each value; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
+/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
 /// argument is a view of it, unless its memory is explicit.
-fn requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
+pub fn value_requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
     let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
     let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
     for Alias { result, base, kind, .. } in aliases(plan, operators) {

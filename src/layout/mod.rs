@@ -19,6 +19,7 @@ pub mod segments;
 pub mod shared;
 mod skyline;
 
+use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
 use crate::program::Program;
 pub use align::{align_up, lcm};
@@ -37,12 +38,13 @@ use shared::SharedState;
 pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Result<Plan, Vec<LayoutError>> {
     let mut errors = Vec::new();
     let mut memory = Vec::with_capacity(program.plans().len());
-    let shared = SharedState::plan(program).unwrap_or_else(|found| {
+    let operators = MethodOperators::of_program(program);
+    let shared = SharedState::plan(program, &operators).unwrap_or_else(|found| {
         errors.push(found);
         SharedState::default()
     });
-    for (method, execution_plan) in program.plans().iter().enumerate() {
-        memory.push(memory::plan(method, execution_plan, &shared).unwrap_or_else(|found| {
+    for (method, (execution_plan, operators)) in program.plans().iter().zip(&operators).enumerate() {
+        memory.push(memory::plan(method, execution_plan, operators, &shared).unwrap_or_else(|found| {
             errors.extend(found);
             MemoryPlan::default()
         }));

@@ -2,14 +2,14 @@
 //!
 //! A pool with anything else is left to `super::memory`, which plans each method by itself.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
 use super::{LayoutError, align_up};
 use crate::analysis::operators::MethodOperators;
 use crate::diagnostics::Code;
 use crate::program::element::{Element, Part};
-use crate::program::{Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
+use crate::program::{Device, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism};
 
 /// Places of shared state.
 #[derive(Debug, Default)]
@@ -29,11 +29,11 @@ struct SharedTensor {
 }
 
 impl SharedState {
-    /// Places the shared state of all methods.
+    /// Places the shared state of all methods, which call these operators.
     ///
     /// # Errors
     /// State that exceeds 64 bits.
-    pub fn plan(program: &Program) -> Result<SharedState, LayoutError> {
+    pub fn plan(program: &Program, operators: &[MethodOperators]) -> Result<SharedState, LayoutError> {
         let mut shared = SharedState::default();
         let mut pools: BTreeMap<u32, Vec<SharedTensor>> = BTreeMap::new();
         let mut mixed = BTreeSet::from([0, 1]);
@@ -59,7 +59,8 @@ impl SharedState {
             return Ok(shared);
         }
         let alignment = program.plans().iter().map(|plan| plan.memory.alignment.unwrap_or(DEFAULT_ALIGNMENT)).max();
-        let written: Vec<BTreeSet<usize>> = program.plans().iter().map(written).collect();
+        let written: Vec<HashSet<usize>> =
+            program.plans().iter().zip(operators).map(|(plan, operators)| operators.written(plan)).collect();
         for (pool, tensors) in pools {
             let mut sizes: HashMap<u32, u64> = HashMap::new();
             for tensor in &tensors {
@@ -109,24 +110,12 @@ fn is_placed(tensor: &Tensor) -> bool {
     tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND && tensor.device() == Device::CPU
 }
 
-/// Returns the values that instructions of a method write.
-pub fn written(plan: &ExecutionPlan) -> BTreeSet<usize> {
-    let operators = MethodOperators::known(plan);
-    let mut written = BTreeSet::new();
-    for usage in plan.instructions().flat_map(|instruction| operators.uses(instruction)) {
-        if usage.kind.is_result() || usage.kind.is_in_place() {
-            let items = plan.value(usage.value).map_or(&[][..], EValue::as_tensors);
-            written.extend(items.iter().chain([&usage.value]).filter_map(|value| value.get()));
-        }
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::memory::plan;
     use super::*;
     use crate::ir::resolve::tests::resolved;
+    use crate::program::EValue;
 
     const PUSH: &str = "
   push:
@@ -151,10 +140,11 @@ mod tests {
     /// Returns the place of each value in pool 2, by method, and the sizes of the pools.
     fn places(methods: &str) -> Vec<(Vec<u64>, Vec<i64>)> {
         let sample = resolved(&format!("methods:{methods}"));
-        let shared = SharedState::plan(&sample.program).unwrap();
+        let operators = MethodOperators::of_program(&sample.program);
+        let shared = SharedState::plan(&sample.program, &operators).unwrap();
         let plans = sample.program.plans().iter().enumerate();
         let of = |(method, method_plan): (usize, &ExecutionPlan)| {
-            let planned = plan(method, method_plan, &shared).unwrap();
+            let planned = plan(method, method_plan, &operators[method], &shared).unwrap();
             let in_pool = planned.places.iter().flatten().filter(|(pool, _)| *pool == 2);
             (in_pool.map(|(_, offset)| *offset).collect(), planned.sizes)
         };
@@ -245,6 +235,6 @@ mod tests {
             values.push(EValue::Tensor(tensor.clone()));
         }
         values.drain(..values.len() - 2);
-        assert!(SharedState::plan(&program).is_err());
+        assert!(SharedState::plan(&program, &MethodOperators::of_program(&program)).is_err());
     }
 }

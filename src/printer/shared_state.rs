@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::analysis::operators::MethodOperators;
 use crate::assembly::Assembly;
 use crate::layout::MemoryPlan;
-use crate::layout::shared::{SharedState, written};
+use crate::layout::shared::SharedState;
 use crate::program::{EValue, ExecutionPlan, Memory, Program};
 
 /// Number of methods up to which all orders are tried.
@@ -54,11 +55,12 @@ pub fn orders(assembled: &Program, original: &Program) -> Vec<Option<u32>> {
     let mut expected: Vec<State> = places_of.keys().copied().collect();
     expected.sort_by_key(|state| (places_of[state], *state));
     let mut program = Program { blobs: Vec::new(), ..assembled.clone() };
+    let operators = MethodOperators::of_program(&program);
     let mut is_order = |orders: &[Option<u32>]| {
         for (plan, order) in program.execution_plan.iter_mut().flatten().zip(orders) {
             plan.memory.shared_order = *order;
         }
-        let Ok(shared) = SharedState::plan(&program) else { return false };
+        let Ok(shared) = SharedState::plan(&program, &operators) else { return false };
         let place = |(pool, state): &State| {
             shared.place(Memory::Auto { pool: Some(*pool), persistent: false, shared: Some(*state) })
         };
@@ -91,9 +93,10 @@ fn by_first_writer(assembled: &Program, original: &Program) -> Vec<Option<u32>> 
     let mut orders = vec![None; original.plans().len()];
     let mut is_sharing = Vec::with_capacity(orders.len());
     let mut owners: BTreeMap<(u32, u64), Vec<usize>> = BTreeMap::new();
+    let operators = MethodOperators::of_program(original);
     for (method, plans) in assembled.plans().iter().zip(original.plans()).enumerate() {
         is_sharing.push(places(plans.0, plans.1).next().is_some());
-        let written = written(plans.1);
+        let written = operators[method].written(plans.1);
         for (.., place) in places(plans.0, plans.1).filter(|(value, ..)| written.contains(value)) {
             owners.entry(place.unwrap_or_default()).or_default().push(method);
         }

@@ -17,7 +17,6 @@ use std::collections::HashSet;
 use self::graph::{MethodGraph, Step, index};
 use self::placed::PlacedTensors;
 use self::places::Places;
-use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
 use crate::program::instruction::{Callee, FieldMut};
 use crate::program::{EValue, ExecutionPlan, Memory, Program, TensorData, ValueId};
@@ -56,7 +55,7 @@ enum Mark {
 
 /// State of marking the parts that stay.
 struct Marker<'p> {
-    graphs: Vec<MethodGraph<'p>>,
+    graphs: &'p [MethodGraph<'p>],
     uses: Vec<MethodUses>,
     /// By method and value: its content is read.
     read: Vec<Vec<bool>>,
@@ -83,10 +82,7 @@ enum Roots {
 }
 
 /// Returns the parts of each method that stay.
-fn uses(program: &Program, roots: Roots) -> Vec<MethodUses> {
-    let operators: Vec<_> = program.plans().iter().map(MethodOperators::known).collect();
-    let graphs: Vec<MethodGraph<'_>> =
-        program.plans().iter().zip(&operators).map(|(plan, operators)| MethodGraph::new(plan, operators)).collect();
+fn uses(graphs: &[MethodGraph<'_>], roots: Roots) -> Vec<MethodUses> {
     let unused = |graph: &MethodGraph<'_>| MethodUses {
         values: vec![false; graph.plan.values().len()],
         steps: vec![false; graph.steps.len()],
@@ -229,7 +225,7 @@ impl Marker<'_> {
 /// Returns, for each method, which instructions have an effect, or a result that something with an effect needs: by
 /// position, counted through all chains.
 pub fn needed_instructions(program: &Program) -> Vec<Vec<bool>> {
-    uses(program, Roots::Effects).into_iter().map(|uses| uses.steps).collect()
+    uses(&MethodGraph::of_program(program), Roots::Effects).into_iter().map(|uses| uses.steps).collect()
 }
 
 /// A result that an instruction overwrites before anything reads it. Instructions are counted through all chains.
@@ -255,12 +251,11 @@ pub struct UnusedParts {
 
 /// Returns, for each method, the parts that are worth a warning.
 pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
-    let of = |(plan, uses): (&ExecutionPlan, MethodUses)| {
+    let of = |(graph, uses): (&MethodGraph<'_>, MethodUses)| {
         if uses.are_complete() {
             return UnusedParts::default();
         }
-        let operators = MethodOperators::known(plan);
-        let graph = MethodGraph::new(plan, &operators);
+        let plan = graph.plan;
         let mut unused: Vec<bool> = uses.values.iter().map(|used| !used).collect();
         // Arguments of an unused instruction are used once it is; its results are what is missing a reader.
         let dropped = || graph.steps.iter().enumerate().filter(|(step, _)| !uses.steps[*step]);
@@ -295,7 +290,8 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
         let values = values.filter(|(_, (value, unused))| *unused && !has_content(value)).map(|(number, _)| number);
         UnusedParts { values: values.collect(), overwritten }
     };
-    program.plans().iter().zip(uses(program, Roots::Effects)).map(of).collect()
+    let graphs = MethodGraph::of_program(program);
+    graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
 /// What is left of a method, and how much was removed.
@@ -356,7 +352,7 @@ fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
     };
     let mut pruned: Vec<PrunedMethod> = program.plans().iter().map(start).collect();
     loop {
-        let uses = uses(program, roots);
+        let uses = uses(&MethodGraph::of_program(program), roots);
         if uses.iter().all(MethodUses::are_complete) {
             break;
         }

@@ -11,7 +11,6 @@ use crate::analysis::access::Access;
 use crate::analysis::aliases::Alias;
 use crate::analysis::operators::{AccessKind, ResolvedOperator};
 use crate::check::RuleId::*;
-use crate::operators;
 use crate::program::pools::PoolRange;
 use crate::program::{EValue, Tensor};
 
@@ -208,5 +207,5 @@ fn described(argument: &Argument<'_>) -> String {
 
 /// Returns `true` if the out may be exactly the bytes of an argument.
 fn works_in_place(known: &ResolvedOperator, read: &Argument<'_>) -> bool {
-    operators::find(&known.name).is_some_and(|known| known.in_place.contains(&(read.access.arg as usize)))
+    known.in_place.contains(&(read.access.arg as usize))
 }

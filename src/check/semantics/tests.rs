@@ -841,6 +841,23 @@ fn unusual_programs_are_accepted() {
     }
 }
 
+/// Which arguments may share bytes with the out is known of kernels of the runtime only, not of those that `--ops` replaces.
+#[test]
+fn nothing_is_known_of_the_kernel_of_a_replaced_operator() {
+    let program = edited(&chain("", ""), |p| tensor(p, 1).memory = Memory::At { pool: 1, offset: 8 });
+    let found = |operators: &str| {
+        let (mut findings, mut set) = (Findings::new(Profile::Strict), OperatorSet::new());
+        set.add(operators).unwrap();
+        check(&program, &set, &BTreeSet::new(), &mut findings, &|element| Location {
+            offset: None,
+            path: element.path(&program),
+        });
+        findings.list.iter().map(|finding| finding.rule.id).collect::<Vec<_>>()
+    };
+    assert_eq!(found(""), [X_25]);
+    assert_eq!(found("aten::relu.out self:T out:T!"), [X_4]);
+}
+
 #[test]
 fn indices_out_of_range_are_skipped() {
     let text = chain("", "");

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
+use crate::analysis::operators::ResolvedOperator;
 use crate::diagnostics::{Code, counted};
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
@@ -63,9 +64,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         name: &'d Word<'a>,
         args: &'d [At<Literal<'a>>],
         outs: &'d [Word<'a>],
-        signature: &Signature,
+        operator: &ResolvedOperator,
     ) -> Vec<ValueId> {
-        if operators::facts(&name.value).out_mask.is_none() {
+        let signature = &*operator.signature;
+        if !operator.has_optional_outs() {
             self.reject_missing(name, outs);
         }
         let list_out = signature.outs().any(|out| out.kind.list);

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::method::MethodResolver;
 use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
-use crate::analysis::operators::{MethodOperators, ResolvedOperator};
+use crate::analysis::operators::ResolvedOperator;
 use crate::delegate::xnnpack::arguments;
 use crate::diagnostics::{Code, clipped, counted};
 use crate::format::ScalarType;
@@ -34,7 +34,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let numbers = self.declared.iter().enumerate();
         self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
-        let operators = MethodOperators::known(plan);
+        let operators = self.lookup.of_method(plan);
         let mut inference = Inference::new(plan, &operators);
         for value in self.unfinished.keys() {
             value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));

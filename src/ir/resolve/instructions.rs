@@ -168,7 +168,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.mark_written(first);
                 }
                 let args = match (out, operator.as_deref()) {
-                    (Some(out), Some(operator)) => self.stack(name, args, out, &operator.signature),
+                    (Some(out), Some(operator)) => self.stack(name, args, out, operator),
                     (Some(out), None) => self.stack_by_name(name, args, out),
                     (None, operator) => self.given_stack(name, args, operator.map(|operator| &*operator.signature)),
                 };

@@ -4,19 +4,19 @@
 //! the sibling modules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
-use crate::analysis::operators::ResolvedOperator;
+use crate::analysis::operators::{OperatorLookup, ResolvedOperator};
 use crate::delegate::xnnpack::arguments::GraphArgument;
 use crate::diagnostics::{Code, clipped, first_names};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
 use crate::ir::tree::NodeId;
-use crate::operators::{Base, OperatorSet};
+use crate::operators::Base;
 use crate::program::instruction::FieldRole;
 use crate::program::{Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, OperatorId, Program, ValueId};
 use crate::transform::prune::renumber_values;
@@ -28,6 +28,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) values: Vec<&'d Declaration<'a>>,
     pub(super) program: &'f mut Program,
     pub(super) finder: &'f mut Finder<'d, 'a>,
+    /// Operators of the program.
+    pub(super) lookup: &'f mut OperatorLookup<'static>,
     /// Declared values by name.
     pub(super) names: HashMap<&'d str, usize>,
     pub(super) delegates: HashMap<&'d str, usize>,
@@ -51,7 +53,6 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) declarations: HashMap<ValueId, usize>,
     /// Declared tensors whose properties are not all stated, by value.
     pub(super) unfinished: BTreeMap<ValueId, usize>,
-    pub(super) resolved: HashMap<&'d str, Option<Rc<ResolvedOperator>>>,
     pub(super) origins: MethodOrigins,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
@@ -100,6 +101,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         implied: &'d [Declaration<'a>],
         program: &'f mut Program,
         finder: &'f mut Finder<'d, 'a>,
+        lookup: &'f mut OperatorLookup<'static>,
     ) -> Self {
         let values: Vec<&'d Declaration<'a>> = method.values.iter().chain(implied).collect();
         MethodResolver {
@@ -116,7 +118,6 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
-            resolved: HashMap::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
             has_unknown: false,
@@ -132,6 +133,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             values,
             program,
             finder,
+            lookup,
         }
     }
 
@@ -351,9 +353,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     }
 
     /// Returns an operator, if its signature is known.
-    pub(super) fn resolve(&mut self, name: &'d str) -> Option<Rc<ResolvedOperator>> {
-        let find = || ResolvedOperator::find(name, &OperatorSet::new()).map(Rc::new);
-        self.resolved.entry(name).or_insert_with(find).clone()
+    pub(super) fn resolve(&mut self, name: &str) -> Option<Arc<ResolvedOperator>> {
+        self.lookup.find(name)
     }
 
     /// Returns the next index that no declared value requests.

@@ -25,6 +25,7 @@ use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
 use super::tree::NodeId;
+use crate::analysis::operators::OperatorLookup;
 use crate::data::Blob;
 use crate::diagnostics::counted;
 use crate::diagnostics::{Code, Severity};
@@ -74,9 +75,10 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     let mut reported_operators = HashSet::new();
     let (mut diagnostics, mut gaps) = (Vec::new(), Vec::new());
     if let Some(methods) = &document.methods {
+        let mut lookup = OperatorLookup::default();
         let mut plans = Vec::with_capacity(methods.len());
         for (method, implied) in methods.iter().zip(&implied) {
-            let mut resolver = MethodResolver::new(method, implied, &mut program, &mut finder);
+            let mut resolver = MethodResolver::new(method, implied, &mut program, &mut finder, &mut lookup);
             resolver.reported_operators = std::mem::take(&mut reported_operators);
             let plan = resolver.run();
             reported_operators = resolver.reported_operators;

@@ -1,13 +1,17 @@
 //! What is planned, the sizes of the pools, and plans that contradict themselves (docs/format.md, "Memory planner"). Offsets follow from
 //! the greedy algorithm: largest first, among equal sizes the later value first.
 
-use super::{MemoryPlan, SharedState, plan};
+use super::{LayoutError, MemoryPlan, MethodOperators, SharedState};
 use crate::ir::resolve::tests::{Sample, errors, forward, resolved};
-use crate::program::{DeviceType, EValue, Memory, NonConstBufferDevice};
+use crate::program::{DeviceType, EValue, ExecutionPlan, Memory, NonConstBufferDevice};
+
+fn plan(plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
+    super::plan(0, plan, &MethodOperators::known(plan), &SharedState::default())
+}
 
 fn planned(parts: &str) -> (Sample, MemoryPlan) {
     let sample = resolved(&forward(parts));
-    let plan = plan(0, sample.plan(), &SharedState::default()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let plan = plan(sample.plan()).unwrap_or_else(|errors| panic!("{errors:?}"));
     (sample, plan)
 }
 
@@ -126,7 +130,7 @@ fn both_at(first: u32, second: u32) -> String {
 #[test]
 fn tensors_with_offsets_may_overlap() {
     for (first, second) in [(0, 16), (32, 32), (0, 12), (12, 0)] {
-        assert!(plan(0, resolved(&both_at(first, second)).plan(), &SharedState::default()).is_ok(), "{first} {second}");
+        assert!(plan(resolved(&both_at(first, second)).plan()).is_ok(), "{first} {second}");
     }
 }
 
@@ -298,5 +302,5 @@ fn more_pools_than_a_list_is_computed_for_must_be_stated() {
     let method = &mut sample.program.execution_plan.as_mut().unwrap()[0];
     let Some(EValue::Tensor(tensor)) = method.values.as_mut().unwrap().first_mut() else { panic!() };
     tensor.memory = Memory::At { pool: 4097, offset: 0 };
-    assert_eq!(plan(0, method, &SharedState::default()).unwrap_err().len(), 1);
+    assert_eq!(plan(method).unwrap_err().len(), 1);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::calls::Calls;
 use super::uses::Uses;
-use crate::operators;
+use crate::analysis::operators::ResolvedOperator;
 use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor, ValueId};
 
 /// Returns `true` for each value without a name. `numbers` are the values whose index is stated: they have one.
@@ -101,8 +101,8 @@ impl Mentions {
             form.ins.iter().for_each(|index| self.add(*index, true));
             form.outs.iter().chain(form.lists).for_each(|index| self.add(*index, false));
             form.lists.iter().filter_map(|list| list.get()).for_each(|list| self.0[list].added = Some(1));
-            let operator = form.operator.and_then(|operator| calls.operator(operator));
-            if form.lists.len() == 1 && operator.is_some_and(|name| operators::facts(name).out_mask.is_some()) {
+            let operator = form.operator.and_then(|operator| calls.resolved.get(operator));
+            if form.lists.len() == 1 && operator.is_some_and(ResolvedOperator::has_optional_outs) {
                 for out in form.outs {
                     let tensor = plan.value(*out).and_then(EValue::as_tensor);
                     if tensor.is_some_and(|tensor| *tensor == Tensor::missing()) {

@@ -1,11 +1,15 @@
 //! Values and instructions of a method as a graph: which steps write a value, and which values share memory.
+//!
+//! What a step reads and writes is [`MethodOperators::pure_call`]. The steps are listed by value here, not by
+//! [`crate::analysis::access`], since a list of values is one value for them: with the items of all lists, the work would not be
+//! linear, and accesses beyond a bound are left out there, while a step that is not listed here would be removed.
 
 use std::collections::HashMap;
 
 use crate::analysis::aliases::{Groups, aliases};
 use crate::analysis::blocks::block_numbers;
-use crate::analysis::operators::MethodOperators;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData};
+use crate::analysis::operators::{MethodOperators, ResolvedOperator};
+use crate::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
 
 /// An instruction at its position, counted through all chains.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +55,13 @@ pub fn index<T>(list: &[T], index: i64) -> Option<usize> {
 }
 
 impl<'p> MethodGraph<'p> {
-    pub fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> MethodGraph<'p> {
+    /// Returns the graphs of all methods.
+    pub fn of_program(program: &'p Program) -> Vec<MethodGraph<'p>> {
+        let operators = MethodOperators::of_program(program);
+        program.plans().iter().zip(&operators).map(|(plan, operators)| MethodGraph::new(plan, operators)).collect()
+    }
+
+    fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> MethodGraph<'p> {
         let count = plan.values().len();
         let mut graph = MethodGraph {
             plan,
@@ -93,15 +103,10 @@ impl<'p> MethodGraph<'p> {
     }
 
     fn add(&mut self, step: usize, instruction: &'p Instruction, operators: &MethodOperators) {
-        let args = instruction.args();
-        let mut added = Step { instruction, reads: args.len(), has_effect: true, is_partial: false };
-        if let Some(operator) = operators.called(instruction) {
-            added.is_partial = operator.has_optional_outs();
-            if operator.is_pure(args) {
-                added = Step { reads: operator.results(args.len()).start, has_effect: false, ..added };
-            }
-        }
-        let (read, written) = args.split_at(added.reads);
+        let pure = operators.pure_call(instruction);
+        let (read, written) = pure.unwrap_or((instruction.args(), &[]));
+        let is_partial = operators.called(instruction).is_some_and(ResolvedOperator::has_optional_outs);
+        let mut added = Step { instruction, reads: read.len(), has_effect: pure.is_none(), is_partial };
         for value in read.iter().filter_map(|value| index(self.plan.values(), (*value).into())) {
             self.reads.entry(value).or_insert((step, step)).1 = step;
         }

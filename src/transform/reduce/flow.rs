@@ -60,15 +60,9 @@ impl MethodFlow {
 
 /// Returns, by value, the value whose memory it uses, if it is a view that no instruction makes.
 fn bases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<u32> {
-    let uses = plan.instructions().flat_map(|instruction| operators.uses(instruction));
-    let written = uses.filter(|usage| usage.kind.is_result() || usage.kind.is_in_place());
-    let written: HashSet<ValueId> = written.map(|usage| usage.value).collect();
+    let written = operators.written(plan);
     let base = |(index, value): (usize, &EValue)| match value.as_tensor().map(|tensor| tensor.memory) {
-        Some(Memory::View { base })
-            if !written.contains(&ValueId::of(index)) && (base as usize) < plan.values().len() =>
-        {
-            base
-        }
+        Some(Memory::View { base }) if !written.contains(&index) && (base as usize) < plan.values().len() => base,
         Some(Memory::View { .. } | Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => index as u32,
     };
     plan.values().iter().enumerate().map(base).collect()
