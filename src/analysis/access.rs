@@ -92,7 +92,13 @@ pub struct AccessContext<'m> {
 }
 
 impl Accesses {
-    /// Collects the accesses of a method.
+    /// Collects the accesses of a method, with `has_content` and `owners` of [`AccessContext`].
+    pub fn of(plan: &ExecutionPlan, operators: &MethodOperators, has_content: Vec<bool>, owners: &[u32]) -> Accesses {
+        let kinds = &ValueKinds::of(plan.values());
+        Accesses::collect(AccessContext { plan, operators, kinds, has_content, owners })
+    }
+
+    /// Collects the accesses of a method whose kinds of values are known.
     pub fn collect(context: AccessContext<'_>) -> Accesses {
         let AccessContext { plan, operators, kinds, has_content, owners } = context;
         let count = kinds.list.len();

@@ -313,6 +313,11 @@ impl MethodOperators {
     }
 }
 
+/// Returns `true` if an unknown operator is assumed to be an out variant, whose out is passed twice: its overload ends in `out`.
+pub fn is_out_variant(unknown: &str) -> bool {
+    unknown.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"))
+}
+
 /// Returns the position of the first argument that a call of an unknown operator may write: the out of an out variant, which is passed twice,
 /// or its outs, which a list passes again, or any.
 pub fn outs_of_unknown(plan: &ExecutionPlan, args: &[ValueId]) -> usize {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::side::Side;
-use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
+use crate::analysis::access::Accesses;
 use crate::analysis::blocks::{InstructionRef, steps};
 use crate::analysis::operators::{AccessKind, MethodOperators, Usage};
 use crate::diagnostics::{clipped, escaped};
@@ -108,9 +108,7 @@ impl<'s> MethodView<'s> {
             }
         }
         let has_content = roles.iter().map(|role| *role != ValueRole::Other).collect();
-        let kinds = &ValueKinds::of(self.plan.values());
-        let context = AccessContext { plan: self.plan, operators: &self.operators, kinds, has_content, owners: &[] };
-        self.accesses = Accesses::collect(context);
+        self.accesses = Accesses::of(self.plan, &self.operators, has_content, &[]);
         for access in &self.accesses.list {
             let (value, number) = (access.value as usize, access.step as usize);
             let role = &mut roles[value];

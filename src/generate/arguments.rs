@@ -8,7 +8,7 @@ use super::operand::{Content, Operand, TensorOperand};
 use super::random::Random;
 use crate::data::number::NumericValue;
 use crate::format::ScalarType;
-use crate::operators::facts::{Family, Samples};
+use crate::operators::facts::{Channels, Family, Samples};
 use crate::operators::kinds::Kinds;
 use crate::operators::{self, Arg, Base, Role, Signature};
 use crate::program::TensorShapeDynamism;
@@ -1173,25 +1173,26 @@ fn range_of(scalar_type: ScalarType) -> (i64, i64) {
 /// Quantization, its inverse, and the choice of its parameters.
 fn quantized(draft: &mut Draft<'_>) {
     let of_bytes = [(1, ScalarType::CHAR), (1, ScalarType::BYTE)];
-    let is_choice = draft.name.contains("choose_qparams");
-    let of_values = draft.random.weighted(if is_choice { &of_bytes } else { QUANTIZED });
+    // None of an operator that chooses the parameters.
+    let quantization = operators::facts(draft.name).quantization;
+    let of_values = draft.random.weighted(if quantization.is_some() { QUANTIZED } else { &of_bytes });
     let (least, most) = range_of(of_values);
     let sizes = draft.sizes(1, 4);
-    let inverse = draft.name.contains("::dequantize");
+    let inverse = quantization.is_some_and(|quantization| !quantization.quantizes);
     let first = draft.typed(if inverse { of_values } else { draft.main }, &sizes);
     draft.set("input", Operand::Tensor(first));
     let axis = draft.random.below(sizes.len());
     draft.set("axis", Operand::Int(axis as i64));
-    let parameters: Vec<i32> = match () {
-        () if draft.name.contains("per_channel") => vec![sizes[axis]],
-        () if draft.name.contains("per_token") => {
+    let parameters: Vec<i32> = match quantization.map(|quantization| quantization.channels) {
+        Some(Channels::Axis(_)) => vec![sizes[axis]],
+        Some(Channels::Rows) => {
             let mut sizes = sizes.clone();
             if let Some(last) = sizes.last_mut() {
                 *last = 1;
             }
             sizes
         }
-        () => vec![1],
+        Some(Channels::One) | None => vec![1],
     };
     let mut scales = TensorOperand::new(ScalarType::DOUBLE, &parameters, Content::Input);
     scales.fill(&[NumericValue::Float(0.5), NumericValue::Float(0.125)], MAX_CONSTANT);

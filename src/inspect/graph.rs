@@ -9,7 +9,7 @@ use super::Subject;
 use super::memory::Labels;
 use super::summary::{describe, payload_graphs, value_type};
 use super::targets::{Marks, Target, Targets};
-use crate::analysis::access::{AccessContext, Accesses, ValueKinds};
+use crate::analysis::access::Accesses;
 use crate::analysis::blocks::{self, Jump, Skips};
 use crate::analysis::operators::MethodOperators;
 use crate::data::BlobId;
@@ -446,13 +446,8 @@ struct Flow<'j> {
 impl<'j> Flow<'j> {
     fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
         let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
-        let accesses = Accesses::collect(AccessContext {
-            plan,
-            operators,
-            kinds: &ValueKinds::of(plan.values()),
-            has_content: values.iter().map(|value| value.content != Content::None).collect(),
-            owners: &owners,
-        });
+        let has_content = values.iter().map(|value| value.content != Content::None).collect();
+        let accesses = Accesses::of(plan, operators, has_content, &owners);
         Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
     }
 

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
-use crate::analysis::operators::ResolvedOperator;
+use crate::analysis::operators::{ResolvedOperator, is_out_variant};
 use crate::diagnostics::{Code, counted};
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
 use crate::ir::tree::NodeId;
@@ -129,10 +129,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         outs: &'d [Word<'a>],
     ) -> Vec<ValueId> {
         self.reject_missing(name, outs);
-        let out_variant = name.value.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
         let write = |this: &mut Self| -> Vec<ValueId> { outs.iter().map(|out| this.write(out)).collect() };
         // The index of an out comes before those of the arguments, that of a result after them.
-        let before = out_variant.then(|| write(self));
+        let before = is_out_variant(&name.value).then(|| write(self));
         let mut stack: Vec<ValueId> = args.iter().map(|arg| self.argument(arg, None, "")).collect();
         match before {
             Some(outs) => {

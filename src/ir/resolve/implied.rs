@@ -23,8 +23,6 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
     let mut names: HashMap<&str, Option<EValue>> =
         method.values.iter().map(|value| (&*value.name.value, stated(value))).collect();
     let mut implied: Vec<Declaration<'a>> = Vec::new();
-    // Signatures are parsed, and most calls are of few operators.
-    let mut results: HashMap<&str, Option<EValue>> = HashMap::new();
     let mut declare = |name: At<Cow<'a, str>>, value: Declared<'a>| {
         implied.push(Declaration { name, index: None, value });
     };
@@ -35,8 +33,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
             Action::Kernel { name, out: Some(outs), .. } => {
                 for out in outs.iter().filter(|out| out.value != MISSING_OUT) {
                     if let Entry::Vacant(entry) = names.entry(&out.value) {
-                        let result = results.entry(&name.value).or_insert_with(|| result(name));
-                        declare(copy(out), declared(entry.insert(result.clone()).as_ref(), out.id));
+                        declare(copy(out), declared(entry.insert(result(name)).as_ref(), out.id));
                     }
                 }
             }

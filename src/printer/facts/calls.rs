@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use crate::analysis::operators::MethodOperators;
+use crate::analysis::operators::{MethodOperators, is_out_variant};
 use crate::operators::Signature;
 use crate::program::{EValue, ExecutionPlan, Instruction, OperatorId, ValueId};
 
@@ -46,10 +46,12 @@ impl<'p> CallForm<'p> {
     /// Returns the form with outs that assembles to the arguments of this one; `None` if the stack does not end as `out:` gives.
     fn with_outs(self, plan: &'p ExecutionPlan, operator: &str, signature: Option<&Signature>) -> Option<CallForm<'p>> {
         let Some(signature) = signature else {
-            // An overload that ends in `out` is assumed to be an out variant, whose out is passed twice.
-            let is_out_variant = operator.rsplit_once('.').is_some_and(|(_, overload)| overload.ends_with("out"));
             let [ins @ .., out, again] = self.ins else { return None };
-            return (is_out_variant && out == again).then_some(CallForm { ins, outs: slice::from_ref(out), ..self });
+            return (is_out_variant(operator) && out == again).then_some(CallForm {
+                ins,
+                outs: slice::from_ref(out),
+                ..self
+            });
         };
         let tensors = |list: ValueId| match plan.value(list) {
             Some(EValue::TensorList(Some(items))) => Some(&items[..]),

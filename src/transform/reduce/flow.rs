@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::analysis::access::{Access, AccessContext, Accesses, ValueKinds};
+use crate::analysis::access::{Access, Accesses};
 use crate::analysis::operators::MethodOperators;
 use crate::program::{EValue, ExecutionPlan, Memory, TensorData, ValueId};
 
@@ -22,10 +22,7 @@ impl MethodFlow {
         let bases = bases(plan, &operators);
         let mut given = plan.is_input();
         given.iter_mut().zip(plan.values()).for_each(|(given, value)| *given |= has_content(value));
-        let kinds = &ValueKinds::of(plan.values());
-        let has_content = given.clone();
-        let accesses =
-            Accesses::collect(AccessContext { plan, operators: &operators, kinds, has_content, owners: &bases });
+        let accesses = Accesses::of(plan, &operators, given.clone(), &bases);
         MethodFlow { accesses, given, bases }
     }
 
