@@ -306,11 +306,6 @@ impl MethodOperators {
         }
         written
     }
-
-    /// Returns what an instruction does with the argument at a position.
-    pub fn access(&self, instruction: &Instruction, position: usize) -> AccessKind {
-        self.called(instruction).map_or(AccessKind::Unknown, |known| known.access(instruction.args(), position))
-    }
 }
 
 /// Returns `true` if an unknown operator is assumed to be an out variant, whose out is passed twice: its overload ends in `out`.

@@ -418,17 +418,15 @@ impl<'s> MethodView<'s> {
     pub fn describe_step(&self, step: usize) -> String {
         let instruction = self.steps[step].instruction;
         // A result that is an out is passed twice.
-        let all = instruction.args();
-        let is_repeated = |position: usize| {
-            let is_out = |position| self.operators.access(instruction, position).is_result();
-            position > 0 && is_out(position) && is_out(position - 1) && all[position] == all[position - 1]
+        let all: Vec<Usage> = self.operators.args(instruction).collect();
+        let is_repeated = |usage: &Usage| {
+            let before = usage.position.checked_sub(1).map(|before| all[before]);
+            usage.kind.is_result() && before.is_some_and(|out| out.kind.is_result() && out.value == usage.value)
         };
-        let distinct = all.iter().enumerate().filter(|(position, _)| !is_repeated(*position));
-        let args = distinct.map(|(position, arg)| {
-            let is_out = self.operators.access(instruction, position).is_result();
-            match arg.within(self.roles.len()).filter(|_| is_out) {
+        let args = all.iter().filter(|usage| !is_repeated(usage)).map(|Usage { value, kind, .. }| {
+            match value.within(self.roles.len()).filter(|_| kind.is_result()) {
                 Some(out) => format!("out: {}", self.describe_type(out)),
-                None => self.describe(*arg),
+                None => self.describe(*value),
             }
         });
         let operands = instruction.operands().map(|(name, value, _)| format!("{name}: {}", self.describe(value)));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::graph::{MethodGraph, index};
 use super::placed;
-use crate::analysis::blocks::{self, Jump};
+use crate::analysis::blocks::{self, Jump, Skips};
 use crate::program::pools::{PoolContent, PoolRange};
 
 /// More locations of the values of a group are not followed one by one.
@@ -159,18 +159,14 @@ struct Jumps {
 impl Jumps {
     fn new(graph: &MethodGraph<'_>) -> Jumps {
         let count = graph.steps.len();
-        let mut jumps = Jumps { is_skipped: vec![false; count], again: (0..count).collect() };
+        let all = blocks::jumps(graph.plan);
+        let mut skips = Skips::new(&all);
+        let is_skipped = (0..count as u32).map(|step| skips.around(step).is_some()).collect();
+        let mut jumps = Jumps { is_skipped, again: (0..count).collect() };
         // By step: the last jump back to it.
         let mut back = vec![0; count];
-        let mut skipped = 0;
-        for Jump { step, to } in blocks::jumps(graph.plan) {
-            let (step, to) = (step as usize, to as usize);
-            if to <= step {
-                back[to] = back[to].max(step);
-            } else if let Some(steps) = jumps.is_skipped.get_mut(skipped.max(step + 1)..to) {
-                steps.fill(true);
-                skipped = skipped.max(to);
-            }
+        for Jump { step, to } in all.iter().filter(|jump| jump.is_back()) {
+            back[*to as usize] = *step as usize;
         }
         // Loops with common steps count as one.
         let mut start = 0;
