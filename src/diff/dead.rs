@@ -1,8 +1,8 @@
 //! Instructions whose results nothing reads, in the places of a file. [`crate::transform::prune`] keeps what writes to explicit offsets;
 //! here an instruction has no effect, either, if its results are in memory that holds nothing else at that time.
 //!
-//! Lifetimes are those of the planner, which the memory of a file obeys, not those of [`crate::analysis::lifetimes`]: tensors that are
-//! alive at once by the latter may have the same offset.
+//! What a step reads and writes is asked of the analysis. Uses are counted here, so that a chain of unused results is found in one
+//! pass, and content is followed by its offset, which the analysis does not know. Lifetimes are those by which the planner assigns offsets.
 
 use std::collections::HashMap;
 
