@@ -23,6 +23,8 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
     let mut names: HashMap<&str, Option<EValue>> =
         method.values.iter().map(|value| (&*value.name.value, stated(value))).collect();
     let mut implied: Vec<Declaration<'a>> = Vec::new();
+    // Most calls are of few operators.
+    let mut results: HashMap<&str, Option<EValue>> = HashMap::new();
     let mut declare = |name: At<Cow<'a, str>>, value: Declared<'a>| {
         implied.push(Declaration { name, index: None, value });
     };
@@ -33,7 +35,8 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
             Action::Kernel { name, out: Some(outs), .. } => {
                 for out in outs.iter().filter(|out| out.value != MISSING_OUT) {
                     if let Entry::Vacant(entry) = names.entry(&out.value) {
-                        declare(copy(out), declared(entry.insert(result(name)).as_ref(), out.id));
+                        let result = results.entry(&name.value).or_insert_with(|| result(name));
+                        declare(copy(out), declared(entry.insert(result.clone()).as_ref(), out.id));
                     }
                 }
             }
