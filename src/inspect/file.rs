@@ -145,8 +145,8 @@ fn metadata_bytes(bytes: u64, segments: &[SegmentFacts]) -> u64 {
 }
 
 /// Returns the serializer that wrote a root table. Python's object API writes the fields in the order of their slots,
-/// each at a lower offset than the previous one. flatc writes the last slot first (docs/format.md, "FlatBuffer write
-/// order"). Only fields of the same size are compared.
+/// each at a lower offset than the previous one. flatc writes the last slot first
+/// (docs/format.md, "FlatBuffer write order"). Only fields of the same size are compared.
 fn serializer(container: &Container, root: &Table<'_>) -> Option<SerializerKind> {
     let slots = container.root.fields.len() as u16;
     // All fields except the version are offsets, and a default version is absent.

@@ -1,6 +1,6 @@
-//! Finds the `getitem` nodes of the exporter's graph, which take the results of a call apart (docs/format.md, "Results
-//! of one call"). They are not instructions, but all results of the call live until then. [`super::lifetimes`] uses
-//! their positions.
+//! Finds the `getitem` nodes of the exporter's graph, which take the results of a call apart
+//! (docs/format.md, "Results of one call"). They are not instructions, but all results of the call live until then.
+//! [`super::lifetimes`] uses their positions.
 
 use std::collections::VecDeque;
 use std::mem::replace;

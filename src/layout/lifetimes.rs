@@ -1,5 +1,6 @@
-//! Computes the lifetimes of the values of a method from the first use to the last, like the exporter (docs/format.md,
-//! "Lifetimes"). They are extended over loops, which the exporter does not emit. [`super::memory`] assigns the memory.
+//! Computes the lifetimes of the values of a method from the first use to the last, like the exporter
+//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. [`super::memory`]
+//! assigns the memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Places the state that methods share. It has the same pool and offset in each method (docs/format.md, "Shared
-//! state").
+//! Places the state that methods share. It has the same pool and offset in each method
+//! (docs/format.md, "Shared state").
 //!
 //! A pool that contains anything else is left to `super::memory`, which plans each method separately.
 

@@ -225,8 +225,8 @@ pub struct MemoryRequest {
     pub planner: MemoryPlanner,
     /// Bytes reserved at the start of each pool, by pool (docs/format.md, "Submodules").
     pub reserved: Vec<u64>,
-    /// Position of the method in the order in which the state that methods share is placed (docs/format.md, "Shared
-    /// state"); `None` for its position in the file.
+    /// Position of the method in the order in which the state that methods share is placed
+    /// (docs/format.md, "Shared state"); `None` for its position in the file.
     pub shared_order: Option<u32>,
 }
 
