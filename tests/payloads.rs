@@ -47,10 +47,7 @@ fn payloads_of_other_writers_are_described() {
         let description = from_yaml[0].describe().unwrap();
         assert_eq!(description, from_file[0].describe().unwrap());
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");
-        let printed = from_yaml[0].yaml(false, &PrintOptions::default()).unwrap();
-        let (heading, facts) = printed.split_at(printed.match_indices("\n  ").nth(2).expect("facts").0);
-        assert!(heading.starts_with("\"forward/d\":\n  backend: "), "{heading}");
-        let found = facts.replace("\n  ", "\n").trim_start().to_owned();
+        let found = from_yaml[0].yaml(false, &PrintOptions::default()).unwrap();
         let path = root().join(format!("tests/payloads/{name}.yaml"));
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(&path, &found).unwrap();
