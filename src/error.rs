@@ -5,7 +5,8 @@ use std::{fmt, io};
 use crate::diagnostics::file_error::is_named;
 use crate::diagnostics::{Code, Diagnostic, Report, Severity, is_io};
 
-/// Error of a stage: one or more messages about a source.
+/// Error of a stage: one or more messages about a source. [`Error::report`] has them; with the feature `render`,
+/// `error.report().render(colours)` draws them with the source lines.
 ///
 /// ```
 /// use pte_emit::Model;

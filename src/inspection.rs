@@ -18,7 +18,7 @@ use crate::inspect::file::FileFacts;
 use crate::inspect::graph::ProgramGraph;
 use crate::inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use crate::inspect::memory::ProgramMemory;
-use crate::inspect::size::{Dimension, FileSize};
+use crate::inspect::size::{FileSize, SizeDimension};
 use crate::inspect::summary::{Comparison, ProgramSummary, named_data_paths};
 use crate::layout::MemoryPlan;
 use crate::model::{DiffOptions, Model, ModelFile};
@@ -85,12 +85,12 @@ impl Model {
 #[non_exhaustive]
 pub struct SizeOptions {
     /// Levels of the tree. The first one is directly below the root.
-    pub dimensions: Vec<Dimension>,
+    pub dimensions: Vec<SizeDimension>,
 }
 
 impl Default for SizeOptions {
     fn default() -> SizeOptions {
-        SizeOptions { dimensions: vec![Dimension::Segment, Dimension::Kind] }
+        SizeOptions { dimensions: vec![SizeDimension::Segment, SizeDimension::Kind] }
     }
 }
 
@@ -118,7 +118,7 @@ impl Model {
     /// The file cannot be read or is of an unknown format, or the YAML is invalid.
     pub fn size(&self, options: &SizeOptions) -> Result<Vec<(String, FileSize)>, Error> {
         let files = self.files()?;
-        let is_named = options.dimensions.contains(&Dimension::Tensor);
+        let is_named = options.dimensions.contains(&SizeDimension::Tensor);
         let is_bundled = files.first().is_some_and(|file| file.format == Some(Format::BundledProgram));
         let prefix = if is_bundled { "program." } else { "" };
         // Values of a malformed file or of a .ptd have no names.
@@ -273,7 +273,7 @@ pub struct ReportOptions {
 }
 
 /// Levels of the tree of sizes in a report.
-const REPORT_LEVELS: [Dimension; 3] = [Dimension::Segment, Dimension::Kind, Dimension::Tensor];
+const REPORT_LEVELS: [SizeDimension; 3] = [SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor];
 
 /// Maximum number of children of a node in the tree of sizes of a report. Any further, smaller children are joined to
 /// one node.

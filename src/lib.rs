@@ -139,7 +139,7 @@ pub use inspect::allocator::Abi;
 pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
-pub use inspect::size::{Dimension as SizeDimension, FileSize, SizeNode};
+pub use inspect::size::{FileSize, SizeDimension, SizeNode};
 pub use inspect::summary::{
     AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
     ProgramSummary, StateSummary, ValueSummary,

@@ -94,7 +94,8 @@ impl Model {
     }
 
     /// Opens a file. Binary formats are recognised by their first bytes and read lazily. All other files are read as
-    /// YAML, with paths relative to the folder of the file.
+    /// YAML, with paths relative to the folder of the file; [`Model::documents`] splits it if it has several documents or
+    /// variables (`${NAME}`).
     ///
     /// ```
     /// use pte_emit::Model;
@@ -430,18 +431,18 @@ impl Model {
     }
 
     /// Resolves the source to a program that can be changed. A binary file is first printed as YAML. Only its unusual
-    /// offsets and indices are then explicit, and the rest is planned again after the change.
+    /// offsets and indices are then explicit, and the rest is planned again after the change. A changed program is not
+    /// validated, and results are not inferred again: call [`Assembly::check`].
     ///
     /// ```
-    /// use pte_emit::{Model, Options, Resolved};
+    /// use pte_emit::{CheckOptions, Model, Options, Resolved};
     ///
     /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
     /// let file = Model::from_binary("linear.pte", bytes);
-    /// let Resolved { mut program, layout, .. } = file.resolve_for_changes()?;
-    /// program.execution_plan.as_mut().unwrap()[0].name = Some("linear".to_owned());
-    /// let mut resolved = Resolved::from(program);
-    /// resolved.layout = layout;
-    /// assert!(resolved.to_files(&Options::default()).is_ok());
+    /// let mut resolved: Resolved = file.resolve_for_changes()?;
+    /// resolved.program.execution_plan.as_mut().unwrap()[0].name = Some("linear".to_owned());
+    /// let assembly = resolved.to_files(&Options::default())?;
+    /// assert!(!assembly.check(&CheckOptions::default())?[0].has_errors());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -223,10 +223,8 @@ impl Payload {
         delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
-    /// Returns the description as YAML, with `indent` before each line, and the graph of an XNNPACK payload as
-    /// [`Model::to_yaml`] prints it. If the source is a binary file, large data are printed as ranges of
-    /// [`PrintOptions::file`]. For a YAML source, they are printed in full, without the graphs of payloads larger than
-    /// 1 MiB.
+    /// Returns the payload with its description. If `is_shared` is true, a payload with the same data as an earlier one
+    /// has the name of that one in place of a description; set it if all payloads of a program are described.
     ///
     /// # Errors
     /// As [`Payload::describe`].
@@ -237,9 +235,9 @@ impl Payload {
         Ok(PayloadSummary { payload, backend, calls: self.calls, same_as, description })
     }
 
-    /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. Large data are referred to
-    /// as ranges of [`PrintOptions::file`] if the source is a file; of YAML, they are printed, and graphs of payloads of more than 1 MiB are
-    /// left out.
+    /// Returns [`Payload::summary`] as YAML, and the graph of an XNNPACK payload as [`Model::to_yaml`] prints it. If the
+    /// source is a binary file, large data are printed as ranges of [`PrintOptions::file`]. For a YAML source, they are
+    /// printed in full, without the graphs of payloads larger than 1 MiB.
     ///
     /// # Errors
     /// As [`Payload::describe`].

@@ -141,7 +141,8 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
     rule.id.serialize(serializer)
 }
 
-/// The [`Finding`]s of a file.
+/// The [`Finding`]s of a file. Serialised, they are the lists `findings` and `truncated` of the command's document
+/// (docs/check.schema.json), without what that has beside them.
 ///
 /// ```
 /// use pte_emit::{CheckOptions, Model, RuleSeverity};

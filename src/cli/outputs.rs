@@ -62,7 +62,7 @@ impl Outputs {
         let written = preallocate(&file, size).and_then(|()| {
             let mut out = OutputSink::to_file(&file, progress);
             write(&mut out)?;
-            out.finish()?;
+            out.flush()?;
             let end = (&file).stream_position()?;
             // The preallocated size is an upper bound.
             if end < size { file.set_len(end) } else { Ok(()) }

@@ -12,7 +12,7 @@ use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
-use pte_emit::{FileSize, SizeDimension as Dimension, SizeNode, SizeOptions};
+use pte_emit::{FileSize, SizeDimension, SizeNode, SizeOptions};
 
 /// Arguments of `size`.
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct SizeArguments {
     input: PathBuf,
     /// Levels of the tree: any of segment, method, kind, tensor
     #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "segment,kind")]
-    dimensions: Vec<Dimension>,
+    dimensions: Vec<SizeDimension>,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -41,8 +41,8 @@ enum SizeFormat {
     Csv,
 }
 
-fn dimension(text: &str) -> Result<Dimension, String> {
-    let found = Dimension::ALL.into_iter().find(|dimension| dimension.name() == text);
+fn dimension(text: &str) -> Result<SizeDimension, String> {
+    let found = SizeDimension::ALL.into_iter().find(|dimension| dimension.name() == text);
     found.ok_or_else(|| "expected segment, method, kind or tensor".to_owned())
 }
 

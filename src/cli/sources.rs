@@ -28,7 +28,7 @@ pub struct SourceArguments {
     /// .ptd with data that the program refers to; may be repeated
     #[arg(help_heading = HEADING, long, value_name = "FILE.ptd")]
     pub with: Vec<PathBuf>,
-    /// List of custom operators, one per line: name, then name:kind of each argument
+    /// List of custom operators, one per line, such as my::scale.out self:T factor:f out:T!; docs/rules.md has the letters
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     ops: Vec<PathBuf>,
 }

@@ -76,9 +76,11 @@ impl ByteSink for WriterSink<'_> {
 /// Minimum size in bytes of a blob that is written with several threads.
 const LARGE: u64 = 1 << 20;
 
-/// Destination of a file that reports progress, and writes large blobs to a regular file with all threads.
+/// Destination of a file that reports progress, and writes large blobs to a regular file with all threads. Call
+/// [`Write::flush`] after the last byte: it writes what is left, and returns the errors of that.
 ///
 /// ```
+/// use std::io::Write;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// use pte_emit::{Model, OutputSink};
@@ -91,7 +93,7 @@ const LARGE: u64 = 1 << 20;
 /// let file = tempfile::tempfile()?;
 /// let mut sink = OutputSink::to_file(&file, &|_| ());
 /// Model::open("examples/add.yaml")?.assembly()?.program_file().unwrap().write_to(&mut sink)?;
-/// sink.finish()?;
+/// sink.flush()?;
 /// assert_eq!(file.metadata()?.len(), bytes.len() as u64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -110,17 +112,14 @@ impl<'a, W: Write> OutputSink<'a, W> {
         OutputSink { out, progress, file: None, deferred: Vec::new() }
     }
 
-    /// Writes what is left: buffered bytes, and large blobs. Call it after the last byte.
-    ///
-    /// # Errors
-    /// I/O errors of the file; data that cannot be read, whose message names their file.
-    pub fn finish(&mut self) -> io::Result<()> {
+    /// Writes buffered bytes and large blobs.
+    fn finish(&mut self) -> io::Result<()> {
         self.out.flush()?;
         let Some(file) = self.file else { return Ok(()) };
         // Each blob with the number of its first block.
-        let mut blocks = 0;
-        let mut jobs = Vec::with_capacity(self.deferred.len());
-        for (start, blob) in &self.deferred {
+        let (mut jobs, mut blocks) = (Vec::new(), 0);
+        let deferred = std::mem::take(&mut self.deferred);
+        for (start, blob) in &deferred {
             let block = blob.block();
             jobs.push((blocks, *start, block, blob));
             blocks += blob.len.div_ceil(block);
@@ -145,7 +144,8 @@ impl<'a, W: Write> OutputSink<'a, W> {
 }
 
 impl<'a> OutputSink<'a, BufWriter<&'a File>> {
-    /// Writer of a regular file from its start; [`OutputSink::finish`] completes it. `progress` as of [`OutputSink::new`].
+    /// Writer of a regular file from its current position on. What the file has after the last byte stays. `progress` as
+    /// in [`OutputSink::new`].
     pub fn to_file(file: &'a File, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
         OutputSink { out: BufWriter::with_capacity(1 << 18, file), progress, file: Some(file), deferred: Vec::new() }
     }
@@ -167,7 +167,7 @@ impl<W: Write> Write for OutputSink<'_, W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.finish()
     }
 }
 

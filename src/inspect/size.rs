@@ -24,7 +24,7 @@ const VERSION: u32 = 2;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Dimension {
+pub enum SizeDimension {
     /// Part of the file: header, FlatBuffer, a segment, padding.
     Segment,
     /// Method.
@@ -35,26 +35,27 @@ pub enum Dimension {
     Tensor,
 }
 
-impl Dimension {
+impl SizeDimension {
     /// All dimensions.
-    pub const ALL: [Dimension; 4] = [Dimension::Segment, Dimension::Method, Dimension::Kind, Dimension::Tensor];
+    pub const ALL: [SizeDimension; 4] =
+        [SizeDimension::Segment, SizeDimension::Method, SizeDimension::Kind, SizeDimension::Tensor];
 
     /// Returns the name that `-d` takes and JSON has.
     pub fn name(self) -> &'static str {
         match self {
-            Dimension::Segment => "segment",
-            Dimension::Method => "method",
-            Dimension::Kind => "kind",
-            Dimension::Tensor => "tensor",
+            SizeDimension::Segment => "segment",
+            SizeDimension::Method => "method",
+            SizeDimension::Kind => "kind",
+            SizeDimension::Tensor => "tensor",
         }
     }
 
     fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> &'l str {
         match self {
-            Dimension::Segment => leaf.segment,
-            Dimension::Method => leaf.method,
-            Dimension::Kind => leaf.kind,
-            Dimension::Tensor => names.get(leaf.owner).map_or(leaf.owner, String::as_str),
+            SizeDimension::Segment => leaf.segment,
+            SizeDimension::Method => leaf.method,
+            SizeDimension::Kind => leaf.kind,
+            SizeDimension::Tensor => names.get(leaf.owner).map_or(leaf.owner, String::as_str),
         }
     }
 }
@@ -73,7 +74,7 @@ pub struct FileSize {
     /// Name of the file.
     pub file: String,
     /// Levels of the tree below its root.
-    pub dimensions: Vec<Dimension>,
+    pub dimensions: Vec<SizeDimension>,
     /// Size of the file in bytes: the sum of the children.
     pub bytes: u64,
     /// First level, the largest node first.
@@ -102,7 +103,7 @@ struct Filling {
 }
 
 impl Filling {
-    fn add(&mut self, leaf: &Leaf<'_>, dimensions: &[Dimension], names: &HashMap<String, String>) {
+    fn add(&mut self, leaf: &Leaf<'_>, dimensions: &[SizeDimension], names: &HashMap<String, String>) {
         self.bytes += leaf.bytes;
         let Some((dimension, rest)) = dimensions.split_first() else { return };
         let name = match dimension.of(leaf, names) {
@@ -135,7 +136,7 @@ impl FileSize {
         file: &str,
         origin: &Origin,
         format: Format,
-        dimensions: &[Dimension],
+        dimensions: &[SizeDimension],
         names: &HashMap<String, String>,
     ) -> io::Result<FileSize> {
         let mut root = Filling::default();
