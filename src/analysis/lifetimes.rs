@@ -47,7 +47,12 @@ impl<C: Clock> Spans<C> {
     }
 
     fn touch_all(&mut self, value: ValueId, times: impl IntoIterator<Item = u32>) {
-        let Some(index) = value.within(self.list.len()) else { return };
+        if let Some(index) = value.within(self.list.len()) {
+            self.touch_index(index, times);
+        }
+    }
+
+    fn touch_index(&mut self, index: usize, times: impl IntoIterator<Item = u32>) {
         for time in times {
             let time = self.clock.time(index, time);
             let (start, end) = self.list[index].unwrap_or((time, time));
@@ -57,8 +62,10 @@ impl<C: Clock> Spans<C> {
 
     /// Extends the lifetime of a base to that of its view.
     pub fn touch_base(&mut self, view: usize, base: usize) {
-        if let Some((start, end)) = self.list[view] {
-            self.touch_all(ValueId::of(base), [start, end]);
+        if let Some((start, end)) = self.list[view]
+            && base < self.list.len()
+        {
+            self.touch_index(base, [start, end]);
         }
     }
 
@@ -426,6 +433,16 @@ mod tests {
             });
             shown.collect::<Vec<_>>().join(", ")
         }
+    }
+
+    #[test]
+    fn bases_out_of_range_are_ignored() {
+        let mut spans = Spans::new((), 2);
+        spans.touch(ValueId(0), 3);
+        for base in [2, 1 << 31, u32::MAX] {
+            spans.touch_bases(&[Memory::View { base }, Memory::None]);
+        }
+        assert_eq!((spans.of(0), spans.of(1)), ((3, 3), (0, 0)));
     }
 
     #[test]

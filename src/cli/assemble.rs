@@ -158,7 +158,7 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
     // Dropped at the end: the folder stays if a file is in it.
     let _folder = arguments.output_folder()?;
     arguments.check()?;
-    let validator = if messages.warns() { arguments.sources.validator()? } else { CheckOptions::default() };
+    let validator = arguments.sources.validator()?;
     let sources = Sources::new(&arguments.sources);
     let command = Command { arguments, sources, validator, size: AtomicU64::new(0) };
     let mut taken = HashSet::new();
@@ -431,11 +431,7 @@ impl AssembleArguments {
                 let message = format!("output {shown} is also an input and would be overwritten; name another");
                 return Err(Failure::Usage(message));
             }
-            if io::is_source_name(&path) && path.is_file() || io::is_text_file(&path) {
-                return Err(Failure::Usage(format!(
-                    "output {shown} exists and is text, or has the extension of a source; name another, or remove it first"
-                )));
-            }
+            io::check_text(target)?;
             if !taken.insert(path) {
                 return Err(Failure::Usage(format!("two outputs have the same path {shown}; rename one")));
             }

@@ -73,6 +73,9 @@ impl ProfileName {
 /// # Errors
 /// Files of options that cannot be read; output that cannot be written.
 pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if io::reads_stream_twice(&arguments.inputs) {
+        return Err(Failure::usage("standard input can be read only once"));
+    }
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     let mut options = arguments.sources.validator()?;
     (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);

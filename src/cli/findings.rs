@@ -230,8 +230,10 @@ impl FileFindings {
     pub fn of_unreadable(name: String, error: &Error) -> FileFindings {
         let about = if error.report().name == name { "" } else { &error.report().name };
         let separator = if about.is_empty() { "" } else { ": " };
-        let message = |diagnostic: &Diagnostic| (Level::Error, format!("{about}{separator}{}", diagnostic.message));
-        FileFindings { messages: error.diagnostics().iter().map(message).collect(), name, ..FileFindings::default() }
+        let message =
+            |diagnostic: &Diagnostic| diagnostic.code.whole(format!("{about}{separator}{}", diagnostic.message));
+        let report = Report::new(&name, "", error.diagnostics().iter().map(message).collect());
+        FileFindings { report, name, ..FileFindings::default() }
     }
 
     /// A message without a file.

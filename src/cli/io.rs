@@ -9,6 +9,7 @@ use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::exit::Failure;
 use super::findings::{FileFindings, Level};
 use pte_emit::text::{counted, escaped};
 use pte_emit::workers::lock;
@@ -292,6 +293,18 @@ pub fn check_output<'i>(output: &Path, mut inputs: impl Iterator<Item = &'i Path
         true => Err(format!("output {} is also an input and would be overwritten; name another", output.display())),
         false => Ok(()),
     }
+}
+
+/// Returns an error if a binary output would replace text or a source.
+///
+/// # Errors
+/// A message that names the output.
+pub fn check_text(output: &Path) -> Result<(), Failure> {
+    if is_source_name(output) && output.is_file() || is_text_file(output) {
+        let message = "exists and is text, or has the extension of a source; name another, or remove it first";
+        return Err(Failure::Usage(format!("output {} {message}", output.display())));
+    }
+    Ok(())
 }
 
 /// Returns the canonical form of a path, of its folder if the file does not exist yet.

@@ -220,6 +220,7 @@ fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
         let message = format!("output {} is also the input and would be overwritten; name another", target.display());
         return Err(Failure::Usage(message));
     }
+    io::check_text(target)?;
     let bar = messages.progress(data.len());
     let mut outputs = Outputs::new();
     let written = outputs.write(target, data.len(), &|bytes| bar.inc(bytes), |out| out.blob(data));

@@ -95,7 +95,6 @@ facts! {
     /// Its part in the loops that the exporter emits for `torch.map` and `scan`.
     loop_part: Option<LoopPart> = None,
     /// Maps a tensor of floating point numbers to one like it: a call of random branches and loops.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "`generate` reads it"))]
     maps_floats: bool = false,
     /// Random arguments that depend on each other.
     family: Family = Family::Independent,
