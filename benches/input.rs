@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use pte_emit::ir::tree::{self, NodeValue, SourceNode};
+
 /// What the results of a chain of operators say about themselves.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Results {
@@ -37,14 +39,29 @@ pub fn chain(count: usize, results: Results) -> String {
 
 /// Converts YAML to JSON.
 pub fn json(yaml: &str) -> String {
-    let value: serde_json::Value = serde_saphyr::from_str_with_options(yaml, unlimited()).expect("valid YAML");
-    serde_json::to_string(&value).expect("it is a tree")
+    fn value(node: &SourceNode<'_>) -> serde_json::Value {
+        match &node.value {
+            NodeValue::Null => serde_json::Value::Null,
+            NodeValue::Bool(bool) => (*bool).into(),
+            NodeValue::Int(number) => (*number).into(),
+            NodeValue::UInt(number) => (*number).into(),
+            NodeValue::Float(number) => (*number).into(),
+            NodeValue::Text(text) => text.to_string().into(),
+            NodeValue::List(items) => items.iter().map(value).collect(),
+            NodeValue::Map(entries) => serde_json::Value::Object(
+                entries.iter().map(|(key, node)| (key.text.to_string(), value(node))).collect(),
+            ),
+        }
+    }
+    value(&tree::parse(yaml).expect("valid YAML")).to_string()
 }
 
-fn unlimited() -> serde_saphyr::Options {
-    let budget =
-        serde_saphyr::budget! { max_events: usize::MAX, max_nodes: usize::MAX, max_total_scalar_bytes: usize::MAX };
-    serde_saphyr::options! { budget: budget, with_snippet: false }
+/// Reads the events of YAML, and drops them.
+pub fn events(yaml: &str) {
+    let options = granit_parser::options! { emit_comments: false, simple_key_max_lookahead: 1 << 16 };
+    for event in granit_parser::Parser::new_from_str_with_options(yaml, options) {
+        std::hint::black_box(event.expect("valid YAML"));
+    }
 }
 
 /// Name and function to measure.

@@ -15,7 +15,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use input::{Case, Results, chain, interleaved, json, print, yaml};
+use input::{Case, Results, chain, events, interleaved, json, print, yaml};
 use outputs::Outputs;
 use pte_emit::analysis::operators::MethodOperators;
 use pte_emit::data::{Blob, Origin, dedup};
@@ -58,7 +58,8 @@ fn pipeline(count: usize, rounds: usize) {
     let execution_plan = &resolved.program.plans()[0];
     let operators = MethodOperators::known(execution_plan);
     let mut cases: Vec<Case<'_>> = vec![
-        ("parse YAML (baseline)", Box::new(|| drop(black_box(tree())))),
+        ("events of YAML (baseline)", Box::new(|| events(&yaml))),
+        ("parse YAML", Box::new(|| drop(black_box(tree())))),
         ("whole run from YAML", Box::new(|| drop(black_box(whole(&yaml))))),
         ("parse JSON", Box::new(|| drop(black_box(tree::parse(&json).expect("valid JSON"))))),
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
