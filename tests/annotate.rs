@@ -39,10 +39,7 @@ fn the_docs_show_the_output() {
         annotation(&origin, "pte", &range),
         annotation(&origin, "pte", &segments)
     );
-    if std::env::var_os("BLESS").is_some() {
-        return fs::write(path, updated).unwrap();
-    }
-    assert_eq!(page, updated, "`BLESS=1 cargo test` updates the page");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test annotate");
 }
 
 /// Files to mutate, with their extensions.

@@ -14,6 +14,8 @@ use pte_emit::ir::shape::{self, Form, Shape};
 use pte_emit::operators;
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
+mod support;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -192,10 +194,7 @@ fn the_tables_of_keys_are_up_to_date() {
             shape.name
         );
     }
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the tables");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 /// Reasons why `dump` does not reproduce a malformed file: parts of messages, and what they mean.
@@ -251,10 +250,7 @@ fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
     let (before, after) = text.split_once("<!-- not reproduced -->\n").expect("docs/dump.md has the marker");
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let updated = format!("{before}<!-- not reproduced -->\n{table}<!-- end -->{after}");
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 /// The default runtime first, then the libraries with the namespaces of their operators.
@@ -276,10 +272,7 @@ fn the_table_of_libraries_is_up_to_date() {
     });
     let table = format!("\n| library | operators |\n|---|---|\n{}\n", rows.collect::<String>());
     let updated = format!("{before}<!-- libraries -->\n{table}<!-- end -->{after}");
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the table");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 /// Compares the outputs in docs/inspect.md with those of the command in the comment before each, run in a folder with
@@ -309,10 +302,7 @@ fn the_outputs_of_commands_are_up_to_date() {
     }
     updated += rest;
     assert!(count > 0, "no output was found in {}", path.display());
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the outputs");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 #[test]
@@ -323,10 +313,7 @@ fn the_rules_are_up_to_date() {
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let rules: String = rules::RULES.iter().map(describe_rule).collect();
     let updated = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the rules");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 fn describe_rule(rule: &Rule) -> String {
@@ -422,10 +409,7 @@ fn the_codes_are_up_to_date() {
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let head = "| code | name | problem | example |\n|---|---|---|---|\n";
     let updated = format!("{before}<!-- codes -->\n{head}{rows}<!-- end -->{after}");
-    if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, updated).unwrap();
-    }
-    assert_eq!(text, updated, "`BLESS=1 cargo test` updates the codes");
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
 /// All shapes that are reachable from the document.

@@ -173,8 +173,5 @@ fn the_page_is_up_to_date() {
     let updated = format!(
         "{before}<!-- payload list -->\n```text\n{list}```\n<!-- payload show -->\n```text\n{show}```\n<!-- end -->{after}"
     );
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &updated).unwrap();
-    }
-    assert_eq!(updated, std::fs::read_to_string(&path).unwrap());
+    support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test payloads");
 }

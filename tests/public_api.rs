@@ -265,14 +265,7 @@ fn every_public_item_is_used_in_an_example() {
 fn the_list_of_the_public_api_is_up_to_date() {
     let list = Sources::read(&root().join("src"), &files_below(&root().join("src"), &["rs"])).list();
     let path = root().join("tests/golden/public-api.txt");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &list).unwrap();
-    }
-    assert_eq!(
-        std::fs::read_to_string(&path).unwrap_or_default(),
-        list,
-        "`BLESS=1 cargo test --test public_api` writes it"
-    );
+    support::snapshot::update(&path, &list, "BLESS=1 cargo test --test public_api");
 }
 
 /// Documentation tests are compiled with the feature `internals`, which users of the library do not have.

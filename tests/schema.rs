@@ -34,10 +34,7 @@ fn the_printed_schema_is_the_one_at_the_root() {
     assert!(output.status.success());
     let printed = String::from_utf8(output.stdout).unwrap();
     let path = root().join("pte-emit.schema.json");
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &printed).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), printed, "`BLESS=1 cargo test` updates it");
+    support::snapshot::update(&path, &printed, "BLESS=1 cargo test --test schema");
 }
 
 /// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/; tests/inspect.rs has the others.

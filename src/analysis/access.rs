@@ -261,3 +261,53 @@ impl ValueIndex {
         &self.indices[self.bounds[value] as usize..self.bounds[value + 1] as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::ScalarType;
+    use crate::program::{Chain, Operator, OperatorId, Tensor};
+
+    /// Accesses of a call of an operator with these values: argument, value, and `r`, `w` or both.
+    fn accesses(name: &str, overload: &str, values: Vec<EValue>, args: &[i32]) -> String {
+        let call = Instruction::KernelCall {
+            op_index: OperatorId(0),
+            args: Some(args.iter().map(|arg| ValueId(*arg)).collect::<Vec<_>>().into()),
+        };
+        let mut plan = ExecutionPlan { values: Some(values), ..ExecutionPlan::default() };
+        plan.operators = Some(vec![Operator { name: Some(name.into()), overload: Some(overload.into()) }]);
+        plan.chains = Some(vec![Chain { instructions: Some(vec![call]), ..Chain::default() }]);
+        let count = plan.values().len();
+        let owners: Vec<u32> = (0..count as u32).collect();
+        let found = Accesses::of(&plan, &MethodOperators::known(&plan), vec![true; count], &owners);
+        let shown = found.of_step(0).iter().map(|access| {
+            let kind = [access.reads().then_some('r'), access.writes().then_some('w')];
+            format!("{}:{}{}", access.arg, access.value, kind.into_iter().flatten().collect::<String>())
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    fn tensor() -> EValue {
+        EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2]))
+    }
+
+    #[test]
+    fn an_argument_that_is_modified_is_read_and_written() {
+        let values = || vec![tensor(), tensor(), EValue::Bool(false)];
+        assert_eq!(accesses("aten::relu", "out", values(), &[0, 1, 1]), "0:0r 1:1w");
+        assert_eq!(accesses("aten::copy_", "", values(), &[0, 1, 2, 0]), "0:0w 1:1r 2:2r");
+        let index =
+            vec![tensor(), EValue::OptionalTensorList(Some(vec![ValueId(2)])), tensor(), tensor(), EValue::Bool(false)];
+        assert!(accesses("aten::index_put_", "", index, &[0, 1, 3, 4, 0]).starts_with("0:0rw"));
+    }
+
+    #[test]
+    fn items_of_a_list_of_outs_are_written() {
+        let list = EValue::TensorList(Some(vec![ValueId(1), ValueId(2)]));
+        let values = vec![tensor(), tensor(), tensor(), EValue::Int(1), EValue::Int(0), list];
+        assert_eq!(
+            accesses("aten::split_copy", "Tensor_out", values, &[0, 3, 4, 5, 5]),
+            "0:0r 1:3r 2:4r 3:5r 3:1w 3:2w"
+        );
+    }
+}

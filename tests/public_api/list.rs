@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Field, Fields, ImplItem, Item, Meta, Signature, TraitItem, UseTree, Visibility};
@@ -254,7 +254,18 @@ fn row(call: &syn::ItemMacro, name: &str) -> Option<Vec<String>> {
         _ => None,
     })?;
     let content: TokenStream = without_docs(content).into_iter().collect();
-    Some(vec![format!("declared by {}!", text(&call.mac.path)), tidy(&content.to_string())])
+    let mut lines = vec![format!("declared by {}!", text(&call.mac.path))];
+    // A row ends with its group, so that two new rows are two lines of a review.
+    let mut row = TokenStream::new();
+    for token in content {
+        let is_end = matches!(&token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
+        row.extend([token]);
+        if is_end {
+            lines.push(tidy(&std::mem::take(&mut row).to_string()));
+        }
+    }
+    lines.extend((!row.is_empty()).then(|| tidy(&row.to_string())));
+    Some(lines)
 }
 
 /// Removes documentation.

@@ -47,3 +47,30 @@ pub fn check(name: &str, actual: &str) {
         panic!("{shown} (left) is not the output (right); `BLESS=1 cargo test` accepts the output\n\n{difference}");
     }
 }
+
+/// Greatest number of lines that [`update`] shows of each side.
+const SHOWN: usize = 20;
+
+/// Asserts that a file that is generated has this text, or writes it if [`blessing`]. `command` writes it. Shows only the lines that differ.
+#[track_caller]
+pub fn update(path: &Path, expected: &str, command: &str) {
+    if blessing() {
+        return fs::write(path, expected).unwrap();
+    }
+    let found = fs::read_to_string(path).unwrap_or_default();
+    if found == expected {
+        return;
+    }
+    let (old, new): (Vec<&str>, Vec<&str>) = (found.lines().collect(), expected.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let end = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(old, new)| old == new).count();
+    let lines = |lines: &[&str], sign: char| -> String {
+        let part = &lines[same..lines.len() - end];
+        let shown =
+            part.iter().take(SHOWN).map(|line| format!("{sign} {}\n", line.chars().take(200).collect::<String>()));
+        let more = part.len().saturating_sub(SHOWN);
+        shown.chain((more > 0).then(|| format!("{sign} ... and {more} more lines\n"))).collect()
+    };
+    let (old, new) = (lines(&old, '-'), lines(&new, '+'));
+    panic!("{} is not up to date from line {} on; `{command}` writes it\n{old}{new}", path.display(), same + 1);
+}
