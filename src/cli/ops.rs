@@ -32,7 +32,7 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     let printed = match &operators[..] {
         all if arguments.format.is_json() => json::text(&all),
         [one] => text(one),
-        several => several.iter().map(|operator| row(operator)).collect(),
+        several => several.iter().map(row).collect(),
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }

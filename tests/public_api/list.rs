@@ -233,15 +233,7 @@ fn rows(file: &syn::File, name: &str) -> Option<Vec<String>> {
     let of = declaring.ident.as_ref().map_or_else(|| text(&declaring.mac.path), ToString::to_string);
     let mut lines = vec![format!("declared by {of}!")];
     for item in macros().filter(|item| item.ident.is_none() && text(&item.mac.path) == of) {
-        let mut row = TokenStream::new();
-        for token in without_docs(item.mac.tokens.clone()) {
-            let is_end = matches!(&token, TokenTree::Punct(punct) if [';', ','].contains(&punct.as_char()));
-            row.extend([token]);
-            if is_end {
-                lines.push(tidy(&std::mem::take(&mut row).to_string()));
-            }
-        }
-        lines.extend((!row.is_empty()).then(|| tidy(&row.to_string())));
+        lines.extend(separate(without_docs(item.mac.tokens.clone())));
     }
     Some(lines)
 }
@@ -255,17 +247,29 @@ fn row(call: &syn::ItemMacro, name: &str) -> Option<Vec<String>> {
     })?;
     let content: TokenStream = without_docs(content).into_iter().collect();
     let mut lines = vec![format!("declared by {}!", text(&call.mac.path))];
-    // A row ends with its group, so that two new rows are two lines of a review.
-    let mut row = TokenStream::new();
-    for token in content {
-        let is_end = matches!(&token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace);
-        row.extend([token]);
+    lines.extend(separate(content.into_iter().collect()));
+    Some(lines)
+}
+
+/// Returns the rows of a macro as lines, so that two new rows are two lines of a review: a row ends with `,`, `;` or braces, or with a string
+/// before another kind of token.
+fn separate(tokens: Vec<TokenTree>) -> Vec<String> {
+    let is_text = |token: &TokenTree| matches!(token, TokenTree::Literal(text) if text.to_string().starts_with('"'));
+    let (mut lines, mut row) = (Vec::new(), TokenStream::new());
+    for (at, token) in tokens.iter().enumerate() {
+        row.extend([token.clone()]);
+        let is_end = match token {
+            TokenTree::Punct(punct) => [';', ','].contains(&punct.as_char()),
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+            TokenTree::Literal(_) => is_text(token) && tokens.get(at + 1).is_some_and(|next| !is_text(next)),
+            TokenTree::Ident(_) => false,
+        };
         if is_end {
             lines.push(tidy(&std::mem::take(&mut row).to_string()));
         }
     }
     lines.extend((!row.is_empty()).then(|| tidy(&row.to_string())));
-    Some(lines)
+    lines
 }
 
 /// Removes documentation.
