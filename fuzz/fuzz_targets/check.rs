@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::check::{self, DataFile, Profile, CheckOptions};
+use pte_emit::check::{self, CheckOptions, DataFile, Profile};
 use pte_emit::data::Origin;
 use pte_emit::reader;
 
