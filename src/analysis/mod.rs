@@ -13,6 +13,10 @@
 //! inputs (E-12). If a mistake would remove something, the argument may be written in either case, and the call has an
 //! effect. If the results of a call are needed separately, they begin at
 //! [`outs_of_unknown`](operators::outs_of_unknown).
+//!
+//! Three users have another question than what such a call does, and their own rule for it, on the kinds of this module:
+//! `layout/lifetimes.rs` plans memory as the exporter does, which knows all operators; `printer/facts/uses.rs` decides
+//! which values `dump` declares as results; `diff/view.rs` compares calls by the types of what may be a result.
 
 pub mod access;
 pub mod aliases;
