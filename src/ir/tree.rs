@@ -257,6 +257,9 @@ impl<'a> TreeBuilder<'a> {
     }
 
     fn event(&mut self, event: Event<'a>, span: &Span) -> Result<(), SyntaxError> {
+        if self.root.is_some() && event.is_node() {
+            return Err(self.error(span, "the file has several documents; expected one"));
+        }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 if self.is_key() {
@@ -274,9 +277,6 @@ impl<'a> TreeBuilder<'a> {
             Event::MappingStart(_, anchor, tag) => self.begin(true, anchor, tag.as_deref(), span),
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(anchor) => self.alias(anchor, span),
-            Event::DocumentStart(..) if self.root.is_some() => {
-                Err(self.error(span, "the file has several documents; expected one"))
-            }
             // Comments, anchors and unresolved aliases are not requested.
             _ => Ok(()),
         }
