@@ -82,7 +82,7 @@ fn pipeline(count: usize, rounds: usize) {
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
     let bytes = whole(&yaml).len();
     let title = format!(
-        "{count} instructions, {} tensors: {:.1} MB of YAML, {:.1} MB of JSON, {:.1} MB of program; ratio to parsing the YAML",
+        "{count} instructions, {} tensors: {:.1} MB of YAML, {:.1} MB of JSON, {:.1} MB of program; ratio to the events of the YAML",
         count + 1,
         yaml.len() as f64 / 1e6,
         json.len() as f64 / 1e6,
