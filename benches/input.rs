@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pte_emit::ir::tree::{self, NodeValue, SourceNode};
+use pte_emit::ir::tree;
 
 /// What the results of a chain of operators say about themselves.
 #[derive(Clone, Copy, PartialEq)]
@@ -39,21 +39,7 @@ pub fn chain(count: usize, results: Results) -> String {
 
 /// Converts YAML to JSON.
 pub fn json(yaml: &str) -> String {
-    fn value(node: &SourceNode<'_>) -> serde_json::Value {
-        match &node.value {
-            NodeValue::Null => serde_json::Value::Null,
-            NodeValue::Bool(bool) => (*bool).into(),
-            NodeValue::Int(number) => (*number).into(),
-            NodeValue::UInt(number) => (*number).into(),
-            NodeValue::Float(number) => (*number).into(),
-            NodeValue::Text(text) => text.to_string().into(),
-            NodeValue::List(items) => items.iter().map(value).collect(),
-            NodeValue::Map(entries) => serde_json::Value::Object(
-                entries.iter().map(|(key, node)| (key.text.to_string(), value(node))).collect(),
-            ),
-        }
-    }
-    value(&tree::parse(yaml).expect("valid YAML")).to_string()
+    serde_json::Value::from(&tree::parse(yaml).expect("valid YAML")).to_string()
 }
 
 /// Reads the events of YAML, and drops them.

@@ -23,6 +23,7 @@ use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
+use crate::transform::prune::PrunedParts;
 
 /// A program with the metadata of its files; data are read when the files are written.
 ///
@@ -75,35 +76,6 @@ pub struct Assembly {
     pub(crate) delegate_names: Vec<Vec<String>>,
     program_file: Option<EmittedFile>,
     data_files: Vec<EmittedFile>,
-}
-
-/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method of an [`Assembly`].
-///
-/// ```
-/// use pte_emit::{Model, Options, PrunedParts};
-///
-/// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
-///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
-/// let mut options = Options::default();
-/// options.prune = true;
-/// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
-/// let removed: &PrunedParts = &assembly.pruned()[0];
-/// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PrunedParts {
-    /// Instructions.
-    pub instructions: usize,
-    /// Values.
-    pub values: usize,
-    /// Operators.
-    pub operators: usize,
-    /// Delegates.
-    pub delegates: usize,
-    /// Names of the values in the source.
-    pub names: Vec<String>,
 }
 
 /// The metadata of a file, and the overrides to apply while it is written.

@@ -116,7 +116,7 @@ mod golden;
 struct Readme;
 
 pub use annotate::{AnnotateOptions, AnnotatePart};
-pub use assembly::{Assembly, BundledFile, OutputFile, PrunedParts};
+pub use assembly::{Assembly, BundledFile, OutputFile};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourceNames,
@@ -165,6 +165,7 @@ pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
 pub use report::ReportFormat;
+pub use transform::prune::PrunedParts;
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::annotate::{self, AnnotateOptions};
-use crate::assembly::{Assembly, BundledFile};
+use crate::assembly::Assembly;
 use crate::check::{self, CheckOptions, Findings};
 use crate::data::{Blob, Origin};
 use crate::delegate;
@@ -673,23 +673,19 @@ impl Assembly {
         check::assembly(self, options).map_err(|error| self.error(&error))
     }
 
-    /// Validates the `.bpte` of [`Assembly::bundled`], and the program in it.
+    /// Validates the bytes of [`Assembly::bundled`], and the program in them.
     ///
     /// ```
     /// use pte_emit::{CheckOptions, Model};
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let (assembly, options) = (linear.assembly()?, CheckOptions::default());
-    /// assert!(!assembly.check_bundled(&assembly.bundled()?, &options)?.has_errors());
+    /// assert!(!assembly.check_bundled(&assembly.bundled()?.to_vec()?, &options).has_errors());
     /// assert!(!assembly.check(&options)?[0].has_errors());
-    /// # Ok::<(), pte_emit::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Errors
-    /// Appended data that cannot be read.
-    pub fn check_bundled(&self, bundled: &BundledFile, options: &CheckOptions) -> Result<Findings, Error> {
-        let bytes = bundled.to_vec().map_err(|error| self.error(&error))?;
-        Ok(check::bundled_assembly(self, &bytes, options))
+    pub fn check_bundled(&self, bundled: &[u8], options: &CheckOptions) -> Findings {
+        check::bundled_assembly(self, bundled, options)
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::assembly::{self, Assembly, PrunedParts};
+use crate::assembly::{self, Assembly};
 use crate::data::{BlobId, Origin, dedup};
 use crate::diagnostics::counted;
 use crate::diagnostics::{self, Code, Severity};
@@ -28,7 +28,7 @@ use crate::reader;
 use crate::recover;
 use crate::source::{Source, SourceContent};
 use crate::transform;
-use crate::transform::prune::{OverwrittenResult, PrunedMethod};
+use crate::transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
@@ -321,17 +321,12 @@ fn override_messages(report: OverrideReport, origins: &Origins) -> (Vec<NodeDiag
 fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
-        let names = |(method, counts): (usize, PrunedMethod)| {
-            let removed = |(_, value): &(String, usize)| counts.values.binary_search(value).is_err();
-            let names = origins.values(method).into_iter().filter(removed).map(|(name, _)| name).collect();
-            origins.retain(method, &counts.values, &counts.delegates, counts.removed_instructions == 0);
-            PrunedParts {
-                instructions: counts.removed_instructions,
-                values: counts.removed_values,
-                operators: counts.removed_operators,
-                delegates: counts.removed_delegates,
-                names,
-            }
+        let names = |(method, pruned): (usize, PrunedMethod)| {
+            let PrunedMethod { values, delegates, removed } = pruned;
+            let is_removed = |(_, value): &(String, usize)| values.binary_search(value).is_err();
+            let names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
+            origins.retain(method, &values, &delegates, removed.instructions == 0);
+            PrunedParts { names, ..removed }
         };
         return transform::prune::prune(program).into_iter().enumerate().map(names).collect();
     }

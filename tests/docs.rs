@@ -16,9 +16,7 @@ use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as Assembl
 
 mod support;
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use support::root;
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];

@@ -49,10 +49,7 @@ fn payloads_of_other_writers_are_described() {
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");
         let found = from_yaml[0].yaml(false, &PrintOptions::default()).unwrap();
         let path = root().join(format!("tests/payloads/{name}.yaml"));
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &found).unwrap();
-        }
-        assert_eq!(found, std::fs::read_to_string(&path).unwrap_or_default(), "{name}");
+        support::snapshot::update(&path, &found, "BLESS=1 cargo test --test payloads");
     }
 }
 

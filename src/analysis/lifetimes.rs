@@ -47,12 +47,16 @@ impl<C: Clock> Spans<C> {
     }
 
     fn touch_all(&mut self, value: ValueId, times: impl IntoIterator<Item = u32>) {
-        if let Some(index) = value.within(self.list.len()) {
+        if let Some(index) = value.get() {
             self.touch_index(index, times);
         }
     }
 
+    /// Ignores an index out of range.
     fn touch_index(&mut self, index: usize, times: impl IntoIterator<Item = u32>) {
+        if index >= self.list.len() {
+            return;
+        }
         for time in times {
             let time = self.clock.time(index, time);
             let (start, end) = self.list[index].unwrap_or((time, time));
@@ -62,9 +66,7 @@ impl<C: Clock> Spans<C> {
 
     /// Extends the lifetime of a base to that of its view.
     pub fn touch_base(&mut self, view: usize, base: usize) {
-        if let Some((start, end)) = self.list[view]
-            && base < self.list.len()
-        {
+        if let Some((start, end)) = self.list[view] {
             self.touch_index(base, [start, end]);
         }
     }

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, ValueEnum};
+use pte_emit::{AnnotateOptions, AnnotatePart};
 
 use super::exit::{Exit, Failure};
 use super::io;
 use super::options::{FormatArguments, TextOrJson};
 use super::stdout;
-use pte_emit::{AnnotateOptions, AnnotatePart};
 
 /// Arguments of `annotate`.
 #[derive(Debug, Args)]

@@ -9,6 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, FromArgMatches};
 use indicatif::ProgressBar;
+use pte_emit::text::{counted, nearest};
+use pte_emit::{
+    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
+    Options, OutputSink, RuleSeverity, Shards, SourceNames, workers,
+};
 
 use super::exit::{Exit, Failure};
 use super::findings::{self, FileFindings, FindingsFormat};
@@ -19,11 +24,6 @@ use super::outputs::{NewFolder, Outputs};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::summary;
-use pte_emit::text::{counted, nearest};
-use pte_emit::{
-    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
-    Options, OutputSink, RuleSeverity, Shards, SourceNames, workers,
-};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -474,7 +474,7 @@ impl Command<'_> {
         if messages.warns() {
             let mut options = self.validator.clone();
             options.reported.clone_from(assembly.unknown_operators());
-            let findings = (format.validate)(&assembly, &options)?;
+            let findings = (format.validate)(&assembly, &files, &options)?;
             let file = FileFindings::of_source(&source, assembly.warnings.clone(), findings);
             warnings += report_warnings(FileFindings { is_output: true, ..file }, &assembly, messages);
         }

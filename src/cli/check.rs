@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pte_emit::text::counted;
+use pte_emit::{CheckOptions, Error, Finding, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, TruncatedRule};
 
 use super::exit::{Exit, Failure};
 use super::findings::{self, Counts, FileFindings, FindingsFormat, Level};
@@ -14,8 +16,6 @@ use super::io::{self, Messages};
 use super::options::FormatArguments;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use pte_emit::text::counted;
-use pte_emit::{CheckOptions, Error, Finding, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, TruncatedRule};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -190,13 +190,12 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
     if least < Level::Note {
         return out;
     }
-    let count = counted;
     out + &format!(
         "{}: {}, {}, {}\n",
-        count(validated.len() as u64, "file"),
-        count(total.errors, "error"),
-        count(total.warnings, "warning"),
-        count(total.notes, "note"),
+        counted(validated.len() as u64, "file"),
+        counted(total.errors, "error"),
+        counted(total.warnings, "warning"),
+        counted(total.notes, "note"),
     )
 }
 

@@ -7,6 +7,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
+use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::{
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, Difference, Differences, DifferingPart, Error, Model,
+    is_null_device,
+};
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
@@ -16,11 +21,6 @@ use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use budget::{Budget, BudgetLine};
-use pte_emit::text::{ROW, clipped_to, counted, escaped};
-use pte_emit::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, Difference, Differences, DifferingPart, Error, Model,
-    is_null_device,
-};
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
 use super::outputs::{NewFolder, Outputs};
 use super::stdout;
-use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]

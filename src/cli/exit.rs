@@ -1,8 +1,9 @@
 //! Exit statuses, and the only mapping of errors to them.
 
-use super::io::Messages;
 use pte_emit::Error;
 use pte_emit::text::counted;
+
+use super::io::Messages;
 
 /// Exit status of a command, in increasing order of severity; documented in `--help` and README.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use clap::ValueEnum;
+use pte_emit::text::{self, escaped};
+use pte_emit::{Diagnostic, Error, Finding, Findings, Model, Report, Rule, RuleSeverity, Severity, TruncatedRule};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::json;
-use pte_emit::text::{self, escaped};
-use pte_emit::{Diagnostic, Error, Finding, Findings, Model, Report, Rule, RuleSeverity, Severity, TruncatedRule};
 
 /// Values of `--format` of commands that report findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -23,7 +23,7 @@ pub struct OutputFormat {
 }
 
 type Emit = for<'a> fn(&'a Assembly) -> Result<Vec<(OutputName<'a>, OutputContent<'a>)>, Error>;
-type Validate = fn(&Assembly, &CheckOptions) -> Result<Vec<Findings>, Error>;
+type Validate = fn(&Assembly, &[(OutputName<'_>, OutputContent<'_>)], &CheckOptions) -> Result<Vec<Findings>, Error>;
 
 /// All output formats. The first one with methods, and the first one without, are the defaults.
 pub static FORMATS: &[OutputFormat] = &[
@@ -33,7 +33,7 @@ pub static FORMATS: &[OutputFormat] = &[
         has_methods: true,
         is_single_file: false,
         files: |assembly| Ok(with_data(assembly.program_file().map(OutputContent::from), assembly)),
-        validate: Assembly::check,
+        validate: |assembly, _, options| assembly.check(options),
     },
     OutputFormat {
         extension: Format::FlatTensor.extension(),
@@ -44,7 +44,7 @@ pub static FORMATS: &[OutputFormat] = &[
             let files = assembly.data_files();
             Ok(files.map(|(tag, file)| (tag.map_or(OutputName::Main, OutputName::Tagged), file.into())).collect())
         },
-        validate: Assembly::check,
+        validate: |assembly, _, options| assembly.check(options),
     },
     OutputFormat {
         extension: Format::BundledProgram.extension(),
@@ -57,7 +57,12 @@ pub static FORMATS: &[OutputFormat] = &[
             let content = OutputContent::new(size, move |out| bundle.write_to(out));
             Ok(with_data(Some(content), assembly))
         },
-        validate: |assembly, options| Ok(vec![assembly.check_bundled(&assembly.bundled()?, options)?]),
+        validate: |assembly, files, options| {
+            let mut bytes = Vec::new();
+            let written = files.iter().take(1).try_for_each(|(_, bundle)| bundle.write(&mut bytes));
+            written.map_err(|error| Error::io(&assembly.warnings.label(), "", &error))?;
+            Ok(vec![assembly.check_bundled(&bytes, options)])
+        },
     },
     OutputFormat {
         extension: Format::Safetensors.extension(),
@@ -69,7 +74,7 @@ pub static FORMATS: &[OutputFormat] = &[
             let content = OutputContent::new(tensors.size(), move |out| tensors.write_to(out));
             Ok(vec![(OutputName::Main, content)])
         },
-        validate: Assembly::check,
+        validate: |assembly, _, options| assembly.check(options),
     },
 ];
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pte_emit::text::clipped;
+use pte_emit::{Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
 
 use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
-use pte_emit::text::clipped;
-use pte_emit::{Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
 
 /// Arguments of `generate`.
 #[derive(Debug, Args)]

@@ -5,6 +5,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
+use pte_emit::{
+    Code, ConstantsSummary, DelegateInterface, DelegateSummary, Error, FileFacts, InspectOptions, Inspection,
+    MethodSummary, ProgramSummary, ValueSummary,
+};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -12,11 +17,6 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
-use pte_emit::{
-    Code, ConstantsSummary, DelegateInterface, DelegateSummary, Error, FileFacts, InspectOptions, Inspection,
-    MethodSummary, ProgramSummary, ValueSummary,
-};
 
 /// Arguments of `inspect`.
 #[derive(Debug, Args)]

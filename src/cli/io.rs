@@ -8,12 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use clap::ColorChoice;
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use super::exit::Failure;
-use super::findings::{FileFindings, Level};
 use pte_emit::text::{counted, escaped};
 use pte_emit::workers::lock;
 use pte_emit::{Code, Error, Format, Model, Report, parse_bytes};
+
+use super::exit::Failure;
+use super::findings::{FileFindings, Level};
 
 /// Name that stands for standard input or output.
 pub const STREAM: &str = "-";

@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
+use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -11,8 +13,6 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
-use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
 
 /// Arguments of `memory`.
 #[derive(Debug, Args)]

@@ -28,13 +28,13 @@ mod sources;
 mod stdout;
 mod summary;
 
-use pte_emit::EXECUTORCH;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use exit::Exit;
-
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use pte_emit::EXECUTORCH;
+
+use exit::Exit;
 
 const AFTER_HELP: &str = "\
 Examples:

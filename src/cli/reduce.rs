@@ -15,22 +15,22 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValue;
 use indicatif::ProgressBar;
-use sha2::{Digest, Sha256};
-use tempfile::TempDir;
-
-use self::command::Outcome;
-use super::exit::{Exit, Failure};
-use super::formats::{OutputContent, OutputFormat, OutputName};
-use super::interrupt;
-use super::io::{self, Messages, STREAM};
-use super::outputs::Outputs;
-use super::sources::{SourceArguments, Sources};
 use pte_emit::program::{ExecutionPlan, Program};
 use pte_emit::text::counted;
 use pte_emit::{
     Assembly, Candidate, CheckOptions, Code, Error, Findings, Format, LargeData, LayoutConfig, Model, Options,
     OutputSink, PrintOptions, Reduced, Resolved, Stopped, reduce_bytes, reduce_program,
 };
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use self::command::Outcome;
+use super::exit::{Exit, Failure};
+use super::formats::{FORMATS, OutputContent, OutputFormat, OutputName};
+use super::interrupt;
+use super::io::{self, Messages, STREAM};
+use super::outputs::Outputs;
+use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `reduce`.
 #[derive(Debug, Args)]
@@ -61,9 +61,6 @@ pub struct ReduceArguments {
     sources: SourceArguments,
 }
 
-/// Formats of binary candidates.
-const CONTAINERS: [Format; 3] = [Format::Program, Format::FlatTensor, Format::BundledProgram];
-
 /// Format of the candidates.
 #[derive(Debug, Clone, Copy)]
 enum CandidateFormat {
@@ -74,7 +71,7 @@ enum CandidateFormat {
 impl clap::ValueEnum for CandidateFormat {
     fn value_variants<'a>() -> &'a [CandidateFormat] {
         static VARIANTS: std::sync::LazyLock<Vec<CandidateFormat>> = std::sync::LazyLock::new(|| {
-            let binary = CONTAINERS.iter().filter_map(|format| OutputFormat::of_extension(format.extension()));
+            let binary = FORMATS.iter().filter(|format| is_candidate(format));
             std::iter::once(CandidateFormat::Yaml).chain(binary.map(CandidateFormat::Binary)).collect()
         });
         &VARIANTS
@@ -97,8 +94,7 @@ impl CandidateFormat {
     fn of(path: &Path) -> Result<CandidateFormat, Failure> {
         let extension = io::extension(path).and_then(|extension| extension.to_str()).unwrap_or_default();
         let is_yaml = ["yaml", "yml"].iter().any(|name| extension.eq_ignore_ascii_case(name));
-        let binary = CONTAINERS.iter().find(|format| extension.eq_ignore_ascii_case(format.extension()));
-        match binary.and_then(|format| OutputFormat::of_extension(format.extension())) {
+        match OutputFormat::of_extension(extension).filter(|format| is_candidate(format)) {
             Some(format) => Ok(CandidateFormat::Binary(format)),
             None if is_yaml => Ok(CandidateFormat::Yaml),
             None => {
@@ -115,6 +111,11 @@ impl CandidateFormat {
             CandidateFormat::Binary(format) => format,
         }
     }
+}
+
+/// Returns true for the formats of the runtime, which candidates can have.
+fn is_candidate(format: &OutputFormat) -> bool {
+    format.extension != Format::Safetensors.extension()
 }
 
 /// Runs the command.
@@ -200,7 +201,7 @@ impl Input {
         }
         let by_name = || io::extension(path).and_then(OsStr::to_str).and_then(Format::of_extension);
         let format = source.format()?.or_else(by_name).unwrap_or(Format::Program);
-        let binary = OutputFormat::of_extension(format.extension()).filter(|_| format != Format::Safetensors);
+        let binary = OutputFormat::of_extension(format.extension()).filter(|format| is_candidate(format));
         let Some(binary) = binary else {
             let message = "expected a .pte, .ptd, .bpte or YAML, found a .safetensors";
             return Err(Error::input(Code::UnexpectedInput, source.name(), message).into());
@@ -301,11 +302,12 @@ impl<'a> Session<'a> {
         let is_text = matches!(input.format, CandidateFormat::Yaml);
         let (path, findings) = match &input.assembly {
             Some(assembly) => {
+                let files = (binary.files)(assembly)?;
                 let path = match is_text {
                     true => self.arguments.input.clone(),
-                    false => self.write_files(&(binary.files)(assembly)?).map_err(|error| input.error(&error))?.0,
+                    false => self.write_files(&files).map_err(|error| input.error(&error))?.0,
                 };
-                (path, (binary.validate)(assembly, &self.validator)?)
+                (path, (binary.validate)(assembly, &files, &self.validator)?)
             }
             None => {
                 let path = match is_text {
@@ -417,7 +419,7 @@ impl<'a> Session<'a> {
         // A .ptd without data is no file.
         let Some(files) = files.ok().filter(|files| !files.is_empty()) else { return Ok(false) };
         if self.must_be_valid {
-            let findings = (binary.validate)(&assembly, &self.validator);
+            let findings = (binary.validate)(&assembly, &files, &self.validator);
             if findings.is_ok_and(|findings| findings.iter().any(Findings::has_errors)) {
                 return Ok(false);
             }

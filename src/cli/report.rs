@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use pte_emit::{Model, ReportFormat, ReportOptions};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use pte_emit::{Model, ReportFormat, ReportOptions};
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]

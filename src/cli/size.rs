@@ -4,6 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use pte_emit::text::{ROW, clipped_to, counted, escaped};
+use pte_emit::{FileSize, SizeDimension, SizeNode, SizeOptions};
 
 use super::exit::{Exit, Failure};
 use super::io::Messages;
@@ -11,8 +13,6 @@ use super::json;
 use super::options::{FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
-use pte_emit::text::{ROW, clipped_to, counted, escaped};
-use pte_emit::{FileSize, SizeDimension, SizeNode, SizeOptions};
 
 /// Arguments of `size`.
 #[derive(Debug, Args)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::Args;
-
-use super::io::{self, Messages};
 use pte_emit::workers::lock;
 use pte_emit::{CheckOptions, Code, DataFile, Error, Model, OperatorSet, Options, Report, is_variable_name};
+
+use super::io::{self, Messages};
 
 /// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
 const HEADING: &str = "Sources";

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use pte_emit::file_error::cannot;
+
 use super::exit::Failure;
 use super::outputs::unwritable;
-use pte_emit::file_error::cannot;
 
 /// Name of standard output in messages.
 const STDOUT: &str = "<stdout>";

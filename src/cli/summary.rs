@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::formats::OutputContent;
 use pte_emit::program::ExecutionPlan;
 use pte_emit::text::{counted, escaped, first_names};
 use pte_emit::{Assembly, PrunedParts};
+
+use super::formats::OutputContent;
 
 /// Summary of an assembly and its files, one line for each file and method.
 pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>) -> String {

@@ -102,7 +102,7 @@ pub struct OutputSink<'a, W> {
     progress: &'a (dyn Fn(u64) + Sync),
     /// File of `out`, for positioned writes of several threads; `None` for a pipe or a device.
     file: Option<&'a File>,
-    /// Large blobs with their offsets in the file, which [`OutputSink::finish`] writes with all threads.
+    /// Large blobs with their offsets in the file, which [`OutputSink::flush`] writes with all threads.
     deferred: Vec<(u64, Blob)>,
 }
 
@@ -110,36 +110,6 @@ impl<'a, W: Write> OutputSink<'a, W> {
     /// Sequential writer. `progress` is called with the number of bytes written since the last call.
     pub fn new(out: W, progress: &'a (dyn Fn(u64) + Sync)) -> OutputSink<'a, W> {
         OutputSink { out, progress, file: None, deferred: Vec::new() }
-    }
-
-    /// Writes buffered bytes and large blobs.
-    fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()?;
-        let Some(file) = self.file else { return Ok(()) };
-        // Each blob with the number of its first block.
-        let (mut jobs, mut blocks) = (Vec::new(), 0);
-        let deferred = std::mem::take(&mut self.deferred);
-        for (start, blob) in &deferred {
-            let block = blob.block();
-            jobs.push((blocks, *start, block, blob));
-            blocks += blob.len.div_ceil(block);
-        }
-        workers::each::<Worker<'_>>(blocks, workers::cores(), |worker, number| {
-            let index = jobs.partition_point(|(first, ..)| *first <= number) - 1;
-            let (first, start, block, blob) = &jobs[index];
-            // Blocks are consecutive, so the blob is usually open already.
-            let producer = match worker.open.take() {
-                Some((open, producer)) if open == index => producer,
-                _ => blob.open()?,
-            };
-            let at = (number - first) * block;
-            worker.bytes.resize((blob.len - at).min(*block) as usize, 0);
-            producer.read_at(at, &mut worker.bytes)?;
-            positioned::write_all_at(file, start + at, &worker.bytes)?;
-            (self.progress)(worker.bytes.len() as u64);
-            worker.open = Some((index, producer));
-            Ok(())
-        })
     }
 }
 
@@ -166,8 +136,34 @@ impl<W: Write> Write for OutputSink<'_, W> {
         Ok(count)
     }
 
+    /// Writes buffered bytes, and then large blobs with all threads.
     fn flush(&mut self) -> io::Result<()> {
-        self.finish()
+        self.out.flush()?;
+        let Some(file) = self.file else { return Ok(()) };
+        // Each blob with the number of its first block.
+        let (mut jobs, mut blocks) = (Vec::new(), 0);
+        let deferred = std::mem::take(&mut self.deferred);
+        for (start, blob) in &deferred {
+            let block = blob.block();
+            jobs.push((blocks, *start, block, blob));
+            blocks += blob.len.div_ceil(block);
+        }
+        workers::each::<Worker<'_>>(blocks, workers::cores(), |worker, number| {
+            let index = jobs.partition_point(|(first, ..)| *first <= number) - 1;
+            let (first, start, block, blob) = &jobs[index];
+            // Blocks are consecutive, so the blob is usually open already.
+            let producer = match worker.open.take() {
+                Some((open, producer)) if open == index => producer,
+                _ => blob.open()?,
+            };
+            let at = (number - first) * block;
+            worker.bytes.resize((blob.len - at).min(*block) as usize, 0);
+            producer.read_at(at, &mut worker.bytes)?;
+            positioned::write_all_at(file, start + at, &worker.bytes)?;
+            (self.progress)(worker.bytes.len() as u64);
+            worker.open = Some((index, producer));
+            Ok(())
+        })
     }
 }
 

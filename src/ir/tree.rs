@@ -127,9 +127,14 @@ fn parse_json(text: &str) -> Result<(SourceNode<'_>, bool), serde_json::Error> {
     Ok((node, context.has_infinity.get()))
 }
 
-/// Returns true if a number has so many digits that it may exceed 64 bits.
+/// Returns true if the digits of an integer are enough to exceed 64 bits. Fractions and strings of digits do not count.
 fn has_long_digits(text: &[u8]) -> bool {
-    text.split(|byte| !byte.is_ascii_digit()).any(|digits| digits.len() >= 19)
+    let mut before = b' ';
+    text.chunk_by(|left, right| left.is_ascii_digit() == right.is_ascii_digit()).any(|run| {
+        let is_inside = matches!(before, b'.' | b'"');
+        before = run[run.len() - 1];
+        run[0].is_ascii_digit() && run.len() >= 19 && !is_inside
+    })
 }
 
 fn json_error(text: &str, error: &serde_json::Error) -> Option<SyntaxError> {
@@ -267,7 +272,7 @@ impl<'a> TreeBuilder<'a> {
                 }
                 let value = scalar(text, style, tag.as_deref()).map_err(|(code, message)| SyntaxError {
                     code,
-                    span: self.range(span),
+                    span: range(self.text, span),
                     message,
                 })?;
                 let id = self.id(span);
@@ -285,8 +290,9 @@ impl<'a> TreeBuilder<'a> {
     fn id(&mut self, span: &Span) -> NodeId {
         let id = NodeId(self.next);
         self.next = self.next.saturating_add(1);
-        let range = self.range(span);
-        self.spans.iter_mut().for_each(|spans| spans.push(range.clone()));
+        if let Some(spans) = &mut self.spans {
+            spans.push(range(self.text, span));
+        }
         id
     }
 
@@ -314,7 +320,9 @@ impl<'a> TreeBuilder<'a> {
             let node = SourceNode { id: key.id, value: NodeValue::Text(key.text.clone()) };
             self.remember(&node, anchor, span)?;
         }
-        self.open.iter_mut().next_back().into_iter().for_each(|map| map.key = Some(key.clone()));
+        if let Some(map) = self.open.last_mut() {
+            map.key = Some(key);
+        }
         Ok(())
     }
 
@@ -389,32 +397,34 @@ impl<'a> TreeBuilder<'a> {
         self.place(copy, 0, span)
     }
 
-    fn range(&self, span: &Span) -> Range<usize> {
-        let range = span.byte_range().unwrap_or_default();
-        range.start.min(self.text.len())..range.end.min(self.text.len())
-    }
-
     fn error(&self, span: &Span, message: &str) -> SyntaxError {
-        SyntaxError { code: Code::Syntax, span: self.range(span), message: message.to_owned() }
+        SyntaxError { code: Code::Syntax, span: range(self.text, span), message: message.to_owned() }
     }
+}
+
+/// Returns the byte range of a span.
+fn range(text: &str, span: &Span) -> Range<usize> {
+    let range = span.byte_range().unwrap_or_default();
+    range.start.min(text.len())..range.end.min(text.len())
 }
 
 impl SourceNode<'_> {
     /// Returns the number of nodes, keys included, and the depth of lists and maps.
     fn measure(&self) -> (usize, usize) {
-        let children: Vec<(usize, usize)> = match &self.value {
-            NodeValue::List(items) => items.iter().map(SourceNode::measure).collect(),
-            NodeValue::Map(entries) => {
-                entries.iter().map(|(_, value)| value.measure()).map(|(n, d)| (n + 1, d)).collect()
-            }
+        let add = |(nodes, depth): (usize, usize), keys: usize, child: &SourceNode<'_>| {
+            let (below, levels) = child.measure();
+            (nodes + keys + below, depth.max(levels + 1))
+        };
+        match &self.value {
+            NodeValue::List(items) => items.iter().fold((1, 1), |sum, item| add(sum, 0, item)),
+            NodeValue::Map(entries) => entries.iter().fold((1, 1), |sum, (_, value)| add(sum, 1, value)),
             NodeValue::Null
             | NodeValue::Bool(_)
             | NodeValue::Int(_)
             | NodeValue::UInt(_)
             | NodeValue::Float(_)
-            | NodeValue::Text(_) => return (1, 0),
-        };
-        children.into_iter().fold((1, 1), |(nodes, depth), (n, d)| (nodes + n, depth.max(d + 1)))
+            | NodeValue::Text(_) => (1, 0),
+        }
     }
 
     /// Gives all nodes new ids, in source order.
@@ -691,6 +701,26 @@ impl<'de> Visitor<'de> for KeyVisitor {
     }
 }
 
+/// The JSON form of a source: infinities and NaN are the strings that stand for them in JSON. For tests and benchmarks.
+#[cfg(any(test, feature = "internals"))]
+impl From<&SourceNode<'_>> for serde_json::Value {
+    fn from(node: &SourceNode<'_>) -> serde_json::Value {
+        match &node.value {
+            NodeValue::Null => serde_json::Value::Null,
+            NodeValue::Bool(bool) => (*bool).into(),
+            NodeValue::Int(number) => (*number).into(),
+            NodeValue::UInt(number) => (*number).into(),
+            NodeValue::Float(number) if number.is_finite() => (*number).into(),
+            NodeValue::Float(number) => number.to_string().to_lowercase().into(),
+            NodeValue::Text(text) => (&**text).into(),
+            NodeValue::List(items) => items.iter().map(serde_json::Value::from).collect(),
+            NodeValue::Map(entries) => serde_json::Value::Object(
+                entries.iter().map(|(key, node)| (key.text.to_string(), node.into())).collect(),
+            ),
+        }
+    }
+}
+
 /// Deserializes a tree from any serde format, to compare parsers in tests. [`parse`] reads sources.
 #[cfg(feature = "internals")]
 #[derive(Debug, PartialEq)]
@@ -738,6 +768,16 @@ mod tests {
         assert!(message("a: [18446744073709551616]").contains("exceeds 64 bits"));
         assert!(message("{\"a\": -9223372036854775809}").contains("exceeds 64 bits"));
         assert!(parse("a: 1e30\nb: 0.5\nc: 1.0\nd: a017\ne: '017'").is_ok());
+    }
+
+    #[test]
+    fn only_integers_of_json_may_exceed_64_bits() {
+        for text in ["[18446744073709551616]", "{\"a\": -9223372036854775809, \"b\": 1}"] {
+            assert!(has_long_digits(text.as_bytes()) && message(text).contains("exceeds 64 bits"), "{text}");
+        }
+        for text in ["[0.1234567890123456789012]", "{\"hex\": \"00000000000000000000\"}", "[1234567890]"] {
+            assert!(!has_long_digits(text.as_bytes()) && parse(text).is_ok(), "{text}");
+        }
     }
 
     #[test]
@@ -794,22 +834,6 @@ mod tests {
     const OUTSIDE: &[&str] =
         &["several documents", "a key must be a string", "unsupported tag", "`<<` is not supported"];
 
-    fn as_json(node: &SourceNode<'_>) -> serde_json::Value {
-        match &node.value {
-            NodeValue::Null => serde_json::Value::Null,
-            NodeValue::Bool(bool) => (*bool).into(),
-            NodeValue::Int(number) => (*number).into(),
-            NodeValue::UInt(number) => (*number).into(),
-            NodeValue::Float(number) => (*number).into(),
-            NodeValue::Text(text) => text.to_string().into(),
-            NodeValue::List(items) => items.iter().map(as_json).collect(),
-            NodeValue::Map(entries) => {
-                let entries = entries.iter().map(|(key, value)| (key.text.to_string(), as_json(value)));
-                serde_json::Value::Object(entries.collect())
-            }
-        }
-    }
-
     #[test]
     fn the_yaml_test_suite() {
         let suite = std::fs::read_to_string("tests/yaml/suite.jsonl").unwrap();
@@ -826,9 +850,10 @@ mod tests {
                 // Without a form in JSON there is nothing to compare.
                 (Ok(_), None) => outside += 1,
                 (Ok(node), Some([])) if node.value == NodeValue::Null => equal += 1,
-                (Ok(node), Some([expected])) if as_json(&node) == *expected => equal += 1,
+                (Ok(node), Some([expected])) if serde_json::Value::from(&node) == *expected => equal += 1,
                 (Ok(node), Some(expected)) => {
-                    wrong.push(format!("{id}: found {}, expected {expected:?}\n{yaml}", as_json(&node)));
+                    wrong
+                        .push(format!("{id}: found {}, expected {expected:?}\n{yaml}", serde_json::Value::from(&node)));
                 }
             }
         }

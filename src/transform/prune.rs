@@ -295,6 +295,35 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
+/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method of an [`Assembly`](crate::Assembly).
+///
+/// ```
+/// use pte_emit::{Model, Options, PrunedParts};
+///
+/// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
+///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
+/// let mut options = Options::default();
+/// options.prune = true;
+/// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
+/// let removed: &PrunedParts = &assembly.pruned()[0];
+/// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PrunedParts {
+    /// Instructions.
+    pub instructions: usize,
+    /// Values.
+    pub values: usize,
+    /// Operators.
+    pub operators: usize,
+    /// Delegates.
+    pub delegates: usize,
+    /// Names of the values in the source.
+    pub names: Vec<String>,
+}
+
 /// Remaining parts of a method, and the numbers of removed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrunedMethod {
@@ -302,21 +331,15 @@ pub struct PrunedMethod {
     pub values: Vec<usize>,
     /// Former indices of the remaining delegates.
     pub delegates: Vec<usize>,
-    /// Number of removed values.
-    pub removed_values: usize,
-    /// Number of removed instructions.
-    pub removed_instructions: usize,
-    /// Number of removed operators.
-    pub removed_operators: usize,
-    /// Number of removed delegates.
-    pub removed_delegates: usize,
+    /// Numbers of removed parts, without names, which the source has.
+    pub removed: PrunedParts,
 }
 
 /// Removes the parts without effect and the unreferenced data, and renumbers the others. Returns one entry for each
 /// method. Pruning a pruned program changes nothing.
 pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     let pruned = sweep_unused(program, Roots::Effects);
-    if pruned.iter().any(|method| method.removed_values + method.removed_delegates > 0) {
+    if pruned.iter().any(|method| method.removed.values + method.removed.delegates > 0) {
         drop_blobs(program);
     }
     pruned
@@ -366,10 +389,10 @@ fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
 /// Removes the parts of a method that are not used.
 fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod) {
     let removed = |used: &[bool]| used.iter().filter(|used| !**used).count();
-    pruned.removed_values += removed(&uses.values);
-    pruned.removed_instructions += removed(&uses.steps);
-    pruned.removed_operators += removed(&uses.operators);
-    pruned.removed_delegates += removed(&uses.delegates);
+    pruned.removed.values += removed(&uses.values);
+    pruned.removed.instructions += removed(&uses.steps);
+    pruned.removed.operators += removed(&uses.operators);
+    pruned.removed.delegates += removed(&uses.delegates);
     retain(&mut pruned.values, &uses.values);
     retain(&mut pruned.delegates, &uses.delegates);
     let (operators, delegates) = (Renumbering::new(&uses.operators), Renumbering::new(&uses.delegates));

@@ -10,7 +10,7 @@ use pte_emit::annotate::{self, AnnotateOptions};
 use pte_emit::check::{self, CheckOptions, DataFile, Findings, RuleSeverity};
 use pte_emit::data::Origin;
 use pte_emit::format::serializer::Serializer;
-use pte_emit::ir::tree::{self, NodeValue, SourceNode, Tree};
+use pte_emit::ir::tree::{self, Tree};
 use pte_emit::layout::LayoutConfig;
 use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
@@ -39,31 +39,15 @@ pub fn is_valid_by_schema(text: &str) -> Option<bool> {
 
 /// Returns a source as JSON; `None` if it is not YAML.
 pub fn as_json(text: &str) -> Option<serde_json::Value> {
-    Some(json_of(&tree::parse(text).ok()?))
+    Some((&tree::parse(text).ok()?).into())
 }
 
 /// Asserts that a source is valid by the JSON Schema of `pte-emit schema`.
 pub fn valid_by_schema(text: &str) {
-    let value = json_of(&tree::parse(text).unwrap_or_else(|error| panic!("{error:?}")));
+    let value = (&tree::parse(text).unwrap_or_else(|error| panic!("{error:?}"))).into();
     let errors: Vec<String> =
         VALIDATOR.iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "not valid by the JSON Schema:\n{}", errors.join("\n"));
-}
-
-fn json_of(node: &SourceNode<'_>) -> serde_json::Value {
-    match &node.value {
-        NodeValue::Null => serde_json::Value::Null,
-        NodeValue::Bool(b) => (*b).into(),
-        NodeValue::Int(n) => (*n).into(),
-        NodeValue::UInt(n) => (*n).into(),
-        // JSON has no infinities and NaN; the schema accepts any number.
-        NodeValue::Float(x) => if x.is_finite() { *x } else { 0.5 }.into(),
-        NodeValue::Text(text) => text.to_string().into(),
-        NodeValue::List(items) => items.iter().map(json_of).collect(),
-        NodeValue::Map(entries) => serde_json::Value::Object(
-            entries.iter().map(|(key, value)| (key.text.to_string(), json_of(value))).collect(),
-        ),
-    }
 }
 
 /// Maximum size in bytes: larger files are not built, since alignments up to 1 GiB add as much padding.
