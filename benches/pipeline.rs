@@ -17,22 +17,23 @@ use std::time::Duration;
 
 use input::{Case, Results, chain, events, interleaved, json, print, yaml};
 use outputs::Outputs;
-use pte_emit::analysis::operators::MethodOperators;
-use pte_emit::data::{Blob, Origin, dedup};
-use pte_emit::delegate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
-use pte_emit::delegate::xnnpack::model::NodeOperation;
-use pte_emit::delegate::xnnpack::schema::{FP32, Operation};
-use pte_emit::delegate::xnnpack::{self, Xnnpack};
-use pte_emit::delegate::{GraphFormat, PayloadFormat};
-use pte_emit::format::Format;
-use pte_emit::format::table::Union;
+use pte_analysis::operators::MethodOperators;
 use pte_emit::ir::files::FileAccess;
 use pte_emit::ir::{decode, resolve, tree};
 use pte_emit::layout::shared::SharedState;
 use pte_emit::layout::{self, memory};
 use pte_emit::printer::{LargeData, PrintOptions};
-use pte_emit::reader;
-use pte_emit::{Assembly, Model, Options as AssembleOptions, annotate, check, emitter};
+use pte_emit::{Assembly, Model, Options as AssembleOptions, emitter};
+use pte_inspect::annotate;
+use pte_model::data::{Blob, Origin, dedup};
+use pte_model::format::Format;
+use pte_model::format::table::Union;
+use pte_model::reader;
+use pte_payload::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
+use pte_payload::xnnpack::model::NodeOperation;
+use pte_payload::xnnpack::schema::{FP32, Operation};
+use pte_payload::xnnpack::{self, Xnnpack};
+use pte_payload::{GraphFormat, PayloadFormat};
 
 fn whole(text: &str) -> Vec<u8> {
     let input = Model::from_yaml("bench", text, Path::new(""));
@@ -104,7 +105,8 @@ fn reading(count: usize, rounds: usize) {
         (
             "check",
             Box::new(|| {
-                let findings = check::file(&Origin::Bytes(bytes[..].into()), &check::CheckOptions::default()).unwrap();
+                let findings =
+                    pte_check::file(&Origin::Bytes(bytes[..].into()), &pte_check::CheckOptions::default()).unwrap();
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -119,7 +121,7 @@ fn reading(count: usize, rounds: usize) {
             "print, and assemble to compare",
             Box::new(|| {
                 drop(black_box(
-                    Model::from_origin("bench", origin.clone()).to_yaml(Path::new(""), &options).expect("a valid file"),
+                    crate::support::model("bench", &origin).to_yaml(Path::new(""), &options).expect("a valid file"),
                 ))
             }),
         ),
@@ -212,7 +214,7 @@ fn weights(count: usize, rounds: usize) {
             ".pte split into .pte and .ptd",
             Box::new(|| {
                 write(
-                    &Model::from_origin("bench", model.clone()).assemble(&split).expect("a valid file"),
+                    &crate::support::model("bench", &model).assemble(&split).expect("a valid file"),
                     &folder.join("split"),
                 )
             }),
@@ -220,7 +222,7 @@ fn weights(count: usize, rounds: usize) {
         (
             "check the .pte",
             Box::new(|| {
-                let findings = check::file(&model, &check::CheckOptions::default()).expect("a valid file");
+                let findings = pte_check::file(&model, &pte_check::CheckOptions::default()).expect("a valid file");
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -228,7 +230,7 @@ fn weights(count: usize, rounds: usize) {
             "print the .pte, referring to its weights",
             Box::new(|| {
                 drop(black_box(
-                    Model::from_origin("bench", model.clone())
+                    crate::support::model("bench", &model)
                         .to_yaml(&folder.join("model"), &options)
                         .expect("a valid file"),
                 ))
@@ -263,7 +265,7 @@ fn comparing(count: usize, rounds: usize) {
     changed.write_all(&0.25f32.to_le_bytes()).expect("there is room");
     drop(changed);
     let differences = |other: &Path| {
-        let open = |path: &Path| Model::from_origin("bench", Origin::File(path.into()));
+        let open = |path: &Path| Model::open(path).unwrap();
         open(&paths[0]).diff(&open(other), &pte_emit::DiffOptions::default()).expect("valid files").len()
     };
     let mut cases: Vec<Case<'_>> = vec![
@@ -294,8 +296,8 @@ fn comparing(count: usize, rounds: usize) {
 
 /// Memory planning for different patterns of lifetimes.
 fn planner(count: usize, rounds: usize) {
-    use pte_emit::format::ScalarType;
     use pte_emit::program::{Chain, EValue, ExecutionPlan, Instruction, OperatorId, Tensor, ValueId};
+    use pte_model::format::ScalarType;
     let plan_of = |span: &dyn Fn(usize) -> (usize, usize), size: &dyn Fn(usize) -> i32| {
         let mut calls = vec![Vec::new(); count + 1];
         for i in 0..count {

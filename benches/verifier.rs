@@ -5,7 +5,7 @@ use flatbuffers::{
     ForwardsUOffset, InvalidFlatbuffer, Vector, Verifiable, Verifier, VerifierOptions,
     field_index_to_field_offset as at,
 };
-use pte_emit::format::program as schema;
+use pte_model::format::program as schema;
 
 /// Verifies a `.pte` without segments.
 pub fn verify(bytes: &[u8]) -> Result<(), InvalidFlatbuffer> {

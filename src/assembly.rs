@@ -2,28 +2,36 @@
 //!
 //! Data are read when a file is written. Names and paths of the files are up to the caller.
 
+pub mod check;
+mod names;
+
+mod positions;
+pub mod side;
+
+pub use names::SourceNames;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::data::{Blob, Origin, PlannedBytes};
-use crate::diagnostics::{self, Report};
 use crate::emitter::encoding::FieldEncodings;
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::safetensors::{self, Safetensors};
 use crate::emitter::{self, ByteSink, File, Metadata};
-use crate::error::Error;
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use crate::layout::{self, LayoutConfig, Plan};
-use crate::program::Program;
-use crate::program::positions::DelegatePosition;
-use crate::program::test_cases::MethodTests;
 use crate::raw::fields::OverrideReport;
 use crate::raw::walker::ValueNames;
 use crate::raw::{self, FileOverrides, Overrides, Patch};
-use crate::transform::prune::PrunedParts;
+use pte_model::data::{Blob, Origin, PlannedBytes};
+use pte_model::diagnostics::{self, Report};
+use pte_model::error::Error;
+use pte_model::program::Program;
+use pte_model::program::positions::DelegatePosition;
+use pte_model::program::test_cases::MethodTests;
+use pte_transform::prune::PrunedParts;
 
 /// A program with the metadata of its files; data are read when the files are written.
 ///
@@ -153,22 +161,6 @@ pub struct OutputFile<'a> {
     pub(crate) emitted: File<'a>,
     /// Patches, truncation and appended bytes; `None` in a file without overrides.
     pub(crate) overrides: Option<&'a FileOverrides>,
-}
-
-/// For the tests and benchmarks of this package.
-#[cfg(feature = "internals")]
-impl OutputFile<'_> {
-    /// Returns the file without overrides.
-    #[doc(hidden)]
-    pub fn emitted(&self) -> &File<'_> {
-        &self.emitted
-    }
-
-    /// Returns patches, truncation and appended bytes.
-    #[doc(hidden)]
-    pub fn overrides(&self) -> Option<&FileOverrides> {
-        self.overrides
-    }
 }
 
 impl OutputFile<'_> {

@@ -9,19 +9,19 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::assembly::Assembly;
-use crate::diagnostics::{Code, Diagnostic, Report};
-use crate::error::Error;
-use crate::format::ScalarType;
-use crate::format::program::tensor;
 use crate::ir::document::{
     Action, At, Data, DataSource, Declaration, Declared, Delegate, ListKind, Literal, Method, MethodMemory,
     NameOrNumber, ParsedChain, ParsedDocument, ParsedInstruction, ParsedPayload, ParsedTensor,
 };
-use crate::ir::{self, NodeDiagnostic, tree::NodeId};
-use crate::operators;
+use crate::ir::{self, NodeDiagnostic};
 use crate::pipeline::{Options, Resolved};
-use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{Program, TensorShapeDynamism};
+use pte_model::diagnostics::{Code, Diagnostic, Report};
+use pte_model::error::Error;
+use pte_model::format::ScalarType;
+use pte_model::format::program::tensor;
+use pte_model::program::attributes::TENSOR_ATTRIBUTES;
+use pte_model::program::{Program, TensorShapeDynamism};
+use pte_yaml::tree::NodeId;
 
 /// Builder of a method.
 ///
@@ -503,7 +503,7 @@ impl DocumentBuilder {
             let action = match call {
                 CallRecord::Kernel { operator, arguments, results } => {
                     let description = format!("{description} ({operator})");
-                    let has_schema = operators::find(&operator).is_some();
+                    let has_schema = pte_operators::find(&operator).is_some();
                     let name = At { id: self.node(&*description), value: operator.into() };
                     let args = arguments.iter().enumerate().map(|(number, argument)| {
                         self.argument(&builder, argument, has_schema, &format!("{description}, argument {number}"))
@@ -657,15 +657,5 @@ impl Resolved {
     /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
     pub fn to_files(self, options: &Options) -> Result<Assembly, Error> {
         self.plan(options)?.emit()
-    }
-}
-
-impl Program {
-    /// Plans the program and emits its files: a `.pte`, or for a program without methods a `.ptd`, and the files that `options` request.
-    ///
-    /// # Errors
-    /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
-    pub fn to_files(&self, options: &Options) -> Result<Assembly, Error> {
-        Resolved::from(self.clone()).to_files(options)
     }
 }

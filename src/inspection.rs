@@ -1,33 +1,33 @@
 //! Methods of [`Model`] that answer questions about contents, sizes and memory as plain data, or write a report with
 //! all answers. They take binary files and YAML, which is assembled first. The answers are computed in
-//! [`crate::inspect`]; [`crate::report`] draws reports.
+//! [`pte_inspect`]; [`pte_inspect::report`] draws reports.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::assembly::{Assembly, OutputFile};
-use crate::check::{CheckOptions, Findings};
-use crate::data::Origin;
-use crate::diagnostics::{Code, is_io};
-use crate::diff::Difference;
-use crate::error::Error;
-use crate::format::container::Container;
-use crate::format::{Format, container};
-use crate::inspect::Subject;
-use crate::inspect::allocator::Abi;
-use crate::inspect::file::FileFacts;
-use crate::inspect::graph::ProgramGraph;
-use crate::inspect::inspection::{Inspection, KeySummary, TestsSummary};
-use crate::inspect::memory::ProgramMemory;
-use crate::inspect::size::{FileSize, SizeDimension};
-use crate::inspect::summary::{Comparison, ProgramSummary, named_data_paths};
 use crate::layout::MemoryPlan;
 use crate::model::{DiffOptions, Model, ModelFile};
 use crate::printer;
-use crate::program::test_cases::MethodTests;
-use crate::program::{ExecutionPlan, Program};
-use crate::reader;
-use crate::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use crate::source::SourceContent;
+use pte_check::{CheckOptions, Findings};
+use pte_diff::Difference;
+use pte_inspect::Subject;
+use pte_inspect::allocator::Abi;
+use pte_inspect::file::FileFacts;
+use pte_inspect::graph::ProgramGraph;
+use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
+use pte_inspect::memory::ProgramMemory;
+use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
+use pte_inspect::size::{FileSize, SizeDimension};
+use pte_inspect::summary::{Comparison, ProgramSummary, named_data_paths};
+use pte_model::data::Origin;
+use pte_model::diagnostics::{Code, is_io};
+use pte_model::error::Error;
+use pte_model::format::container::Container;
+use pte_model::format::{Format, container};
+use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{ExecutionPlan, Program};
+use pte_model::reader;
 
 /// Options of [`Model::memory`].
 ///
@@ -247,8 +247,7 @@ fn inspect_file(
             Ok(bundled) => {
                 let program = bundled.program_origin().map_err(failed)?;
                 found.facts.set_program(FileFacts::read(&container::PROGRAM, &program).map_err(failed)?);
-                let summary = |tests: MethodTests| TestsSummary { cases: tests.cases.len(), method: tests.method };
-                tests.extend(bundled.tests.into_iter().map(summary));
+                tests.extend(bundled.tests.iter().map(TestsSummary::from));
             }
             Err(error) => malformed(error)?,
         }

@@ -32,120 +32,36 @@
 //! ```
 //!
 //! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
-//! `schema` derives JSON Schemas of the results; `internals` exposes the internal modules to the tests of this
-//! package, without any stability guarantee.
+//! `schema` derives JSON Schemas of the results.
 
 mod builder;
-mod error;
 mod inspection;
 mod model;
 mod payload;
 mod pipeline;
 mod source;
 
-/// Declares internal modules: private, or public with the feature `internals` for the tests, benchmarks and fuzz targets of this package.
-macro_rules! internal_modules {
-    ($( $module:ident )*) => {$(
-        #[cfg(feature = "internals")]
-        #[doc(hidden)]
-        pub mod $module;
-        #[cfg(not(feature = "internals"))]
-        mod $module;
-    )*};
-}
-
-internal_modules! {
-    analysis annotate assembly check data delegate diagnostics diff emitter format generate inspect ir layout operators printer raw reader
-    recover reduce report transform
-}
-
-// Never compiled: rustfmt finds the files of a module by its declaration, but not within a macro.
-#[cfg(any())]
-mod analysis;
-#[cfg(any())]
-mod annotate;
-#[cfg(any())]
 mod assembly;
-#[cfg(any())]
-mod check;
-#[cfg(any())]
-mod data;
-#[cfg(any())]
-mod delegate;
-#[cfg(any())]
-mod diagnostics;
-#[cfg(any())]
-mod diff;
-#[cfg(any())]
 mod emitter;
-#[cfg(any())]
-mod format;
-#[cfg(any())]
-mod generate;
-#[cfg(any())]
-mod inspect;
-#[cfg(any())]
 mod ir;
-#[cfg(any())]
 mod layout;
-#[cfg(any())]
-mod operators;
-#[cfg(any())]
 mod printer;
-#[cfg(any())]
 mod raw;
-#[cfg(any())]
-mod reader;
-#[cfg(any())]
 mod recover;
-#[cfg(any())]
-mod reduce;
-#[cfg(any())]
-mod report;
-#[cfg(any())]
-mod transform;
-
-pub mod program;
 
 #[cfg(test)]
-mod golden;
+mod tests;
 
 /// Compiles and runs the Rust block of README.md.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use annotate::{AnnotateOptions, AnnotatePart};
-pub use assembly::{Assembly, BundledFile, OutputFile};
+pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use check::{
-    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourceNames,
-    SourcePosition, TruncatedRule, UnknownRuleId,
-};
-pub use data::{Blob, BlobId, workers};
-pub use delegate::description::{Description, Fact};
-pub use diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
-pub use diff::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
-    is_null_device,
-};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
-pub use error::Error;
-pub use format::serializer::{EXECUTORCH, Serializer};
-pub use format::{Format, ScalarType, ScalarTypeInfo};
-pub use generate::ProgramGenerator;
-pub use inspect::allocator::Abi;
-pub use inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
-pub use inspect::inspection::{Inspection, KeySummary, TestsSummary};
-pub use inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
-pub use inspect::size::{FileSize, SizeDimension, SizeNode};
-pub use inspect::summary::{
-    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
-    ProgramSummary, StateSummary, ValueSummary,
-};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
-pub use ir::template::is_name as is_variable_name;
 pub use layout::file::Placement;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
@@ -156,16 +72,53 @@ pub use layout::{
     Shards, Storage,
 };
 pub use model::{DiffOptions, Documents, Model};
-pub use operators::{
-    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
-    OperatorSet, Role as OperatorArgRole, Signature,
-};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
-pub use reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
-pub use report::ReportFormat;
-pub use transform::prune::PrunedParts;
+pub use pte_check::{
+    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
+    TruncatedRule, UnknownRuleId,
+};
+pub use pte_diff::{
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+    is_null_device,
+};
+pub use pte_generate::ProgramGenerator;
+pub use pte_inspect::allocator::Abi;
+pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
+pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
+pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
+pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use pte_inspect::report::ReportFormat;
+pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
+pub use pte_inspect::summary::{
+    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
+    ProgramSummary, StateSummary, ValueSummary,
+};
+pub use pte_model::data::{Blob, BlobId, workers};
+pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
+pub use pte_model::error::Error;
+pub use pte_model::format::serializer::{EXECUTORCH, Serializer};
+pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
+pub use pte_operators::{
+    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
+    OperatorSet, Role as OperatorArgRole, Signature,
+};
+pub use pte_payload::description::{Description, Fact};
+pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_transform::prune::PrunedParts;
+pub use pte_yaml::template::is_name as is_variable_name;
+
+/// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.
+pub mod program {
+    pub use pte_model::program::{
+        Args, BackendDelegate, Chain, CompileSpec, ContainerMetadata, DelegateId, Device, DeviceType, DimOrder, EValue,
+        ExecutionPlan, ExternalData, ExtraTensorInfo, FieldReference, Instruction, InstructionField, Ints, Memory,
+        MemoryPlanner, MemoryRequest, NamedData, NonConstBufferDevice, OperandAccess, Operator, OperatorId, Program,
+        Sizes, StackFrame, StorageLayout, Tensor, TensorData, TensorDataLocation, TensorLayout, TensorShapeDynamism,
+        ValueId, nbytes, test_cases,
+    };
+}
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///

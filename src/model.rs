@@ -11,22 +11,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::annotate::{self, AnnotateOptions};
 use crate::assembly::Assembly;
-use crate::check::{self, CheckOptions, Findings};
-use crate::data::{Blob, Origin};
-use crate::delegate;
-use crate::diagnostics::Code;
-use crate::diagnostics::Severity;
-use crate::diff::{self, DiffArea, DiffData, Differences, Side};
-use crate::error::Error;
-use crate::format::{Format, container};
 use crate::ir;
 use crate::pipeline::{Document, Options, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use crate::program::Program;
-use crate::reader;
 use crate::source::{Source, SourceContent};
+use pte_check::{CheckOptions, Findings};
+use pte_diff::{DiffArea, DiffData, Differences, Side};
+use pte_inspect::annotate::{self, AnnotateOptions};
+use pte_model::data::{Blob, Origin};
+use pte_model::diagnostics::Code;
+use pte_model::diagnostics::Severity;
+use pte_model::error::Error;
+use pte_model::format::{Format, container};
+use pte_model::program::Program;
+use pte_model::reader;
 
 /// Opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. It has a name for messages, and a folder
 /// that the paths in it are relative to.
@@ -169,13 +168,6 @@ impl Model {
         Model::new(Source::binary(name.into(), Origin::Bytes(bytes.as_ref().into())))
     }
 
-    /// Creates a model of a binary file, which is read lazily.
-    #[cfg(feature = "internals")]
-    #[doc(hidden)]
-    pub fn from_origin(name: impl Into<String>, origin: Origin) -> Model {
-        Model::new(Source::binary(name.into(), origin))
-    }
-
     /// Sets the options for assembling, which [`Model::assembly`] and the questions about YAML use. Discards what was
     /// assembled with other options.
     ///
@@ -232,9 +224,9 @@ impl Model {
     /// A variable has neither a definition nor a default.
     pub fn documents(&self, definitions: &BTreeMap<String, String>) -> Result<Documents, Error> {
         let text = self.source.text();
-        let undefined = |errors: Vec<ir::tree::SyntaxError>| {
-            let starts = ir::template::documents(text);
-            let message = |mut error: ir::tree::SyntaxError| {
+        let undefined = |errors: Vec<pte_yaml::tree::SyntaxError>| {
+            let starts = pte_yaml::template::documents(text);
+            let message = |mut error: pte_yaml::tree::SyntaxError| {
                 if starts.len() > 1 {
                     let line = text[..error.span.start].matches('\n').count();
                     let number = starts.iter().filter(|(lines, _)| *lines <= line).count();
@@ -244,9 +236,9 @@ impl Model {
             };
             self.source.error(errors.into_iter().map(message).collect())
         };
-        let filled = ir::template::fill(text, definitions).map_err(undefined)?;
+        let filled = pte_yaml::template::fill(text, definitions).map_err(undefined)?;
         let used = filled.used.into_iter().map(str::to_owned).collect();
-        let documents = ir::template::documents(&filled.text);
+        let documents = pte_yaml::template::documents(&filled.text);
         if matches!((&filled.text, &documents[..]), (Cow::Borrowed(_), [_])) {
             return Ok(Documents { models: vec![self.clone()], used });
         }
@@ -346,9 +338,9 @@ impl Model {
     /// # Errors
     /// A file that cannot be read.
     pub fn payload_format(&self) -> Result<Option<&'static str>, Error> {
-        let head = self.head(delegate::HEAD as u64)?;
+        let head = self.head(pte_payload::HEAD as u64)?;
         // Without the name of a backend, only the bytes count.
-        Ok(delegate::recognise("", &head).map(|format| format.name()))
+        Ok(pte_payload::recognise("", &head).map(|format| format.name()))
     }
 
     /// Returns the size of the content in bytes.
@@ -595,7 +587,7 @@ impl Model {
     /// A file cannot be read, or the YAML is invalid. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
         let findings = match &self.source.content {
-            SourceContent::Binary(origin) => check::file(origin, options).map(|findings| vec![findings]),
+            SourceContent::Binary(origin) => pte_check::file(origin, options).map(|findings| vec![findings]),
             SourceContent::Text(_) => return self.assembly()?.check(options),
         };
         findings.map_err(|error| self.source.unreadable(&error))
@@ -626,16 +618,16 @@ impl Model {
         load(&mut sides, [self, newer], &options.with)?;
         let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
         let name = format!("{} and {}", self.label(), newer.label());
-        diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
+        pte_diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
     }
 
     /// Returns the source as a side of a comparison.
     fn side(&self) -> Result<Side, Error> {
         let side = match &self.source.content {
             // A version without the file.
-            SourceContent::Binary(Origin::File(path)) if diff::is_null_device(path) => Ok(Side::default()),
+            SourceContent::Binary(Origin::File(path)) if pte_diff::is_null_device(path) => Ok(Side::default()),
             SourceContent::Binary(origin) => Side::of_file(origin),
-            SourceContent::Text(_) => Side::of_assembly(self.assembly()?),
+            SourceContent::Text(_) => crate::assembly::side::of(self.assembly()?),
         };
         side.map_err(|error| self.source.unreadable(&error))
     }
@@ -670,7 +662,7 @@ impl Assembly {
     /// Data of small files with overrides that cannot be read; with [`CheckOptions::data`], elements that cannot be converted to the type
     /// of their tensor, since the files cannot be written.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
-        check::assembly(self, options).map_err(|error| self.error(&error))
+        crate::assembly::check::assembly(self, options).map_err(|error| self.error(&error))
     }
 
     /// Validates the bytes of [`Assembly::bundled`], and the program in them.
@@ -685,7 +677,7 @@ impl Assembly {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_bundled(&self, bundled: &[u8], options: &CheckOptions) -> Findings {
-        check::bundled_assembly(self, bundled, options)
+        crate::assembly::check::bundled_assembly(self, bundled, options)
     }
 }
 

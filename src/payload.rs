@@ -6,17 +6,16 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 
-use crate::data::{Blob, BlobId, Origin, dedup};
-use crate::delegate;
-use crate::delegate::description::Description;
-use crate::diagnostics::counted;
-use crate::error::Error;
-use crate::format::Format;
 use crate::model::Model;
 use crate::printer::{self, LargeData, PrintOptions, yaml};
-use crate::program::{Instruction, Program};
-use crate::reader;
 use crate::source::SourceContent;
+use pte_model::data::{Blob, BlobId, Origin, dedup};
+use pte_model::diagnostics::counted;
+use pte_model::error::Error;
+use pte_model::format::Format;
+use pte_model::program::{Instruction, Program};
+use pte_model::reader;
+use pte_payload::description::Description;
 
 /// Payload of a delegate.
 ///
@@ -176,12 +175,12 @@ fn list(
             let backend = delegate.id.clone().unwrap_or_default();
             let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);
             let (format, overlaps) = match same_as {
-                Some(first) => (delegate::format_of(&backend, data)?, first.overlaps),
+                Some(first) => (pte_payload::format_of(&backend, data)?, first.overlaps),
                 None => {
                     first.insert(same(delegate.processed), payloads.len());
                     let rest = left.checked_sub(data.len());
                     left = rest.unwrap_or(left);
-                    (delegate::format_of(&backend, data)?, rest.is_none())
+                    (pte_payload::format_of(&backend, data)?, rest.is_none())
                 }
             };
             let same_as = same_as.map(|first| first.path.clone());
@@ -217,10 +216,9 @@ impl Payload {
     pub fn describe(&self) -> Result<Description, Error> {
         if self.overlaps {
             // Payloads that share bytes could otherwise be described once per delegate.
-            let problem = Some("it overlaps other payloads".to_owned());
-            return Ok(Description { format: self.format, size: self.data.len(), facts: Vec::new(), problem });
+            return Ok(Description::unreadable(self.format, self.data.len(), "it overlaps other payloads"));
         }
-        delegate::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
+        pte_payload::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
     /// Returns the payload with its description. If `is_shared` is true, a payload with the same data as an earlier one
@@ -255,7 +253,7 @@ impl Payload {
         let description = self.describe()?;
         let mut out = String::new();
         printer::payload::facts(&description.all(), indent, &mut out);
-        let is_graph = self.format == Some(delegate::xnnpack::NAME) && !self.overlaps;
+        let is_graph = self.format == Some(pte_payload::xnnpack::NAME) && !self.overlaps;
         if is_graph && self.is_text && self.data.len() > MAX_INLINE {
             let size = counted(self.data.len(), "byte");
             out += &format!("{indent}# The graph of a payload of {size} is printed for a .pte only.\n");

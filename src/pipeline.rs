@@ -7,28 +7,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::{self, Assembly};
-use crate::data::{BlobId, Origin, dedup};
-use crate::diagnostics::counted;
-use crate::diagnostics::{self, Code, Severity};
-use crate::error::Error;
-use crate::format::Format;
 use crate::ir::document::ParsedDocument;
 use crate::ir::resolve::origins::Origins;
-use crate::ir::tree::NodeId;
 use crate::ir::{self, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::layout::{self, LayoutConfig, LayoutError, Plan, Shards};
-use crate::program::Program;
-use crate::program::element::{Element, Part};
-use crate::program::positions::Calls;
-use crate::program::test_cases::MethodTests;
 use crate::raw::fields::{OverrideMessage, OverrideReport};
 use crate::raw::{self, Overrides};
-use crate::reader;
 use crate::recover;
 use crate::source::{Source, SourceContent};
-use crate::transform;
-use crate::transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
+use pte_model::data::{BlobId, Origin, dedup};
+use pte_model::diagnostics::counted;
+use pte_model::diagnostics::{self, Code, Severity};
+use pte_model::error::Error;
+use pte_model::format::Format;
+use pte_model::program::Program;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::positions::Calls;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::reader;
+use pte_transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
+use pte_yaml::tree::NodeId;
 
 /// Default of [`Options::max_size`] in bytes: a typo such as `sizes: [1000000, 1000000]` must not fill a disk.
 pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
@@ -134,9 +133,9 @@ impl Document {
         };
         let mut messages = Vec::new();
         let decoded = DecodedSource::try_new(source.clone(), |source| {
-            let syntax = |error: ir::tree::SyntaxError| source.error(vec![error.diagnostic()]);
-            let mut tree = ir::tree::parse(source.text()).map_err(syntax)?;
-            let strings = ir::template::unquote(&mut tree, source.text(), &source.quoted_numbers);
+            let syntax = |error: pte_yaml::tree::SyntaxError| source.error(vec![error.diagnostic()]);
+            let mut tree = pte_yaml::tree::parse(source.text()).map_err(syntax)?;
+            let strings = pte_yaml::template::unquote(&mut tree, source.text(), &source.quoted_numbers);
             let (document, found) = ir::decode::decode(tree, strings);
             if found.iter().any(NodeDiagnostic::is_error) {
                 // Resolving would report names of undecoded nodes as unknown.
@@ -322,18 +321,18 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
         let names = |(method, pruned): (usize, PrunedMethod)| {
-            let PrunedMethod { values, delegates, removed } = pruned;
+            let PrunedMethod { values, delegates, mut removed } = pruned;
             let is_removed = |(_, value): &(String, usize)| values.binary_search(value).is_err();
-            let names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
+            removed.names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
             origins.retain(method, &values, &delegates, removed.instructions == 0);
-            PrunedParts { names, ..removed }
+            removed
         };
-        return transform::prune::prune(program).into_iter().enumerate().map(names).collect();
+        return pte_transform::prune::prune(program).into_iter().enumerate().map(names).collect();
     }
     resolved.messages.append(&mut resolved.gaps);
     // A program without a source stays as it was read or built.
     if !resolved.origins.methods.is_empty() {
-        let unused = transform::prune::unused_parts(&resolved.program);
+        let unused = pte_transform::prune::unused_parts(&resolved.program);
         let warnings = unused.iter().enumerate().flat_map(|(method, unused)| {
             let overwritten = overwritten_warnings(resolved, method, &unused.overwritten);
             unused_warning(resolved, method, &unused.values).into_iter().chain(overwritten)
@@ -385,7 +384,7 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
 fn move_data(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
     let Resolved { program, origins, messages, .. } = resolved;
     if options.internal_data || !options.with.is_empty() {
-        let dropped = transform::internalize::internalize(program, &options.with, options.internal_data)?;
+        let dropped = pte_transform::internalize::internalize(program, &options.with, options.internal_data)?;
         messages.extend(dropped.into_iter().map(|(file, key)| {
             let (file, key) = (file.display(), diagnostics::clipped(&key));
             let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
@@ -395,7 +394,7 @@ fn move_data(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobI
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
     if options.external_data {
         let name = |method, value| origins.name(method, value).map(str::to_owned);
-        transform::externalize::externalize(program, &same, name);
+        pte_transform::externalize::externalize(program, &same, name);
     }
     Ok(same)
 }

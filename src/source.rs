@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::Origin;
-use crate::diagnostics::{self, Code, Diagnostic, Report};
-use crate::error::Error;
-use crate::format::Format;
 use crate::ir::files::FileAccess;
-use crate::ir::tree::NodeId;
 use crate::ir::{self, NodeDiagnostic};
-use crate::program::positions::SourceRange;
+use pte_model::data::Origin;
+use pte_model::diagnostics::{self, Code, Diagnostic, Report};
+use pte_model::error::Error;
+use pte_model::format::Format;
+use pte_model::program::positions::SourceRange;
+use pte_yaml::tree::NodeId;
 
 /// Input of the library, opened or in memory. Clones of a [`crate::Model`] share it.
 #[derive(Debug, Clone, Default)]
@@ -148,7 +148,7 @@ impl Source {
     /// Returns the positions of nodes, in the order of `nodes`.
     pub fn positions(&self, nodes: &[NodeId]) -> Vec<SourceRange> {
         let text = self.text();
-        let spans = ir::tree::spans(text);
+        let spans = pte_yaml::tree::spans(text);
         let span = |node: &NodeId| spans.get(node.0 as usize).cloned().unwrap_or_default();
         let mut found: Vec<SourceRange> =
             nodes.iter().map(|node| SourceRange { span: span(node), ..SourceRange::default() }).collect();

@@ -1,4 +1,4 @@
-"""Writes the cases of the YAML test suite as lines of JSON: python3 tools/yaml_suite.py CLONE > tests/yaml/suite.jsonl
+"""Writes the cases of the YAML test suite as lines of JSON: python3 tools/yaml_suite.py CLONE > crates/pte-yaml/tests/yaml/suite.jsonl
 
 CLONE is a clone of https://github.com/yaml/yaml-test-suite. Needs PyYAML.
 """

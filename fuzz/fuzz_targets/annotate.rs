@@ -5,9 +5,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::annotate::{AnnotateOptions, annotate};
-use pte_emit::data::Origin;
-use pte_emit::format::Format;
+use pte_inspect::annotate::{AnnotateOptions, annotate};
+use pte_model::data::Origin;
+use pte_model::format::Format;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());

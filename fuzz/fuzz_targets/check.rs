@@ -5,16 +5,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::check::{self, CheckOptions, DataFile, Profile};
-use pte_emit::data::Origin;
-use pte_emit::reader;
+use pte_check::{CheckOptions, DataFile, Profile};
+use pte_model::data::Origin;
+use pte_model::reader;
 
 fuzz_target!(|bytes: &[u8]| {
     let origin = Origin::Bytes(bytes.into());
     for profile in [Profile::Strict, Profile::Legacy] {
         let mut options = CheckOptions::default();
         (options.profile, options.data) = (profile, true);
-        let findings = check::file(&origin, &options).expect("no file is read");
+        let findings = pte_check::file(&origin, &options).expect("no file is read");
         let readable = match bytes.get(4..8) {
             Some(b"ET12") => reader::program::read(&origin).is_ok(),
             Some(b"FT01") => reader::flat_tensor::read(&origin).is_ok(),
@@ -26,5 +26,5 @@ fuzz_target!(|bytes: &[u8]| {
     // The file as its own data file: malformed keys and tensors on both sides.
     let mut options = CheckOptions::default();
     options.with = vec![DataFile::from_bytes("weights.ptd", bytes).expect("no file is read")];
-    check::file(&origin, &options).expect("no file is read");
+    pte_check::file(&origin, &options).expect("no file is read");
 });

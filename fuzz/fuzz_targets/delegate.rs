@@ -5,15 +5,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::data::Blob;
-use pte_emit::delegate::xnnpack::Xnnpack;
-use pte_emit::delegate::{self, FORMATS, GraphFormat};
+use pte_model::data::Blob;
+use pte_payload::xnnpack::Xnnpack;
+use pte_payload::{FORMATS, GraphFormat};
 
 fuzz_target!(|bytes: &[u8]| {
     let payload = Blob::bytes(bytes);
     // Also as formats that payloads of other magics have by their backend.
     for format in FORMATS {
-        let description = delegate::describe(format.backends()[0], &payload).expect("no file is read");
+        let description = pte_payload::describe(format.backends()[0], &payload).expect("no file is read");
         assert!(description.summary().len() < 1 << 10);
     }
     if let Ok(draft) = Xnnpack.decode(&payload) {

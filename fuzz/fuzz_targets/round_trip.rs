@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::data::Origin;
+use pte_model::data::Origin;
 use pte_emit::printer::PrintOptions;
 use pte_emit::{Model, Options as AssembleOptions};
 
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(assembled) = std::str::from_utf8(bytes).ok().and_then(file) else { return };
     let options = PrintOptions::default();
     let origin = Origin::Bytes(assembled.as_slice().into());
-    let printed = Model::from_origin("fuzz", origin.clone())
+    let printed = crate::support::model("fuzz", &origin)
         .to_yaml(Path::new("no/such/folder"), &options)
         .expect("an assembled file is readable");
     assert_eq!(printed.difference, None, "{}", printed.text);

@@ -7,14 +7,14 @@ use std::io;
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FlatBuffer, Offset, Writer};
 use super::table::table;
-use crate::diagnostics::counted;
-use crate::format::bundled_program as schema;
-use crate::format::bundled_program::*;
-use crate::format::serializer::{BUNDLED_PROGRAM_VERSION, Serializer};
-use crate::format::table::Union;
 use crate::layout::Strings;
-use crate::program;
-use crate::program::test_cases::{MethodTests, TestCase, TestData};
+use pte_model::diagnostics::counted;
+use pte_model::format::bundled_program as schema;
+use pte_model::format::bundled_program::*;
+use pte_model::format::serializer::{BUNDLED_PROGRAM_VERSION, Serializer};
+use pte_model::format::table::Union;
+use pte_model::program;
+use pte_model::program::test_cases::{MethodTests, TestCase, TestData};
 
 /// `force_align` of the program in the schema (H-11 requires 16).
 const PROGRAM_ALIGNMENT: u64 = 32;
@@ -128,12 +128,12 @@ fn check_value(value: &TestData, is_input: bool) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Blob;
-    use crate::format::ScalarType;
-    use crate::program::DimOrder;
+    use pte_model::data::Blob;
+    use pte_model::format::ScalarType;
+    use pte_model::program::DimOrder;
 
     fn tensor(sizes: &[i32], len: u64) -> TestData {
-        let data = Blob::new(len, crate::data::BlobSource::Repeat([1].into()));
+        let data = Blob::new(len, pte_model::data::BlobSource::Repeat([1].into()));
         let dim_order = DimOrder::contiguous(sizes.len());
         TestData::Tensor { scalar_type: ScalarType::FLOAT, sizes: sizes.to_vec(), dim_order, data }
     }

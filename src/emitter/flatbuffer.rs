@@ -9,15 +9,15 @@ use std::io;
 use flatbuffers::{FlatBufferBuilder, Push, WIPOffset};
 
 use super::encoding::{FieldEncoding, FieldEncodings};
-use crate::data::Blob;
-use crate::format::container::MAX_FLATBUFFER;
-use crate::format::flatbuffer::{Scalar, SlotContent, write};
-use crate::format::serializer::{EmptyVector, Serializer, VtableSharing};
-use crate::format::{Kind, TableSchema};
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
+use pte_model::data::Blob;
+use pte_model::format::container::MAX_FLATBUFFER;
+use pte_model::format::flatbuffer::{Scalar, SlotContent, write};
+use pte_model::format::serializer::{EmptyVector, Serializer, VtableSharing};
+use pte_model::format::{Kind, TableSchema};
 
-pub use crate::format::flatbuffer::write::{FieldValue, Offset};
+pub use pte_model::format::flatbuffer::write::{FieldValue, Offset};
 
 /// Writer of one FlatBuffer.
 pub struct Writer<'f> {

@@ -14,10 +14,10 @@ use std::io::{self, Write};
 
 pub use out::{ByteSink, OutputSink, WriterSink};
 
-use crate::data::Blob;
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use flatbuffer::FlatBuffer;
+use pte_model::data::Blob;
 
 /// A file ready to be written: metadata in memory, data in their sources.
 #[derive(Debug)]

@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
-use crate::data::produce::Producer;
-use crate::data::{Blob, positioned, workers};
+use pte_model::data::produce::Producer;
+use pte_model::data::{Blob, positioned, workers};
 
 /// Sequential destination of bytes and blobs.
 ///

@@ -7,16 +7,16 @@ use std::io;
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
 use super::table::{EmitField, EmitTable, slots, table, tables};
-use crate::data::BlobId;
-use crate::format::program as schema;
-use crate::format::program::DataLocation;
-use crate::format::program::*;
-use crate::format::table::Union;
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::MAX_FIELDS;
-use crate::program::tables::value_tables;
-use crate::program::{
+use pte_model::data::BlobId;
+use pte_model::format::program as schema;
+use pte_model::format::program::DataLocation;
+use pte_model::format::program::*;
+use pte_model::format::table::Union;
+use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use pte_model::program::instruction::MAX_FIELDS;
+use pte_model::program::tables::value_tables;
+use pte_model::program::{
     BackendDelegate, Chain, EValue, ExecutionPlan, FieldReference, Instruction, Program, StackFrame, Tensor,
 };
 
@@ -204,6 +204,3 @@ macro_rules! values {
 }
 
 value_tables!(values);
-
-#[cfg(test)]
-mod tests;

@@ -4,11 +4,11 @@
 //! The tables of a file are in the module of its format.
 
 use super::flatbuffer::{FieldValue, Offset, Writer};
-use crate::format::flat_tensor::{TENSOR_LAYOUT, tensor_layout};
-use crate::format::program::*;
-use crate::format::{DimOrder, ScalarType};
-use crate::program::tables::model_tables;
-use crate::program::{
+use pte_model::format::flat_tensor::{TENSOR_LAYOUT, tensor_layout};
+use pte_model::format::program::*;
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::tables::model_tables;
+use pte_model::program::{
     CompileSpec, ContainerMetadata, ExtraTensorInfo, Ints, NonConstBufferDevice, Operator, Sizes, StackFrame,
     TensorLayout, ValueId,
 };
@@ -42,7 +42,7 @@ macro_rules! table {
 }
 pub(super) use table;
 
-/// Implements [`EmitTable`] for structs with the fields of a table: rows as in [`crate::program::tables`].
+/// Implements [`EmitTable`] for structs with the fields of a table: rows as in [`pte_model::program::tables`].
 macro_rules! tables {
     ($( $name:ident = $table:ident $module:ident { $( $field:ident ),* } $( (without $rest:ident) )? )*) => {$(
         impl EmitTable for $name {

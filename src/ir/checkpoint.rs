@@ -1,6 +1,6 @@
 //! Selects and renames the tensors of a `.safetensors` file, or of an indexed set of files, and merges their `__metadata__`.
 //!
-//! Tensor data are not read here; `crate::reader::safetensors` parses the headers.
+//! Tensor data are not read here; `pte_model::reader::safetensors` parses the headers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use super::data::Finder;
 use super::document::{Checkpoint, Word};
 use super::files::stays_below;
-use crate::data::{Blob, BlobSource};
-use crate::diagnostics::{Code, clipped};
-use crate::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
-use crate::ir::tree::NodeId;
-use crate::program::TensorLayout;
-use crate::reader::flat_tensor::FlatTensorEntry;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::diagnostics::{Code, clipped};
+use pte_model::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
+use pte_model::program::TensorLayout;
+use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_yaml::tree::NodeId;
 
 /// Index of a set of files: file name by tensor name.
 #[derive(serde::Deserialize)]

@@ -11,21 +11,21 @@ use std::sync::Arc;
 
 use super::document::{At, Data, DataSource, RandomKind, Word};
 use super::files::FileAccess;
-use super::tree::{NodeId, NodeValue, SourceNode, beyond_float64};
-use crate::data::Origin;
-use crate::data::number::number_word;
-use crate::data::number::{self, NumericValue};
-use crate::data::produce;
-use crate::data::random::Distribution;
-use crate::data::{Blob, BlobSource};
-use crate::diagnostics::{Code, clipped, counted, is_io};
-use crate::format::ScalarType;
-use crate::format::safetensors::MAX_HEADER;
-use crate::format::scalar_type::Encoding;
 use crate::ir::NodeDiagnostic;
-use crate::program::{DimOrder, MAX_DIMENSIONS, TensorData, TensorLayout};
-use crate::reader::flat_tensor::FlatTensorEntry;
-use crate::reader::{self, npy, safetensors};
+use pte_model::data::Origin;
+use pte_model::data::number::number_word;
+use pte_model::data::number::{self, NumericValue};
+use pte_model::data::produce;
+use pte_model::data::random::Distribution;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::diagnostics::{Code, clipped, counted, is_io};
+use pte_model::format::ScalarType;
+use pte_model::format::safetensors::MAX_HEADER;
+use pte_model::format::scalar_type::Encoding;
+use pte_model::program::{DimOrder, MAX_DIMENSIONS, TensorData, TensorLayout};
+use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_model::reader::{self, npy, safetensors};
+use pte_yaml::tree::{NodeId, NodeValue, SourceNode, beyond_float64};
 
 /// Maximum total size in bytes of patches and compile specs: metadata are held in memory.
 const MAX_IN_MEMORY: u64 = 64 << 20;
@@ -173,7 +173,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         }
         // Data of another element type are converted if `dtype` is given.
         let stored = data.dtype.unwrap_or(scalar_type);
-        let nbytes = sizes.and_then(|sizes| crate::program::nbytes(stored, sizes));
+        let nbytes = sizes.and_then(|sizes| pte_model::program::nbytes(stored, sizes));
         let raw = |blob: Blob| match blob.converted(stored, scalar_type) {
             Some(blob) => Ok(ResolvedData { blob, sizes: None }),
             None => Err(Code::DataType.error(data.id, format!("{stored} cannot be converted to {scalar_type}"))),
@@ -496,7 +496,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             return self.malformed(at, &path, format!("its elements ({}) {what}", clipped(npy.descr)));
         };
         let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
-        let len = sizes.as_ref().and_then(|sizes| crate::program::nbytes(scalar_type, sizes));
+        let len = sizes.as_ref().and_then(|sizes| pte_model::program::nbytes(scalar_type, sizes));
         let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
             return self.malformed(
                 at,
@@ -594,7 +594,7 @@ impl<'d, 'a> Finder<'d, 'a> {
 }
 
 /// Named data of a program, and its constants with a name.
-fn entries_of(program: &crate::program::Program) -> Vec<FlatTensorEntry> {
+fn entries_of(program: &pte_model::program::Program) -> Vec<FlatTensorEntry> {
     let named = program.named_data.iter().flatten().map(|data| FlatTensorEntry {
         key: data.key.clone(),
         data: program.blob(data.data).clone(),

@@ -14,25 +14,25 @@ use super::shape::{
     unknown_operation,
 };
 use super::synonyms;
-use super::tree::{MapKey, NodeId, NodeValue, SourceNode};
-use crate::data::number::{NumericValue, nan_of, number_word};
-use crate::data::random::Distribution;
-use crate::delegate::xnnpack::draft::is_operand;
-use crate::delegate::xnnpack::model::NodeOperation;
-use crate::delegate::xnnpack::schema::{Operation, field_key};
-use crate::diagnostics::{Code, clipped};
-use crate::format::path::FieldPath;
-use crate::format::program::DEVICE_TYPE;
-use crate::format::words::MEMORY_FORMATS;
-use crate::format::{DimOrder, Kind, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
-use crate::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, StackFrame};
+use pte_model::data::number::{NumericValue, nan_of, number_word};
+use pte_model::data::random::Distribution;
+use pte_model::diagnostics::{Code, clipped};
+use pte_model::format::path::FieldPath;
+use pte_model::format::program::DEVICE_TYPE;
+use pte_model::format::words::MEMORY_FORMATS;
+use pte_model::format::{DimOrder, Kind, ScalarType};
+use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use pte_model::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
+use pte_model::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, StackFrame};
+use pte_payload::xnnpack::draft::is_operand;
+use pte_payload::xnnpack::model::NodeOperation;
+use pte_payload::xnnpack::schema::{Operation, field_key};
+use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are
-/// in quotes ([`super::template::unquote`]).
+/// in quotes ([`pte_yaml::template::unquote`]).
 pub fn decode(node: SourceNode<'_>, strings: HashMap<NodeId, String>) -> (ParsedDocument<'_>, Vec<NodeDiagnostic>) {
     let mut decoder = Decoder { diagnostics: Vec::new(), strings, files: HashMap::new() };
     let document = decoder.document(node).unwrap_or_default();
@@ -645,7 +645,7 @@ impl Decoder {
         }
         // A typo of `tensor` is more likely than one of the other kinds.
         if let Some((key, _)) =
-            entries.iter().find(|(key, _)| crate::diagnostics::nearest(&key.text, ["tensor"]).is_some())
+            entries.iter().find(|(key, _)| pte_model::diagnostics::nearest(&key.text, ["tensor"]).is_some())
         {
             let unknown = Code::UnknownKey.error(key.id, format!("unknown key `{}` in a value", key.text));
             self.diagnostics

@@ -6,16 +6,16 @@
 use std::borrow::Cow;
 
 use super::grammar::grammar;
-use super::tree::{NodeId, SourceNode};
-use crate::data::number::NumericValue;
-use crate::data::random::Distribution;
-use crate::delegate::xnnpack::model::NodeOperation;
-use crate::format::path::FieldPath;
-use crate::format::program::InstructionType;
-use crate::format::{DimOrder, ScalarType};
 use crate::layout::options::LayoutOptions;
-use crate::program::instruction::FieldRole;
-use crate::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
+use pte_model::data::number::NumericValue;
+use pte_model::data::random::Distribution;
+use pte_model::format::path::FieldPath;
+use pte_model::format::program::InstructionType;
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::instruction::FieldRole;
+use pte_model::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
+use pte_payload::xnnpack::model::NodeOperation;
+use pte_yaml::tree::{NodeId, SourceNode};
 
 /// A value with the id of its node.
 #[derive(Debug, Clone, PartialEq)]

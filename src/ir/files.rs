@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::Blob;
+use pte_model::data::Blob;
 
 /// Files that a source may refer to.
 #[derive(Debug, Clone, Default)]

@@ -5,10 +5,9 @@
 use serde_json::{Map, Value, json};
 
 use super::shape::{DOCUMENT, Form, Shape};
-use crate::format::ScalarType;
 use crate::layout::LayoutConfig;
 use crate::layout::options::{MAX_ALIGNMENT, MAX_FORCED_ALIGNMENT, OptionKind, OptionSpec, OptionValue};
-use crate::operators;
+use pte_model::format::ScalarType;
 
 /// Returns the schema of a document.
 pub fn schema() -> Value {
@@ -35,7 +34,7 @@ fn of(form: &Form, definitions: &mut Map<String, Value>) -> Value {
         Form::Operator => reference(
             "operator",
             definitions,
-            |_| json!({"anyOf": [{"enum": operators::names().collect::<Vec<_>>()}, {"type": "string"}]}),
+            |_| json!({"anyOf": [{"enum": pte_operators::names().collect::<Vec<_>>()}, {"type": "string"}]}),
         ),
         Form::Size => {
             json!({"type": ["integer", "string"], "minimum": 0, "pattern": whole(&format!("{UNITS}|{VARIABLE}"))})

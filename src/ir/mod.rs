@@ -1,4 +1,4 @@
-//! Source -> Program: [`tree`] parses YAML or JSON, [`decode`] builds a [`document::ParsedDocument`], [`resolve`] a program.
+//! Source -> Program: `pte_yaml` parses YAML or JSON, [`decode`] builds a [`document::ParsedDocument`], [`resolve`] a program.
 //!
 //! Layout and emission of files are in [`crate::layout`] and [`crate::emitter`].
 
@@ -12,16 +12,14 @@ pub mod json_schema;
 pub mod resolve;
 pub mod shape;
 mod synonyms;
-pub mod template;
-pub mod tree;
 
-use tree::NodeId;
+use pte_yaml::tree::{self, NodeId};
 
 /// A diagnostic about a node of the source.
-pub type NodeDiagnostic = crate::diagnostics::Diagnostic<NodeId>;
+pub type NodeDiagnostic = pte_model::diagnostics::Diagnostic<NodeId>;
 
 /// Diagnostics with the byte spans of their nodes.
-pub fn located(text: &str, diagnostics: Vec<NodeDiagnostic>) -> Vec<crate::diagnostics::Diagnostic> {
+pub fn located(text: &str, diagnostics: Vec<NodeDiagnostic>) -> Vec<pte_model::diagnostics::Diagnostic> {
     let any = diagnostics.iter().any(|diagnostic| diagnostic.at.is_some());
     let spans = if any { tree::spans(text) } else { Vec::new() };
     let span = |id: NodeId| spans.get(id.0 as usize).cloned();

@@ -146,15 +146,15 @@ macro_rules! shapes {
 }
 
 use super::grammar::grammar;
-use crate::delegate::xnnpack::model::UNKNOWN_WORD;
-use crate::delegate::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
-use crate::format::words::MEMORY_FORMATS;
-use crate::format::{Kind, TableSchema};
 use crate::layout::options::{OPTIONS, OptionSpec};
-use crate::program::MemoryPlanner;
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::instruction::INSTRUCTION_ROWS;
 use Form::{Alignment, Bool, Dtype, Either, Int, List, Map, Named, Null, Number, OneOf, Size, Text, UInt};
+use pte_model::format::words::MEMORY_FORMATS;
+use pte_model::format::{Kind, TableSchema};
+use pte_model::program::MemoryPlanner;
+use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use pte_model::program::instruction::INSTRUCTION_ROWS;
+use pte_payload::xnnpack::model::UNKNOWN_WORD;
+use pte_payload::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 
 /// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
 const PLANNERS: &[&str] = &{
@@ -402,7 +402,7 @@ operation_shapes! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::table::Union;
+    use pte_model::format::table::Union;
 
     #[test]
     fn operations_have_the_keys_of_their_tables() {

@@ -1,7 +1,7 @@
-//! Words that other tools use for keys and words of the YAML, for messages. [`crate::diagnostics::nearest`] compares
+//! Words that other tools use for keys and words of the YAML, for messages. [`pte_model::diagnostics::nearest`] compares
 //! spelling.
 
-use crate::diagnostics::nearest;
+use pte_model::diagnostics::nearest;
 
 /// A word of another tool, and the word of the YAML. A word may have several rows: the first one that is allowed at the
 /// position counts.

@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet};
 use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
 use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
-use crate::data::BlobId;
-use crate::diagnostics::{Code, counted};
-use crate::format::serializer::SegmentGroup;
-use crate::program::element::{Element, Part};
-use crate::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
+use pte_model::data::BlobId;
+use pte_model::diagnostics::{Code, counted};
+use pte_model::format::serializer::SegmentGroup;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
 
 /// Collects the data of a program in the order of the exporter.
 pub struct Collector<'a> {
@@ -325,6 +325,3 @@ impl<'a> Collector<'a> {
         Some(offsets)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,7 @@
 //! Error of the planner: a message about an element of the program.
 
-use crate::diagnostics::Code;
-use crate::program::element::Element;
+use pte_model::diagnostics::Code;
+use pte_model::program::element::Element;
 
 /// Error about an element of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 
 use super::segments::{self, Segment};
 use super::{LayoutConfig, LayoutError, Shards};
-use crate::data::BlobId;
-use crate::diagnostics::Code;
-use crate::program::element::Element;
-use crate::program::{Tensor, TensorLayout};
+use pte_model::data::BlobId;
+use pte_model::diagnostics::Code;
+use pte_model::program::element::Element;
+use pte_model::program::{Tensor, TensorLayout};
 
 /// Content of a `.ptd`: keys ([`ExternalNamedData`]) and segments.
 ///
@@ -180,7 +180,6 @@ fn split(mut entries: Vec<ExternalItem>, shards: &Shards) -> Vec<(Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::resolve::tests::assembled;
 
     fn entry(key: &str, blob: u32, size: u64) -> ExternalItem {
         ExternalItem {
@@ -211,7 +210,7 @@ mod tests {
     fn a_key_with_other_bytes_another_layout_or_another_tag_is_an_error() {
         let mut external = ExternalFiles::default();
         add(&mut external, None, entry("k", 5, 4)).unwrap();
-        let layout = Some(TensorLayout::new(crate::format::ScalarType::BYTE, vec![4]));
+        let layout = Some(TensorLayout::new(pte_model::format::ScalarType::BYTE, vec![4]));
         let (bytes, tag) =
             (add(&mut external, None, entry("k", 6, 4)), add(&mut external, Some("t"), entry("k", 5, 4)));
         let layout = add(&mut external, None, ExternalItem { layout, ..entry("k", 5, 4) });
@@ -241,15 +240,6 @@ mod tests {
         add(&mut external, Some("two"), entry("b", 1, 4)).unwrap();
         let files = external.finish(&LayoutConfig::default()).unwrap();
         assert_eq!(files.iter().map(|file| file.segments.len()).collect::<Vec<_>>(), [1, 1]);
-    }
-
-    #[test]
-    fn keys_of_constants_come_before_those_of_other_external_data() {
-        let yaml = "named_data: {a: {data: {text: a}, external: true}}
-methods: {f: {values: {w: {tensor: int8, data: [1], external: true, name: z}}, outputs: [w]}}\n";
-        let plan = assembled(yaml).plan;
-        let keys: Vec<_> = plan.external[0].named_data.iter().map(|data| &*data.key).collect();
-        assert_eq!(keys, ["z", "a"]);
     }
 
     /// Tag and keys of each file, for entries of these keys, blobs and sizes.

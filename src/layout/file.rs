@@ -3,7 +3,7 @@
 
 use super::segments::{self, Segment};
 use super::{HeaderMode, LayoutConfig, align_up, lcm};
-use crate::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
+use pte_model::format::container::{FLAT_TENSOR_HEADER, PROGRAM_HEADER};
 
 /// Size in bytes of the header of a `.ptd` with padding (docs/format.md, ".ptd header").
 const FLAT_TENSOR_HEADER_PADDED: u64 = 48;
@@ -75,7 +75,7 @@ fn base_alignment(segments: &[Segment], options: &LayoutConfig) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::BlobId;
+    use pte_model::data::BlobId;
 
     #[test]
     fn every_segment_is_aligned_in_the_file_unless_base_alignment_is_given() {

@@ -27,9 +27,6 @@ pub struct PlanRequest {
     pub pool: u32,
 }
 
-/// Default alignment of planned tensors in bytes, as in the exporter.
-pub const DEFAULT_ALIGNMENT: u64 = 16;
-
 /// Maximum number of pools of a method: each is an entry of a list.
 pub const MAX_POOLS: usize = 4096;
 
@@ -455,7 +452,9 @@ mod tests {
             places: Vec<(u32, u64)>,
             sizes: Vec<u64>,
         }
-        let text = std::fs::read_to_string(crate::golden::upstream("planner/cases.json")).unwrap();
+        let text =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/upstream/planner/cases.json"))
+                .unwrap();
         let cases: Cases = serde_json::from_str(&text).unwrap();
         assert_eq!(cases.cases.len(), 135);
         for (number, case) in cases.cases.iter().enumerate() {

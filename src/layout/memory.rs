@@ -4,58 +4,20 @@
 
 use std::collections::BTreeMap;
 
+pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
-pub use super::greedy::{DEFAULT_ALIGNMENT, MAX_POOLS};
-use super::lifetimes::{Lifetimes, lifetimes};
-use super::regions::BodyInput;
 use super::shared::SharedState;
 use super::{LayoutError, align_up};
-use crate::analysis::aliases::{Alias, AliasKind, aliases};
-use crate::analysis::operators::MethodOperators;
-use crate::diagnostics::{Code, counted};
-use crate::program::element::{Element, Part};
-use crate::program::{
+use pte_analysis::operators::MethodOperators;
+use pte_analysis::planning::regions::BodyInput;
+use pte_analysis::planning::{Lifetimes, lifetimes, value_requests};
+use pte_model::diagnostics::{Code, counted};
+use pte_model::program::element::{Element, Part};
+use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack, is_xnnpack_call};
+use pte_model::program::{
     Device, EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor,
     TensorData, TensorShapeDynamism,
 };
-
-/// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
-pub const XNNPACK_PADDING: u64 = 64;
-
-/// Planned memory of a method.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemoryPlan {
-    /// Pool (`memory_id`) and offset of each value; `None` without planned memory.
-    pub places: Vec<Option<(u32, u64)>>,
-    /// `non_const_buffer_sizes`; index 0 is reserved.
-    pub sizes: Vec<i64>,
-    /// `non_const_buffer_device`; absent if everything is on the CPU.
-    pub devices: Option<Vec<NonConstBufferDevice>>,
-    /// Total size in bytes of the planned tensors without sharing; 0 if nothing was planned.
-    pub unshared: u64,
-}
-
-impl MemoryPlan {
-    /// Returns the plan of a method with explicit offsets, sizes and devices, as read from a file.
-    pub(crate) fn stated(plan: &ExecutionPlan) -> MemoryPlan {
-        let place = |value: &EValue| match value.as_tensor()?.memory {
-            Memory::At { pool, offset } => Some((pool, offset)),
-            Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
-        };
-        MemoryPlan {
-            places: plan.values().iter().map(place).collect(),
-            sizes: plan.memory.non_const_buffer_sizes.clone().unwrap_or_default(),
-            devices: plan.memory.non_const_buffer_device.clone(),
-            unshared: 0,
-        }
-    }
-
-    /// Returns true if these are the explicit offsets, sizes and devices of a method.
-    pub(crate) fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
-        let stated = MemoryPlan::stated(plan);
-        (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
-    }
-}
 
 /// Plans the memory of the method with index `method`; `shared` has the places of the state that it shares.
 ///
@@ -78,34 +40,6 @@ pub fn plan(
     }
     planning.place_views();
     planning.finish()
-}
-
-/// Returns the first and the last time at which each value of a method is alive. Time 0 is before the first
-/// instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one. `requested` has the memory
-/// request of each value; it replaces the requests of a method with explicit offsets.
-pub fn value_lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Vec<(u32, u32)> {
-    let lifetimes = lifetimes(plan, operators, requested);
-    (0..plan.values().len()).map(|value| lifetimes.of(value)).collect()
-}
-
-/// Returns the memory request of each value of a method; [`Memory::None`] unless it is a tensor. The result of an operator that returns the memory of an
-/// argument is a view of it, unless its memory is explicit.
-pub fn value_requests(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Memory> {
-    let memory_of = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
-    let mut requested: Vec<Memory> = plan.values().iter().map(memory_of).collect();
-    for Alias { result, base, kind, .. } in aliases(plan, operators) {
-        if kind == AliasKind::Move
-            || requested[result] != (Memory::Auto { pool: None, persistent: false, shared: None })
-        {
-            continue;
-        }
-        requested[result] = match requested[base] {
-            Memory::None => Memory::None,
-            Memory::View { base } => Memory::View { base },
-            Memory::Auto { .. } | Memory::At { .. } => Memory::View { base: base as u32 },
-        };
-    }
-    requested
 }
 
 struct MethodPlanner<'a> {
@@ -579,18 +513,6 @@ fn computed_devices(devices: &BTreeMap<u32, Device>) -> Option<Vec<NonConstBuffe
     (!list.is_empty()).then_some(list)
 }
 
-/// Returns true if a method calls an XNNPACK delegate.
-pub fn calls_xnnpack(plan: &ExecutionPlan) -> bool {
-    plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction))
-}
-
-/// Returns true if an instruction calls an XNNPACK delegate.
-fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
-    let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
-    let delegate = plan.delegate(*delegate_index);
-    delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))
-}
-
 /// Raises sizes to those of another list, by pool.
 fn raise(sizes: &mut Vec<u64>, others: &[u64]) {
     if sizes.len() < others.len() {
@@ -600,6 +522,3 @@ fn raise(sizes: &mut Vec<u64>, others: &[u64]) {
         *size = (*size).max(*other);
     }
 }
-
-#[cfg(test)]
-mod tests;

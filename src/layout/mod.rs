@@ -10,30 +10,27 @@ mod error;
 pub mod external;
 pub mod file;
 mod first_fit;
-mod getitems;
 mod greedy;
-mod lifetimes;
 pub mod memory;
 pub mod options;
 mod plan;
-mod regions;
 pub mod segments;
 pub mod shared;
 mod skyline;
 
-use crate::analysis::operators::MethodOperators;
-use crate::data::BlobId;
-use crate::program::Program;
 pub use align::{align_up, lcm};
 pub use error::LayoutError;
 pub use external::{ExternalFile, ExternalNamedData};
-pub use memory::MemoryPlan;
 pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
+use pte_analysis::operators::MethodOperators;
+use pte_model::data::BlobId;
+pub use pte_model::program::MemoryPlan;
+use pte_model::program::Program;
 pub use segments::{Piece, Segment};
 use shared::SharedState;
 
-/// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`crate::data::dedup::find`]).
+/// Returns the plan of a program. `same[i]` is the first blob with the bytes of blob `i` ([`pte_model::data::dedup::find`]).
 ///
 /// # Errors
 /// All [`LayoutError`]s.

@@ -3,7 +3,7 @@
 //! [`LayoutConfig`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
 //! table in docs/yaml-reference.md and the output of the printer follow from the rows.
 
-use crate::format::serializer::Serializer;
+use pte_model::format::serializer::Serializer;
 
 /// Splitting of a `.ptd` into several files.
 ///

@@ -1,10 +1,10 @@
 //! The result of planning: offsets, sizes, and the data of each file. [`super::file`] computes the container header.
 
 use super::external::ExternalFile;
-use super::memory::MemoryPlan;
 use super::options::Storage;
 use super::segments::Segment;
-use crate::data::BlobId;
+use pte_model::data::BlobId;
+use pte_model::program::MemoryPlan;
 
 /// Offsets and sizes of all data. Each method has a [`MemoryPlan`], data after the FlatBuffer are in [`Segment`]s, each
 /// `.ptd` is an [`ExternalFile`], and each delegate has [`DelegateData`] with its [`Storage`].

@@ -2,7 +2,7 @@
 //! [`super::file`] computes.
 
 use super::{align_up, lcm};
-use crate::data::BlobId;
+use pte_model::data::BlobId;
 
 /// Contiguous range of the file after the FlatBuffer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

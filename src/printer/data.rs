@@ -6,10 +6,10 @@ use std::io;
 use super::extracted::ExtractedFiles;
 use super::options::{LargeData, PrintOptions, Printer};
 use super::yaml;
-use crate::data::number;
-use crate::data::{Blob, BlobSource};
-use crate::format::ScalarType;
-use crate::program::{DimOrder, Tensor};
+use pte_model::data::number;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::format::ScalarType;
+use pte_model::program::{DimOrder, Tensor};
 
 /// Maximum size in bytes of data that are always written in the YAML.
 const SMALL: u64 = 256;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{Blob, BlobSource};
+use pte_model::data::{Blob, BlobSource};
 
 /// A file that printed YAML refers to.
 ///

@@ -10,12 +10,12 @@ use super::printed::Printed;
 use super::yaml::{self, FlowMap};
 use super::{layout, nearest};
 use crate::assembly::{Assembly, OutputFile};
-use crate::data::Origin;
-use crate::format::flat_tensor::FLAT_TENSOR;
-use crate::program::{DimOrder, Program, Tensor};
 use crate::raw::{FileOverrides, residue};
 use crate::recover;
 use crate::recover::layout::RecoveredFlatTensor;
+use pte_model::data::Origin;
+use pte_model::format::flat_tensor::FLAT_TENSOR;
+use pte_model::program::{DimOrder, Program, Tensor};
 
 /// Prints a `.ptd`.
 ///

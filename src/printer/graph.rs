@@ -10,22 +10,22 @@ use std::io;
 use super::data::DataPrinter;
 use super::graph_inference::{self, StatedValue};
 use super::yaml::{self, FlowMap};
-use crate::data::number::{self, NumericValue};
-use crate::data::{Blob, BlobId};
-use crate::delegate::xnnpack::arguments::{self, GraphArgument};
-use crate::delegate::xnnpack::draft::{
+use pte_model::data::number::{self, NumericValue};
+use pte_model::data::{Blob, BlobId};
+use pte_model::format::ScalarType;
+use pte_model::format::scalar_type::{Encoding, FloatFormat};
+use pte_model::program::{Program, Tensor};
+use pte_payload::GraphFormat;
+use pte_payload::xnnpack::arguments::{self, GraphArgument};
+use pte_payload::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     default_field, is_operand, scale_size,
 };
-use crate::delegate::xnnpack::model::{Container, FieldContent, NodeOperation};
-use crate::delegate::xnnpack::schema::{
+use pte_payload::xnnpack::model::{Container, FieldContent, NodeOperation};
+use pte_payload::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use crate::delegate::xnnpack::{BACKEND, Xnnpack};
-use crate::delegate::{self, GraphFormat};
-use crate::format::ScalarType;
-use crate::format::scalar_type::{Encoding, FloatFormat};
-use crate::program::{Program, Tensor};
+use pte_payload::xnnpack::{BACKEND, Xnnpack};
 
 /// Graphs of the payloads of a program, or descriptions of those that stay opaque.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl PayloadGraphs {
                         graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
                     }
                     // A payload of an unknown format has no comment.
-                    _ => Err(rest.and_then(|_| delegate::summary(backend, payload)).unwrap_or_default()),
+                    _ => Err(rest.and_then(|_| pte_payload::summary(backend, payload)).unwrap_or_default()),
                 }
             });
         }

@@ -6,10 +6,10 @@
 
 use std::cell::RefCell;
 
-use crate::delegate::xnnpack::draft::{Draft, DraftNode, DraftValue};
-use crate::delegate::xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
-use crate::delegate::xnnpack::model::NodeOperation;
-use crate::delegate::xnnpack::sizes;
+use pte_payload::xnnpack::draft::{Draft, DraftNode, DraftValue};
+use pte_payload::xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
+use pte_payload::xnnpack::model::NodeOperation;
+use pte_payload::xnnpack::sizes;
 
 /// Properties of a value that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

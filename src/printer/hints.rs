@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use super::numbering;
 use crate::assembly::Assembly;
-use crate::layout::memory::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
-use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData, ValueId};
+use pte_model::program::attributes::TENSOR_ATTRIBUTES;
+use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, XNNPACK_PADDING, calls_xnnpack};
+use pte_model::program::{Chain, EValue, ExecutionPlan, Memory, MemoryPlanner, Program, Tensor, TensorData, ValueId};
 
 /// Explicit properties of a method in the YAML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,14 +7,14 @@ use super::data::DataPrinter;
 use super::options::Printer;
 use super::yaml;
 use crate::assembly::OutputFile;
-use crate::data::Origin;
-use crate::data::number;
-use crate::data::{Blob, BlobSource};
-use crate::diagnostics::counted;
 use crate::layout::LayoutConfig;
 use crate::layout::options::OPTIONS;
 use crate::raw::residue::gaps;
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue};
+use pte_model::data::Origin;
+use pte_model::data::number;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::diagnostics::counted;
 
 /// Returns `layout:` and `raw:`; an empty string if neither is needed.
 ///

@@ -32,7 +32,6 @@ use std::path::Path;
 pub use extracted::ExtractedFile;
 use extracted::ExtractedFiles;
 use facts::MethodFacts;
-pub use facts::MethodValues;
 use facts::names::SharedPlaces;
 use graph::PayloadGraphs;
 use hints::Hints;
@@ -41,9 +40,10 @@ pub use options::{Assembler, LargeData, PayloadForm, PrintOptions};
 pub use printed::Printed;
 pub use stats::PrintStats;
 
-use crate::data::Origin;
-use crate::format::Format;
-use crate::program::Program;
+use pte_analysis::planning::MethodValues;
+use pte_model::data::Origin;
+use pte_model::format::Format;
+use pte_model::program::Program;
 
 /// Prints a file, whose format is detected by its identifier. Paths in the YAML are relative to `folder`.
 ///

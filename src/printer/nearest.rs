@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use crate::format::{DimOrder, ScalarType};
-use crate::program::{
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::{
     Chain, ContainerMetadata, DeviceType, EValue, ExecutionPlan, Instruction, MAX_DIMENSIONS, Memory, Operator,
     OperatorId, Program, Tensor, TensorDataLocation, TensorLayout, TensorShapeDynamism, nbytes,
 };

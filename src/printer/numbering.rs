@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::program::{EValue, ExecutionPlan, Instruction, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 
 /// Returns the values of the original method that need an explicit index, including `pinned`, which have one already;
 /// `None` if the methods do not correspond. `is_movable` returns `true` for a value that an entry among the

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::extracted::ExtractedFiles;
 use crate::assembly::Assembly;
-use crate::data::Blob;
+use pte_model::data::Blob;
 
 /// Treatment of data larger than 256 bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

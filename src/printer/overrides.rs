@@ -6,12 +6,12 @@ use std::io;
 use super::layout;
 use super::options::Printer;
 use crate::assembly::{Assembly, OutputFile};
-use crate::data::Origin;
-use crate::format::TableSchema;
-use crate::format::path::FieldPath;
 use crate::layout::LayoutConfig;
 use crate::raw::fields::{header_words, is_text_word};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Patch, diff, residue};
+use pte_model::data::Origin;
+use pte_model::format::TableSchema;
+use pte_model::format::path::FieldPath;
 
 /// The search for the overrides that reproduce a file.
 pub struct OverrideSearch<'l> {

@@ -10,9 +10,9 @@ use super::extracted::ExtractedFiles;
 use super::graph::NamedGraph;
 use super::options::PrintOptions;
 use super::yaml::{self, FlowMap};
-use crate::data::Blob;
-use crate::delegate::description::Fact;
-use crate::diagnostics::escaped;
+use pte_model::data::Blob;
+use pte_model::diagnostics::escaped;
+use pte_payload::description::Fact;
 
 /// Largest number of characters of a line with a list or a map.
 const WIDTH: usize = 110;

@@ -2,7 +2,7 @@
 
 use super::extracted::ExtractedFile;
 use super::stats::PrintStats;
-use crate::diagnostics::escaped;
+use pte_model::diagnostics::escaped;
 
 /// A file as YAML.
 #[derive(Debug)]

@@ -16,17 +16,17 @@ use super::stats::PrintStats;
 use super::text::MethodText;
 use super::{layout, nearest, shared_state, test_cases, yaml};
 use crate::assembly::Assembly;
-use crate::data::{Origin, workers};
 use crate::emitter;
-use crate::format::program::PROGRAM;
-use crate::format::serializer::{PROGRAM_VERSION, Serializer};
 use crate::layout::LayoutConfig;
-use crate::program::Program;
-use crate::program::test_cases::MethodTests;
 use crate::raw::{FileOverrides, residue};
-use crate::reader;
 use crate::recover;
 use crate::recover::layout::RecoveredPlacement;
+use pte_model::data::{Origin, workers};
+use pte_model::format::program::PROGRAM;
+use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
+use pte_model::program::Program;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::reader;
 
 /// Prints a `.pte`.
 ///

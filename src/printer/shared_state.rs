@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::operators::MethodOperators;
 use crate::assembly::Assembly;
 use crate::layout::MemoryPlan;
 use crate::layout::shared::SharedState;
-use crate::program::{EValue, ExecutionPlan, Memory, Program};
+use pte_analysis::operators::MethodOperators;
+use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
 
 /// Number of methods up to which all orders are tried.
 const MAX_METHODS: usize = 5;

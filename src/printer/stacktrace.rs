@@ -1,7 +1,7 @@
 //! Finds the submodule of an instruction by the lines of code in its stack trace: `first_fc` for a line `self.first(x)`
 //! that calls a line `self.fc(x)`. It only suggests names; nothing else depends on it.
 
-use crate::program::StackFrame;
+use pte_model::program::StackFrame;
 
 /// Name of the variable that containers call for each submodule. It says nothing about the submodule.
 const ANY: &str = "module";

@@ -5,9 +5,9 @@ use std::io;
 
 use super::data::DataPrinter;
 use super::yaml::{self, FlowMap};
-use crate::data::number;
-use crate::program::Tensor;
-use crate::program::test_cases::{MethodTests, TestData};
+use pte_model::data::number;
+use pte_model::program::Tensor;
+use pte_model::program::test_cases::{MethodTests, TestData};
 
 /// Appends the tests of a method.
 ///

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
-use crate::diagnostics::is_unsafe;
+use pte_model::diagnostics::is_unsafe;
 
 /// Returns a string without quotes if that is safe in every context, and otherwise in double quotes, as in JSON.
 pub fn text(text: &str) -> Cow<'_, str> {

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use super::OverrideValue;
 use super::walker::{FieldContent, FieldLocation, Walker};
-use crate::format::flatbuffer::{ObjectKind, Scalar};
-use crate::format::path::{FieldPath, MethodName, PathStep};
-use crate::format::{TableSchema, program};
+use pte_model::format::flatbuffer::{ObjectKind, Scalar};
+use pte_model::format::path::{FieldPath, MethodName, PathStep};
+use pte_model::format::{TableSchema, program};
 
 /// Limit on the number of overrides: files with more differences are different programs.
 const MAX_DIFFERENCES: usize = 256;

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use super::walker::{FieldContent, FieldLocation, Walker};
 use super::{FieldOverride, OverrideValue, Patch};
-use crate::diagnostics::{clipped, counted};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
-use crate::format::TableSchema;
-use crate::format::container::{CONTAINERS, ExtendedHeader, PREAMBLE};
-use crate::format::flatbuffer::{ObjectKind, Scalar};
-use crate::format::path::{FieldPath, PathStep};
+use pte_model::diagnostics::{clipped, counted};
+use pte_model::format::TableSchema;
+use pte_model::format::container::{CONTAINERS, ExtendedHeader, PREAMBLE};
+use pte_model::format::flatbuffer::{ObjectKind, Scalar};
+use pte_model::format::path::{FieldPath, PathStep};
 
 /// An error or a warning about an override.
 #[derive(Debug, Clone, PartialEq, Eq)]

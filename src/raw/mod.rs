@@ -16,8 +16,8 @@ pub mod residue;
 pub mod stream;
 pub mod walker;
 
-use crate::data::Blob;
-use crate::format::path::FieldPath;
+use pte_model::data::Blob;
+use pte_model::format::path::FieldPath;
 
 /// Overrides of one file, applied in this order.
 #[derive(Debug, Clone, Default, PartialEq)]

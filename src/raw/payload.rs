@@ -8,11 +8,11 @@ use std::ops::Range;
 use super::fields::{OverrideMessage, OverrideReport, PayloadField, encoded, text_of_length};
 use super::walker::Walker;
 use super::{FieldOverride, FileOverrides, OverrideValue};
-use crate::data::Blob;
-use crate::delegate::header::{HEADER, HEADER_FIELDS, Sections};
-use crate::delegate::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
-use crate::format::path::{FieldPath, PathStep};
-use crate::program::Program;
+use pte_model::data::Blob;
+use pte_model::format::path::{FieldPath, PathStep};
+use pte_model::program::Program;
+use pte_payload::header::{HEADER, HEADER_FIELDS, Sections};
+use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 
 /// Step from a delegate to its payload.
 const PAYLOAD: &str = "payload";

@@ -4,9 +4,9 @@
 use std::io;
 
 use super::{FileOverrides, Patch};
-use crate::data::Origin;
 use crate::emitter::File;
 use crate::layout::file::Placement;
+use pte_model::data::Origin;
 
 /// Returns patches and appended bytes that reproduce the header, the padding and the bytes after the end of `origin` in `file`.
 ///

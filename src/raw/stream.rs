@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::FileOverrides;
-use crate::data::Blob;
 use crate::emitter::ByteSink;
+use pte_model::data::Blob;
 
 impl FileOverrides {
     /// Writes the file that `write` produces, patched and truncated, followed by the appended bytes.

@@ -3,13 +3,13 @@
 //! The FlatBuffer was written by the emitter and is well-formed, so an unresolved path is a mistake in the path; the error names the
 //! fields that exist.
 
-use crate::delegate::xnnpack::schema as xnnpack;
-use crate::diagnostics::counted;
-use crate::format::container::CONTAINERS;
-use crate::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
-use crate::format::path::{FieldPath, PathStep};
-use crate::format::table::Field;
-use crate::format::{Kind, TableSchema, program};
+use pte_model::diagnostics::counted;
+use pte_model::format::container::CONTAINERS;
+use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
+use pte_model::format::path::{FieldPath, PathStep};
+use pte_model::format::table::Field;
+use pte_model::format::{Kind, TableSchema, program};
+use pte_payload::xnnpack::schema as xnnpack;
 
 /// Offset and type of a field or an item in a FlatBuffer.
 #[derive(Debug, Clone, Copy)]

@@ -6,17 +6,17 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::iter::repeat;
 
-use crate::data::Origin;
-use crate::data::{BlobId, dedup};
 use crate::emitter::flatbuffer::FlatBuffer;
 use crate::emitter::{self, File, Metadata};
-use crate::format::serializer::Serializer;
 use crate::layout::file;
 use crate::layout::{self, HeaderMode, LayoutConfig, MemoryPlan, Plan, Segment, Storage, Strings, align_up};
-use crate::program::{BackendDelegate, ExternalData, Memory, Program, TensorData};
-use crate::reader::flat_tensor::FlatTensorEntry;
-use crate::reader::program::ProgramContents;
-use crate::reader::{flat_tensor, program};
+use pte_model::data::Origin;
+use pte_model::data::{BlobId, dedup};
+use pte_model::format::serializer::Serializer;
+use pte_model::program::{BackendDelegate, ExternalData, Memory, Program, TensorData};
+use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_model::reader::program::ProgramContents;
+use pte_model::reader::{flat_tensor, program};
 
 /// Options and plan that reproduce the offsets of a program's data.
 pub struct RecoveredPlacement {

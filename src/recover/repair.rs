@@ -4,12 +4,12 @@
 
 use std::io;
 
-use crate::data::Origin;
-use crate::format::container::{
+use pte_model::data::Origin;
+use pte_model::format::container::{
     ExtendedHeader, FLAT_TENSOR_HEADER, FLATBUFFER_OFFSET, FLATBUFFER_SIZE, PROGRAM_HEADER, PROGRAM_SIZE,
     SEGMENT_BASE_OFFSET,
 };
-use crate::format::{flat_tensor, program as pte};
+use pte_model::format::{flat_tensor, program as pte};
 
 /// Maximum size in bytes of a file that is copied and repaired.
 const MAX: u64 = 64 << 20;

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use pte_emit::diagnostics::{counted, escaped};
 use pte_emit::{Model, Options};
+use pte_model::diagnostics::{counted, escaped};
 
 fn main() -> ExitCode {
     let files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();

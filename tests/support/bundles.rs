@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pte_emit::data::Origin;
-use pte_emit::data::{Blob, BlobSource};
 use pte_emit::program::test_cases::{MethodTests, TestData};
-use pte_emit::reader;
-use pte_emit::reader::bundled_program::{BundledProgramContents, read};
+use pte_model::data::Origin;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::reader;
+use pte_model::reader::bundled_program::{BundledProgramContents, read};
 
 use super::sources;
 
@@ -61,7 +61,7 @@ pub fn matches_its_source(path: &Path, source: &Path) {
 /// Asserts the alignment of the program and of tensor data in the schema of `.bpte`. Returns the number of tensors with data.
 pub fn is_aligned(path: &Path) -> usize {
     let found = read(&Origin::File(path.into())).unwrap();
-    let offset = |blob: &Blob| match blob.source() {
+    let offset = |blob: &Blob| match &blob.source {
         BlobSource::File { offset, .. } => *offset,
         _ => panic!("expected data in the file"),
     };

@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use pte_emit::Assembly;
-use pte_emit::data::number::{self, NumericValue};
-use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::{TestCase, TestData};
+use pte_model::data::number::{self, NumericValue};
+use pte_model::format::ScalarType;
 
 use super::files;
 use super::runner::{self, Mode, Value};

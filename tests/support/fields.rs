@@ -2,8 +2,8 @@
 //!
 //! Used in messages about mutated bytes. Panics if the file is malformed.
 
-use pte_emit::delegate::xnnpack::schema as xnnpack;
-use pte_emit::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
+use pte_model::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
+use pte_payload::xnnpack::schema as xnnpack;
 
 /// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.
 pub const DATA: &str = "data";

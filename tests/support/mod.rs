@@ -28,6 +28,14 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
+/// A model of a file or of bytes; messages call bytes `name`.
+pub fn model(name: &str, origin: &pte_model::data::Origin) -> pte_emit::Model {
+    match origin {
+        pte_model::data::Origin::File(path) => pte_emit::Model::open(path).unwrap(),
+        other => pte_emit::Model::from_binary(name, &*other.head(other.len().unwrap()).unwrap()),
+    }
+}
+
 /// Root folder of the package.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -48,13 +56,21 @@ pub fn trial(name: impl Into<String>, test: impl FnOnce() + Send + 'static) -> T
     })
 }
 
-/// Runs tests with the options of the command line. A panic is printed once, with the other failures at the end.
-pub fn run(trials: Vec<Trial>) -> ExitCode {
+/// Runs groups of tests with the options of the command line. A filter is a part of `GROUP::NAME`. A panic is printed once, with the other
+/// failures at the end.
+pub fn run(groups: impl IntoIterator<Item = (&'static str, Vec<Trial>)>) -> ExitCode {
     let (options, filters) = split_filters(std::env::args());
     let arguments = Arguments::from_iter(options);
     let matches = |name: &str, filter: &String| if arguments.exact { name == filter } else { name.contains(filter) };
-    let is_selected = |trial: &Trial| filters.is_empty() || filters.iter().any(|filter| matches(trial.name(), filter));
-    let trials = trials.into_iter().filter(is_selected).collect();
+    let is_selected = &|group: &str, trial: &Trial| {
+        let name = format!("{group}::{}", trial.name());
+        filters.is_empty() || filters.iter().any(|filter| matches(&name, filter))
+    };
+    let groups = groups.into_iter().map(|(group, trials)| {
+        let selected = trials.into_iter().filter(move |trial| is_selected(group, trial));
+        selected.map(move |trial| trial.with_kind(group)).collect::<Vec<Trial>>()
+    });
+    let trials = groups.flatten().collect();
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let of_a_test = PANIC.with_borrow_mut(|stored| {

@@ -1,6 +1,6 @@
 //! Changes bytes of fields in a well-formed FlatBuffer; fields are named by paths.
 
-use pte_emit::format::{Kind, TableSchema};
+use pte_model::format::{Kind, TableSchema};
 
 /// File to change.
 pub struct Patch {

@@ -1,22 +1,17 @@
 //! Emits programs that are built without a source.
 
-use pte_emit::data::dedup;
-use pte_emit::emitter;
-use pte_emit::layout::{self, LayoutConfig};
 use pte_emit::program::Program;
+use pte_emit::{Assembly, Error, LayoutConfig, Options, Resolved};
 
 /// Emits a program with these layout options.
-pub fn write(program: &Program, options: &LayoutConfig) -> Vec<u8> {
-    let same = dedup::find(&program.blobs).unwrap();
-    let plan = layout::plan(program, &same, options).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let flatbuffer = emitter::program::emit(program, &plan, options, None).unwrap();
-    let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, options).unwrap();
-    let file = emitter::File {
-        flatbuffer: &flatbuffer,
-        placement: &placement,
-        segments: &plan.segments,
-        blobs: &program.blobs,
-        padding: 0,
-    };
-    file.to_vec().unwrap()
+pub fn write(program: &Program, layout: &LayoutConfig) -> Vec<u8> {
+    let mut resolved = Resolved::from(program.clone());
+    resolved.layout = layout.clone();
+    let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// Plans a program and emits its files, with the default options.
+pub fn files(program: &Program) -> Result<Assembly, Error> {
+    Resolved::from(program.clone()).to_files(&Options::default())
 }

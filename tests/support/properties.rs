@@ -5,17 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use jsonschema::Validator;
+use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity};
 use pte_emit::RuleId;
-use pte_emit::annotate::{self, AnnotateOptions};
-use pte_emit::check::{self, CheckOptions, DataFile, Findings, RuleSeverity};
-use pte_emit::data::Origin;
-use pte_emit::format::serializer::Serializer;
-use pte_emit::ir::tree::{self, Tree};
-use pte_emit::layout::LayoutConfig;
-use pte_emit::printer::{LargeData, PrintOptions, Printed};
 use pte_emit::program;
-use pte_emit::reader;
 use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_emit::{LargeData, LayoutConfig, PrintOptions, Printed};
+use pte_inspect::annotate::{self, AnnotateOptions};
+use pte_model::data::Origin;
+use pte_model::format::serializer::Serializer;
+use pte_model::reader;
+use pte_yaml::tree::{self, SourceNode};
 
 use super::sources;
 
@@ -24,13 +23,14 @@ use super::sources;
 /// Asserts that our parser and another one read the same tree.
 pub fn parsers_agree(text: &str) {
     let ours = tree::parse(text).unwrap_or_else(|error| panic!("{error:?}"));
-    let theirs: Tree<'_> = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
+    let theirs: SourceNode<'_> = serde_yaml::from_str(text).unwrap_or_else(|error| panic!("{error}"));
     // Formatted, because a NaN is not equal to itself, and zeros of both signs are equal.
-    pretty_assertions::assert_eq!(format!("{ours:#?}"), format!("{:#?}", theirs.0));
+    pretty_assertions::assert_eq!(format!("{ours:#?}"), format!("{theirs:#?}"));
 }
 
-static VALIDATOR: LazyLock<Validator> =
-    LazyLock::new(|| jsonschema::validator_for(&pte_emit::ir::json_schema::schema()).expect("it is a JSON Schema"));
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+    jsonschema::validator_for(&serde_json::from_str(&pte_emit::json_schema()).unwrap()).expect("it is a JSON Schema")
+});
 
 /// Returns true if a source is valid by the JSON Schema; `None` if it is not YAML.
 pub fn is_valid_by_schema(text: &str) -> Option<bool> {
@@ -66,13 +66,11 @@ pub fn survives_dump(text: &str, folder: &Path) -> Result<(), String> {
     let Ok(assembly) = Model::from_yaml("source", text, folder).assemble(&overrides) else { return Ok(()) };
     let file = assembly.program_file().or_else(|| Some(assembly.data_files().next()?.1)).ok_or("no file")?;
     // Patched files may be unreadable.
-    if file.size().is_none_or(|size| size > SMALL)
-        || file.overrides().is_some_and(|overrides| !overrides.patches.is_empty())
-    {
+    if file.size().is_none_or(|size| size > SMALL) || text.contains("patch") {
         return Ok(());
     }
     let file = file.to_vec().map_err(|error| error.to_string())?;
-    let printed = pte_emit::Model::from_origin("dump", Origin::Bytes(file.as_slice().into()))
+    let printed = Model::from_binary("dump", &file)
         .to_yaml(Path::new(""), &print_options())
         .map_err(|error| error.to_string())?;
     match printed.difference {
@@ -118,7 +116,7 @@ pub fn first_file(text: &str) -> Vec<u8> {
 /// Prints a file of any format.
 pub fn print(path: &Path, explicit: bool, large_data: LargeData) -> Result<Printed, pte_emit::Error> {
     let options = print_options_of(explicit, large_data, &path.display().to_string());
-    pte_emit::Model::from_origin("dump", Origin::File(path.into())).to_yaml(Path::new(""), &options)
+    Model::open(path).unwrap().to_yaml(Path::new(""), &options)
 }
 
 /// Asserts that `dump` of a file assembles to the same file, with all options.
@@ -161,20 +159,20 @@ pub fn lines(findings: &Findings) -> String {
 /// Asserts that the findings of `check` are exactly those of these rules, with and without the `.ptd` files in the same folder.
 pub fn check_finds(path: &Path, rules: &BTreeSet<String>) {
     for with in [Vec::new(), data_beside(path)] {
-        let findings = check::file(&Origin::File(path.into()), &with_data(with)).unwrap();
+        let findings = pte_check::file(&Origin::File(path.into()), &with_data(with)).unwrap();
         pretty_assertions::assert_eq!(&broken_rules(&findings), rules, "check\n{}", lines(&findings));
     }
 }
 
 /// Asserts that `check` reports only notes for an assembly, its `.ptd` files and its `.bpte`.
 pub fn check_accepts(assembly: &Assembly) {
-    let mut all = check::assembly(assembly, &CheckOptions::default()).unwrap();
+    let mut all = assembly.check(&CheckOptions::default()).unwrap();
     if let (false, Ok(bundled)) = (assembly.tests.is_empty(), assembly.bundled()) {
         let with = assembly
             .data_files()
             .map(|(_, file)| DataFile::from_bytes("its .ptd", file.to_vec().unwrap()).unwrap())
             .collect();
-        all.push(check::bundled_program(bundled.flatbuffer(), &with_data(with)));
+        all.push(pte_check::bundled_program(bundled.flatbuffer(), &with_data(with)));
     }
     assert!(!all.is_empty(), "nothing was checked");
     let findings: String = all.iter().filter(|findings| !broken_rules(findings).is_empty()).map(lines).collect();
@@ -187,7 +185,7 @@ pub fn check_accepts(assembly: &Assembly) {
 pub fn check_needs_no_data(path: &Path) {
     let bytes = std::fs::read(path).unwrap();
     let in_memory = check_finds_the_same_in_metadata(&bytes);
-    let on_disk = check::file(&Origin::File(path.into()), &CheckOptions::default()).unwrap();
+    let on_disk = pte_check::file(&Origin::File(path.into()), &CheckOptions::default()).unwrap();
     assert_eq!(in_memory, lines(&on_disk));
 }
 
@@ -215,9 +213,9 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
         let found = findings.list.iter().filter(|finding| !ABOUT_PAYLOADS.contains(&finding.rule.id));
         found.map(|finding| format!("{finding}\n")).collect()
     };
-    let whole = check::file(&Origin::Bytes(bytes.into()), &CheckOptions::default()).unwrap();
+    let whole = pte_check::file(&Origin::Bytes(bytes.into()), &CheckOptions::default()).unwrap();
     let metadata = &bytes[..super::fields::program_size(bytes).max(HEADER).min(bytes.len())];
-    let head = check::program(metadata, bytes.len() as u64, &CheckOptions::default());
+    let head = pte_check::program(metadata, bytes.len() as u64, &CheckOptions::default());
     assert_eq!(of(&whole), of(&head), "of {} bytes {} are metadata", bytes.len(), metadata.len());
     lines(&whole)
 }
@@ -226,11 +224,11 @@ pub fn check_finds_the_same_in_metadata(bytes: &[u8]) -> String {
 pub fn check_answers(bytes: &[u8]) {
     let origin = Origin::Bytes(bytes.into());
     let with = vec![DataFile::from_bytes("weights.ptd", bytes).unwrap()];
-    let findings = check::file(&origin, &with_data(with)).unwrap();
-    let most = check::finding::KEPT * check::rules::RULES.len();
+    let findings = pte_check::file(&origin, &with_data(with)).unwrap();
+    let most = pte_check::finding::KEPT * pte_check::rules::RULES.len();
     assert!(findings.list.len() <= most, "{} findings", findings.list.len());
-    let legacy = of_profile(check::Profile::Legacy);
-    if !check::file(&origin, &legacy).unwrap().has_errors() {
+    let legacy = of_profile(pte_check::Profile::Legacy);
+    if !pte_check::file(&origin, &legacy).unwrap().has_errors() {
         match bytes.get(4..8) {
             Some(b"FT01") => _ = reader::flat_tensor::read(&origin).unwrap(),
             Some(b"BP08") => _ = reader::bundled_program::read(&origin).unwrap(),
@@ -323,7 +321,7 @@ fn with_data(with: Vec<DataFile>) -> CheckOptions {
 }
 
 /// Options of validation for a runtime build.
-fn of_profile(profile: check::Profile) -> CheckOptions {
+fn of_profile(profile: pte_check::Profile) -> CheckOptions {
     let mut options = CheckOptions::default();
     options.profile = profile;
     options

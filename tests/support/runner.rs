@@ -7,8 +7,8 @@ use std::io::{Seek, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use pte_emit::format::ScalarType;
 use pte_emit::program::test_cases::TestData;
+use pte_model::format::ScalarType;
 
 /// Options of loading a program.
 #[derive(Debug, Clone, Copy)]

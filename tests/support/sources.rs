@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use pte_emit::ir::template;
 use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_yaml::template;
 
 /// Reads the YAML of a file, with the defaults of its variables.
 pub fn read(path: &Path) -> String {

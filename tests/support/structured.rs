@@ -11,9 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use pte_emit::check::{self, CheckOptions, DataFile, RuleSeverity};
-use pte_emit::data::Origin;
-use pte_emit::generate::random::Random;
+use pte_check::{CheckOptions, DataFile, RuleSeverity};
+use pte_generate::random::Random;
+use pte_model::data::Origin;
 
 use super::driver::{Driver, allowed_crashes, crashed};
 use super::{files_below, root};
@@ -79,7 +79,7 @@ pub fn programs() -> Vec<ProgramFile> {
 pub fn errors(bytes: &[u8], data: &[Vec<u8>]) -> Vec<(&'static str, String)> {
     let open = |bytes: &Vec<u8>| DataFile::from_bytes("data", bytes).unwrap();
     let options = with_data(data.iter().map(open).collect());
-    let findings = || check::file(&Origin::Bytes(bytes.into()), &options).unwrap();
+    let findings = || pte_check::file(&Origin::Bytes(bytes.into()), &options).unwrap();
     let Ok(findings) = panic::catch_unwind(AssertUnwindSafe(findings)) else {
         return vec![("panic", String::new())];
     };

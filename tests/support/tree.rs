@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use pte_emit::format::{Kind, TableSchema};
+use pte_model::format::{Kind, TableSchema};
 
 /// A table.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Random changes of the fields of a tree, for any schema. What fields mean is known by the tests.
 
-use pte_emit::format::Kind;
-use pte_emit::generate::random::Random;
+use pte_generate::random::Random;
+use pte_model::format::Kind;
 
 use super::tree::{Item, Tree};
 

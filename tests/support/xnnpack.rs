@@ -1,9 +1,9 @@
 //! Graphs in XNNPACK payloads that tests change and write again, and programs with one operation.
 
-use pte_emit::delegate::xnnpack::schema::{self as xnnpack, Datatype, Operation, Quantization};
-use pte_emit::format::ScalarType;
-use pte_emit::format::table::Union;
 use pte_emit::{MethodBuilder, Options, Resolved};
+use pte_model::format::ScalarType;
+use pte_model::format::table::Union;
+use pte_payload::xnnpack::schema::{self as xnnpack, Datatype, Operation, Quantization};
 
 use super::tree::{Item, Tree, align, number};
 

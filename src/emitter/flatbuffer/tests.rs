@@ -3,10 +3,10 @@
 
 use super::{FieldValue, FlatBuffer, Writer};
 use crate::emitter::encoding::{FieldEncoding, FieldEncodings};
-use crate::format::flatbuffer::{Vtable, follow, u32_at, view};
-use crate::format::program::*;
-use crate::format::serializer::Serializer::{self, Exir, Flatc};
 use crate::layout::Strings;
+use pte_model::format::flatbuffer::{Vtable, follow, u32_at, view};
+use pte_model::format::program::*;
+use pte_model::format::serializer::Serializer::{self, Exir, Flatc};
 
 fn writer(serializer: Serializer) -> Writer<'static> {
     Writer::new(serializer, Strings::Separate, None)

@@ -1,16 +1,16 @@
 //! Builds the stack of a kernel call: as given, or completed by the operator's schema (E-8).
 //!
-//! The operator table itself is [`crate::operators`].
+//! The operator table itself is [`pte_operators`].
 
 use std::borrow::Cow;
 
 use super::method::MethodResolver;
-use crate::analysis::operators::{ResolvedOperator, is_out_variant};
-use crate::diagnostics::{Code, counted};
 use crate::ir::document::{At, Literal, MISSING_OUT, Word};
-use crate::ir::tree::NodeId;
-use crate::operators::{self, ArgKind, Base, Signature};
-use crate::program::{EValue, Tensor, ValueId};
+use pte_analysis::operators::{ResolvedOperator, is_out_variant};
+use pte_model::diagnostics::{Code, counted};
+use pte_model::program::{EValue, Tensor, ValueId};
+use pte_operators::{ArgKind, Base, Signature};
+use pte_yaml::tree::NodeId;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The stack as given; indices of written values are assigned first, as with `out`.
@@ -205,7 +205,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Adds to the last message, about a number in place of a tensor, that another overload takes a number.
     fn suggest_scalar_overload(&mut self, name: &str) {
         let overload = name.rsplit_once('.').map(|(base, _)| format!("{base}.Scalar_out"));
-        if let Some(overload) = overload.filter(|overload| operators::find(overload).is_some())
+        if let Some(overload) = overload.filter(|overload| pte_operators::find(overload).is_some())
             && let Some(mismatch) = self.diagnostics.last_mut()
         {
             mismatch.help.get_or_insert_with(|| format!("{overload} takes a number"));

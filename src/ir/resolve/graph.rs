@@ -1,35 +1,35 @@
 //! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out are inferred.
 //!
-//! Ids, offsets and indices follow from the rules of [`crate::delegate::xnnpack::draft`]. `check` determines whether
+//! Ids, offsets and indices follow from the rules of [`pte_payload::xnnpack::draft`]. `check` determines whether
 //! the runtime accepts the graph.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use super::origins::GraphOrigins;
-use crate::data::Blob;
-use crate::delegate::GraphFormat;
-use crate::delegate::xnnpack::arguments::{self, GraphArgument};
-use crate::delegate::xnnpack::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
-    is_operand, nbytes, scale_size,
-};
-use crate::delegate::xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
-use crate::delegate::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
-use crate::delegate::xnnpack::schema::{
-    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
-};
-use crate::delegate::xnnpack::sizes;
-use crate::delegate::xnnpack::{BACKEND, Xnnpack};
-use crate::diagnostics::{Code, counted};
-use crate::format::Field;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{
     At, ParsedConstant, ParsedConstantSource, ParsedField, ParsedGraph, ParsedGraphValue, ParsedNode,
     ParsedQuantization, ParsedScales, Word,
 };
-use crate::ir::tree::NodeId;
+use pte_model::data::Blob;
+use pte_model::diagnostics::{Code, counted};
+use pte_model::format::Field;
+use pte_payload::GraphFormat;
+use pte_payload::xnnpack::arguments::{self, GraphArgument};
+use pte_payload::xnnpack::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
+    is_operand, nbytes, scale_size,
+};
+use pte_payload::xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
+use pte_payload::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
+use pte_payload::xnnpack::schema::{
+    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
+};
+use pte_payload::xnnpack::sizes;
+use pte_payload::xnnpack::{BACKEND, Xnnpack};
+use pte_yaml::tree::NodeId;
 
 /// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
 pub(super) fn payload<'d, 'a>(

@@ -6,12 +6,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::analysis::inference;
 use crate::ir::document::{Action, At, Declaration, Declared, Literal, MISSING_OUT, Method, ParsedTensor, Word};
-use crate::ir::tree::NodeId;
-use crate::operators;
-use crate::program::EValue;
-use crate::program::instruction::FieldRole;
+use pte_analysis::inference;
+use pte_model::program::EValue;
+use pte_model::program::instruction::FieldRole;
+use pte_yaml::tree::NodeId;
 
 /// Returns the declarations of a method that are not under `values`, in the order of the instructions.
 pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
@@ -66,7 +65,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
 
 /// Returns the number that an operator replaces by its result; `None` if it writes tensors.
 fn result(operator: &Word<'_>) -> Option<EValue> {
-    operators::find(&operator.value).and_then(|operator| operator.signature.result).and_then(inference::placeholder)
+    pte_operators::find(&operator.value).and_then(|operator| operator.signature.result).and_then(inference::placeholder)
 }
 
 /// Returns a literal that is a number.

@@ -1,26 +1,26 @@
 //! Completes tensors that are not fully declared, by inference from the instructions, and reports calls whose arguments
 //! or declared results contradict it.
 //!
-//! The rules of the operators are in [`crate::operators::inference`]; their application to a program is [`crate::analysis::inference`].
+//! The rules of the operators are in [`pte_operators::inference`]; their application to a program is [`pte_analysis::inference`].
 
 use std::collections::{HashMap, HashSet};
 
 use super::method::MethodResolver;
-use crate::analysis::inference::{self, Inference, Knowledge, Mismatch};
-use crate::analysis::operators::ResolvedOperator;
-use crate::delegate::xnnpack::arguments;
-use crate::diagnostics::{Code, clipped, counted};
-use crate::format::{DimOrder, ScalarType};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{
     Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
 };
-use crate::ir::tree::NodeId;
-use crate::operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
-use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::instruction::{Callee, FieldRole};
-use crate::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
+use pte_analysis::inference::{self, Inference, Knowledge, Mismatch};
+use pte_analysis::operators::ResolvedOperator;
+use pte_model::diagnostics::{Code, clipped, counted};
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::attributes::TENSOR_ATTRIBUTES;
+use pte_model::program::instruction::{Callee, FieldRole};
+use pte_model::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
+use pte_operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
+use pte_payload::xnnpack::arguments;
+use pte_yaml::tree::NodeId;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Infers the properties of the results of all instructions. After an error of an instruction, its results are

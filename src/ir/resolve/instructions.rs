@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::literals::describe;
 use super::method::MethodResolver;
-use crate::diagnostics::{Code, SHOWN, clipped, counted};
 use crate::ir::document::{self, Action, At, Declared, Literal, NameOrNumber, Word};
-use crate::ir::tree::NodeId;
-use crate::operators;
-use crate::program::instruction::FieldRole;
-use crate::program::{BranchStep, Chain, DelegateId, Instruction, OperatorId, ValueId, merged};
+use pte_model::diagnostics::{Code, SHOWN, clipped, counted};
+use pte_model::program::instruction::FieldRole;
+use pte_model::program::{BranchStep, Chain, DelegateId, Instruction, OperatorId, ValueId, merged};
+use pte_yaml::tree::NodeId;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn chain(&mut self, chain: &'d document::ParsedChain<'a>) -> Chain {
@@ -234,7 +233,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             (Some(Declared::Tensor(tensor)), _) => tensor
                 .scalar_type
                 .as_ref()
-                .filter(|stated| stated.value != crate::format::ScalarType::BOOL)
+                .filter(|stated| stated.value != pte_model::format::ScalarType::BOOL)
                 .map(|stated| format!("a tensor of {}", stated.value)),
             (Some(Declared::Other(literal)), _) => match &literal.value {
                 Literal::Bool(_) => None,
@@ -316,7 +315,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Returns the help for an unknown operator whose name is similar to another; `None` also for messages that are not shown.
     pub(super) fn similar_operator(&self, name: &str) -> Option<String> {
         let is_shown = self.diagnostics.len() < 2 * SHOWN;
-        let known = is_shown.then(|| operators::similar_names(name)).and_then(|known| known.first().copied());
+        let known = is_shown.then(|| pte_operators::similar_names(name)).and_then(|known| known.first().copied());
         known.map(|known| format!("did you mean `{known}`?"))
     }
 }

@@ -1,14 +1,14 @@
 //! Resolves arguments and lists: looks up names, and creates values of the expected kind from literals (E-5, E-6).
 
 use super::method::MethodResolver;
-use crate::data::number::number_word;
-use crate::diagnostics::Code;
-use crate::format::ScalarType;
-use crate::format::words::MEMORY_FORMATS;
 use crate::ir::document::{At, Declared, ListKind, Literal};
-use crate::ir::tree::NodeId;
-use crate::operators::{ArgKind, Base};
-use crate::program::{EValue, ValueId};
+use pte_model::data::number::number_word;
+use pte_model::diagnostics::Code;
+use pte_model::format::ScalarType;
+use pte_model::format::words::MEMORY_FORMATS;
+use pte_model::program::{EValue, ValueId};
+use pte_operators::{ArgKind, Base};
+use pte_yaml::tree::NodeId;
 
 /// An item that does not fit the kind of its list, and the expectation.
 type WrongItem<'l, 'a> = (&'l At<Literal<'a>>, &'static str);

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::origins::MethodOrigins;
-use crate::analysis::operators::{OperatorLookup, ResolvedOperator};
-use crate::delegate::xnnpack::arguments::GraphArgument;
-use crate::diagnostics::{Code, clipped, first_names};
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
 use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
-use crate::ir::tree::NodeId;
-use crate::operators::Base;
-use crate::program::instruction::FieldRole;
-use crate::program::{
+use pte_analysis::operators::{OperatorLookup, ResolvedOperator};
+use pte_model::diagnostics::{Code, clipped, first_names};
+use pte_model::program::instruction::FieldRole;
+use pte_model::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, NonConstBufferDevice, OperatorId, Program, ValueId,
 };
-use crate::transform::prune::renumber_values;
+use pte_operators::Base;
+use pte_payload::xnnpack::arguments::GraphArgument;
+use pte_transform::prune::renumber_values;
+use pte_yaml::tree::NodeId;
 
 /// State of the resolution of one method.
 pub(super) struct MethodResolver<'d, 'a, 'f> {

@@ -1,13 +1,13 @@
 //! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
-use crate::data::Blob;
-use crate::data::number::{NumericValue, number_word};
-use crate::diagnostics::Code;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
-use crate::ir::tree::NodeId;
-use crate::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-use crate::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::data::Blob;
+use pte_model::data::number::{NumericValue, number_word};
+use pte_model::diagnostics::Code;
+use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
+use pte_yaml::tree::NodeId;
 
 /// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
@@ -136,7 +136,7 @@ fn one<'d, 'a>(
 fn scalar(at: NodeId, tensor: &Tensor, number: NumericValue, finder: &mut Finder<'_, '_>) -> Option<TestData> {
     let scalar_type = tensor.scalar_type;
     let mut bytes = Vec::new();
-    if let Err(message) = crate::data::number::encode(scalar_type, number, &mut bytes) {
+    if let Err(message) = pte_model::data::number::encode(scalar_type, number, &mut bytes) {
         finder.diagnostics.push(Code::DataNumber.error(at, message));
         return None;
     }
@@ -174,7 +174,7 @@ fn describe(value: &TestValue<'_>) -> String {
     match value {
         TestValue::Null => "null".into(),
         TestValue::Number(number) => format!("the number {number}"),
-        TestValue::Text(text) => format!("the string `{}`", crate::diagnostics::clipped(text)),
+        TestValue::Text(text) => format!("the string `{}`", pte_model::diagnostics::clipped(text)),
         TestValue::Tensor(..) => "a tensor".into(),
     }
 }

@@ -24,20 +24,20 @@ use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
-use super::tree::NodeId;
-use crate::analysis::operators::OperatorLookup;
-use crate::data::Blob;
-use crate::diagnostics::counted;
-use crate::diagnostics::{Code, Severity};
-use crate::format::ScalarType;
-use crate::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
-use crate::format::serializer::PROGRAM_VERSION;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::LayoutOptions;
-use crate::program::test_cases::MethodTests;
-use crate::program::{DimOrder, EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout};
 use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
-use crate::reader::flat_tensor::FlatTensorEntry;
+use pte_analysis::operators::OperatorLookup;
+use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
+use pte_model::diagnostics::{Code, Severity};
+use pte_model::format::ScalarType;
+use pte_model::format::safetensors::{METADATA, SafetensorsMetadata, key_of};
+use pte_model::format::serializer::PROGRAM_VERSION;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{DimOrder, EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout};
+use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_yaml::tree::NodeId;
 
 /// The program of a document, with its tests and options.
 #[derive(Debug)]
@@ -230,7 +230,7 @@ fn named_data<'d, 'a>(
                 finder.diagnostics.push(diagnostic);
                 continue;
             }
-            if crate::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
+            if pte_model::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
                 finder.diagnostics.push(bytes_disagree(entry.data.id, scalar_type, &sizes, found.blob.len));
                 continue;
             }
@@ -296,7 +296,7 @@ fn checkpoints<'d, 'a>(
 }
 
 fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64) -> NodeDiagnostic {
-    let expected = crate::program::nbytes(scalar_type, sizes)
+    let expected = pte_model::program::nbytes(scalar_type, sizes)
         .map_or("more bytes than can be counted".into(), |n| counted(n, "byte"));
     Code::DataSize
         .error(at, format!("the data have {}, {scalar_type} {sizes:?} has {expected}", counted(found, "byte")))

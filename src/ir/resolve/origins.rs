@@ -1,10 +1,10 @@
 //! Positions of the elements of a program in its source, for diagnostics. Byte ranges are computed by
 //! [`crate::ir::located`].
 
-use crate::ir::tree::NodeId;
-use crate::program::element::{Element, Part};
-use crate::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
 use crate::raw::payload::DelegateNames;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
+use pte_yaml::tree::NodeId;
 
 /// Nodes of the elements of a program, and their names in the source.
 #[derive(Debug, Default)]

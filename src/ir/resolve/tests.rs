@@ -2,13 +2,13 @@
 //! invalid node. Other unit tests use the programs of this module.
 
 use crate::assembly::Assembly;
-use crate::diagnostics::Severity;
-use crate::program::test_cases::TestData;
-use crate::program::{
+use crate::{Model, Options};
+use pte_model::diagnostics::Severity;
+use pte_model::program::test_cases::TestData;
+use pte_model::program::{
     BackendDelegate, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData,
     TensorDataLocation, ValueId,
 };
-use crate::{Model, Options};
 
 /// A program from YAML, with the names of the values of its first method.
 pub(crate) struct Sample {
@@ -59,7 +59,7 @@ pub(crate) fn tensors(yaml: &str) -> String {
 pub(crate) fn resolved(yaml: &str) -> Sample {
     let source = Model::from_yaml("test", yaml, ".");
     let resolved = source.resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let ir = super::super::decode::decode(super::super::tree::parse(yaml).unwrap(), Default::default()).0;
+    let ir = super::super::decode::decode(pte_yaml::tree::parse(yaml).unwrap(), Default::default()).0;
     let names = super::resolve(&ir, &crate::ir::files::FileAccess::default()).unwrap().origins.values(0);
     Sample { program: resolved.program, names }
 }

@@ -5,15 +5,15 @@
 use super::method::{DeclarationState, MethodResolver, NumberedValue};
 use super::origins::DelegateOrigin;
 use super::{bytes_disagree, graph};
-use crate::diagnostics::{Code, clipped, counted};
-use crate::format::{DimOrder, ScalarType};
 use crate::ir::data::{self, DataRequest};
 use crate::ir::document::{
     self, Declaration, Declared, Literal, MemoryPlacement, ParsedPayload, ParsedPlacement, Word,
 };
 use crate::layout::memory::MAX_POOLS;
-use crate::program::attributes::TENSOR_ATTRIBUTES;
-use crate::program::{
+use pte_model::diagnostics::{Code, clipped, counted};
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::attributes::TENSOR_ATTRIBUTES;
+use pte_model::program::{
     BackendDelegate, CompileSpec, Device, EValue, ExtraTensorInfo, Memory, Operator, Tensor, TensorData,
     TensorDataLocation, TensorShapeDynamism,
 };
@@ -282,7 +282,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return None;
         }
         if let Some((data, Some(found))) = found {
-            if crate::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
+            if pte_model::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
                 self.diagnostics.push(bytes_disagree(data.id, scalar_type, &sizes, found.blob.len));
                 return None;
             }

@@ -2,9 +2,9 @@
 
 use std::slice;
 
-use crate::analysis::operators::{MethodOperators, is_out_variant};
-use crate::operators::Signature;
-use crate::program::{EValue, ExecutionPlan, Instruction, OperatorId, ValueId};
+use pte_analysis::operators::{MethodOperators, is_out_variant};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, OperatorId, ValueId};
+use pte_operators::Signature;
 
 /// Operators and instructions of a method.
 pub struct Calls<'p> {

@@ -3,9 +3,9 @@
 use super::order::Order;
 use super::uses::Uses;
 use super::views::View;
-use crate::analysis::inference;
-use crate::analysis::operators::MethodOperators;
-use crate::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
+use pte_analysis::inference;
+use pte_analysis::operators::MethodOperators;
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 
 /// `requires_grad` of a method.
 pub struct Gradients {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::super::graph::PayloadGraphs;
 use super::calls::{CallForm, Calls};
-use crate::analysis::inference::{self, Inference};
-use crate::delegate::xnnpack::arguments;
-use crate::operators::inference::{InferenceError, TensorMeta};
-use crate::program::instruction::Callee;
-use crate::program::{DelegateId, ExecutionPlan, ValueId};
+use pte_analysis::inference::{self, Inference};
+use pte_model::program::instruction::Callee;
+use pte_model::program::{DelegateId, ExecutionPlan, ValueId};
+use pte_operators::inference::{InferenceError, TensorMeta};
+use pte_payload::xnnpack::arguments;
 
 /// Returns the properties that assembling infers for each value that an instruction declares; `None` for other values.
 /// Changes the forms of calls that assembling would reject.

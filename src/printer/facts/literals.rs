@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::calls::Calls;
 use super::uses::Uses;
-use crate::analysis::operators::ResolvedOperator;
-use crate::program::{EValue, ExecutionPlan, OperandAccess, Tensor, ValueId};
+use pte_analysis::operators::ResolvedOperator;
+use pte_model::program::{EValue, ExecutionPlan, OperandAccess, Tensor, ValueId};
 
 /// Returns `true` for each value without a name. The values in `numbers` have explicit indices, and therefore names.
 pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTreeSet<usize>) -> Vec<bool> {

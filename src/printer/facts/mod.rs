@@ -20,18 +20,10 @@ use views::View;
 use super::graph::PayloadGraphs;
 use super::hints::Hints;
 use super::stats::PrintStats;
-use crate::analysis::inference;
-use crate::operators::inference::TensorMeta;
-use crate::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
-
-/// Names and memory of the values of a method in its YAML.
-#[derive(Debug, Clone, Default)]
-pub struct MethodValues {
-    /// Name of each value; `None` for a literal that is printed at its use.
-    pub names: Vec<Option<String>>,
-    /// Memory of each value as a request to the planner: state is persistent, and views name their base.
-    pub memory: Vec<Memory>,
-}
+use pte_analysis::inference;
+use pte_analysis::planning::MethodValues;
+use pte_model::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
+use pte_operators::inference::TensorMeta;
 
 /// Facts of a method.
 pub struct MethodFacts<'p> {

@@ -8,8 +8,8 @@ use super::super::stacktrace;
 use super::calls::Calls;
 use super::uses::Uses;
 use super::views::View;
-use crate::analysis::operators::ResolvedOperator;
-use crate::program::{
+use pte_analysis::operators::ResolvedOperator;
+use pte_model::program::{
     Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, OperatorId, Program, StackFrame, Tensor,
     TensorData, ValueId,
 };

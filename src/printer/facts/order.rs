@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap};
 use super::super::hints::Hints;
 use super::uses::Uses;
 use super::views::{self, View};
-use crate::data::BlobId;
-use crate::program::{BranchStep, EValue, ExecutionPlan, Instruction, Memory, Program, TensorData, merged};
+use pte_model::data::BlobId;
+use pte_model::program::{BranchStep, EValue, ExecutionPlan, Instruction, Memory, Program, TensorData, merged};
 
 /// Views of a method, and the positions at which its values are numbered.
 #[derive(Default)]

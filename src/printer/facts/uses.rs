@@ -1,8 +1,8 @@
 //! Finds the first use of each value of a method.
 
 use super::calls::Calls;
-use crate::analysis::operators::{AccessKind, Usage, outs_of_unknown};
-use crate::program::{EValue, ExecutionPlan, OperandAccess, TensorData, ValueId};
+use pte_analysis::operators::{AccessKind, Usage, outs_of_unknown};
+use pte_model::program::{EValue, ExecutionPlan, OperandAccess, TensorData, ValueId};
 
 /// First uses of the values of a method, by index.
 pub struct Uses {

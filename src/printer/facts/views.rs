@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::uses::Uses;
-use crate::data::BlobId;
-use crate::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
+use pte_model::data::BlobId;
+use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
 
 /// A view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::super::yaml::{self, FlowMap};
 use super::MethodText;
-use crate::data::number;
-use crate::format::ScalarType;
-use crate::operators::{Arg, ArgKind, Base};
-use crate::program::{EValue, ValueId};
+use pte_model::data::number;
+use pte_model::format::ScalarType;
+use pte_model::program::{EValue, ValueId};
+use pte_operators::{Arg, ArgKind, Base};
 
 impl MethodText<'_> {
     /// Appends a reference to a value.

@@ -7,12 +7,12 @@ use super::super::data::DataPrinter;
 use super::super::facts::views::View;
 use super::super::yaml::{self, FlowMap};
 use super::{MethodText, device};
-use crate::data::number;
-use crate::operators::inference::TensorMeta;
-use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
-use crate::program::{
+use pte_model::data::number;
+use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
+use pte_model::program::{
     Device, DimOrder, EValue, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation, TensorShapeDynamism,
 };
+use pte_operators::inference::TensorMeta;
 
 impl MethodText<'_> {
     /// Appends `values:` with the values that are neither literals nor declared by instructions.

@@ -6,10 +6,10 @@ use super::super::facts::calls::CallForm;
 use super::super::facts::views::View;
 use super::super::yaml::{self, FlowMap};
 use super::MethodText;
-use crate::operators::{Arg, Role};
-use crate::program::{
+use pte_model::program::{
     Chain, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, StackFrame, ValueId,
 };
+use pte_operators::{Arg, Role};
 
 impl MethodText<'_> {
     /// Appends the instructions of all chains.

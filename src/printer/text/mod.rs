@@ -13,8 +13,8 @@ use super::facts::MethodFacts;
 use super::graph::PayloadGraphs;
 use super::hints::MemoryHints;
 use super::yaml::{self, FlowMap};
-use crate::diagnostics::escaped;
-use crate::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program, ValueId};
+use pte_model::diagnostics::escaped;
+use pte_model::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program, ValueId};
 
 /// Writer of a method.
 pub struct MethodText<'m> {

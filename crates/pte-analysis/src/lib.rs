@@ -1,0 +1,27 @@
+//! Analyses of the instructions of a method, which all other modules share: operators, accesses to values, jumps and
+//! basic blocks, aliases, lifetimes, and results that are known before the method runs.
+//!
+//! They report nothing, change no program, and assign no memory. Their users are `check`, `diff`, `inspect`, `layout`,
+//! `printer`, `ir` and `transform`.
+//!
+//! # Unknown operators and delegates
+//!
+//! An argument of a delegate, or of an operator whose signature is not known, is
+//! [`AccessKind::Unknown`](operators::AccessKind::Unknown). If an analysis must decide, the argument is written if it
+//! is a tensor without content at this point, and read otherwise: see [`Access::reads`](access::Access::reads) and
+//! [`Access::writes`](access::Access::writes). Arguments of a delegate before the first one without content are its
+//! inputs (E-12). If a mistake would remove something, the argument may be written in either case, and the call has an
+//! effect. If the results of a call are needed separately, they begin at
+//! [`outs_of_unknown`](operators::outs_of_unknown).
+//!
+//! Three users have another question than what such a call does, and their own rule for it, on the kinds of this module:
+//! `layout/lifetimes.rs` plans memory as the exporter does, which knows all operators; `printer/facts/uses.rs` decides
+//! which values `dump` declares as results; `diff/view.rs` compares calls by the types of what may be a result.
+
+pub mod access;
+pub mod aliases;
+pub mod blocks;
+pub mod inference;
+pub mod lifetimes;
+pub mod operators;
+pub mod planning;

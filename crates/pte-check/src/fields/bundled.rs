@@ -1,0 +1,237 @@
+//! Checks the test cases of a `.bpte` against the methods of its program (`B-`). Methods are not run.
+
+use std::collections::HashMap;
+
+use super::super::finding::shown;
+use super::super::path::Reporter;
+use super::{FirstByName, is_index, listed};
+use crate::RuleId::*;
+use pte_model::diagnostics::Counted;
+use pte_model::format::ScalarType;
+use pte_model::format::bundled_program::{
+    ValueType, bool_, bundled_method_test_case, bundled_method_test_suite, bundled_program, double, int, tensor, value,
+};
+use pte_model::format::dim_order::is_permutation;
+use pte_model::format::flatbuffer::view::{Table, Tables};
+use pte_model::format::path::Trail;
+use pte_model::format::program::{self as schema, KernelType};
+use pte_model::format::serializer::BUNDLED_PROGRAM_VERSION;
+use pte_model::format::table::Union;
+use pte_model::program::{MAX_DIMENSIONS, TensorShapeDynamism, nbytes};
+
+/// Alignment in bytes that the runtime requires of a program in memory.
+const PROGRAM_ALIGNMENT: usize = 16;
+
+/// Checks the program's alignment. Returns its offset and size in bytes, if there is a program.
+pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usize, usize)> {
+    let root = Table::root(bytes)?;
+    let path = Trail::ROOT.field("program");
+    let Some(program) = root.u8s(bundled_program::program) else {
+        report.add(B_2, &path, root.at, format_args!("no program"), format_args!("a program"));
+        return None;
+    };
+    if program.at % PROGRAM_ALIGNMENT != 0 {
+        let expected = format_args!("a multiple of {PROGRAM_ALIGNMENT}");
+        report.add(B_2, &path, program.at, format_args!("a program at byte {:#x}", program.at), expected);
+    }
+    Some((program.at, program.len()))
+}
+
+/// Checks the test cases. `inner` is the program, or `None` if it is malformed.
+pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
+    let Some(root) = Table::root(bytes) else { return };
+    let version = root.u32(bundled_program::version);
+    if version != BUNDLED_PROGRAM_VERSION {
+        let at = root.near(bundled_program::version);
+        report.add(G_9, &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
+    }
+    let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
+    let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
+    for plan in plans.iter().flat_map(|plans| plans.iter()) {
+        if let Some(name) = plan.text(schema::execution_plan::name) {
+            methods.entry(name).or_insert(plan);
+        }
+    }
+    let list = Trail::ROOT.field("method_test_suites");
+    let Some(suites) = root.tables(bundled_program::method_test_suites) else {
+        return report.missing_list(B_3, &Trail::ROOT, "method_test_suites", root.at);
+    };
+    let mut names = FirstByName::new();
+    for (index, suite) in suites.iter().enumerate() {
+        let path = list.item(index);
+        let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
+            let path = path.field("method_name");
+            report.add(B_3, &path, suite.at, format_args!("no method_name"), format_args!("the name of a method"));
+            continue;
+        };
+        let (at, shown) =
+            (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
+        if let Some(first) = names.insert(name, index) {
+            let found = format_args!("duplicate method {shown:?}, also suite {first}");
+            report.add(B_4, &path.field("method_name"), at, found, format_args!("one suite per method"));
+        }
+        let plan = methods.get(name).copied();
+        if plans.is_some() && plan.is_none() {
+            let expected = format_args!("a method of the program");
+            report.add(B_4, &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
+        }
+        let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
+            report.missing_list(B_3, &path, "test_cases", suite.at);
+            continue;
+        };
+        let cases_path = path.field("test_cases");
+        for (index, case) in cases.iter().enumerate() {
+            check_case(case, plan, &cases_path.item(index), report);
+        }
+    }
+}
+
+fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    let lists = [
+        (bundled_method_test_case::inputs, "inputs", schema::execution_plan::inputs),
+        (bundled_method_test_case::expected_outputs, "expected_outputs", schema::execution_plan::outputs),
+    ];
+    for (slot, name, of_plan) in lists {
+        let Some(list) = case.tables(slot) else {
+            report.missing_list(B_3, path, name, case.at);
+            continue;
+        };
+        let path = path.field(name);
+        let outputs = slot == bundled_method_test_case::expected_outputs;
+        let indices = plan.and_then(|plan| plan.i32s(of_plan));
+        let values = plan.and_then(|plan| plan.tables(schema::execution_plan::values));
+        if let Some(indices) = indices
+            && indices.len() != list.len()
+            && !(outputs && list.len() == 0)
+        {
+            let rule = if outputs { B_10 } else { B_6 };
+            let found = format_args!("{}", Counted(list.len() as u64, "value"));
+            report.add(
+                rule,
+                &path,
+                case.near(slot),
+                found,
+                format_args!("{}, the number of {name} of the method", indices.len()),
+            );
+        }
+        for (position, item) in list.iter().enumerate() {
+            let own = indices.and_then(|indices| indices.get(position)).zip(values);
+            let own = own.filter(|(index, values)| is_index((*index).into(), values.len()));
+            let own = own.and_then(|(index, values): (i32, Tables<'_>)| values.get(index as usize));
+            check_value(item, own, outputs, &path.item(position), report);
+        }
+    }
+}
+
+/// Checks a test value against the method's value `own`.
+fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    let tag = t.u8(value::val_type);
+    let at = t.near(value::val_type);
+    let rule = if output { B_10 } else { B_7 };
+    let (Some(kind), Some(child)) = (ValueType::of_tag(tag), t.child(value::val)) else {
+        let found = format_args!("val_type {tag}, or no val");
+        let members = ValueType::MEMBERS.len();
+        return report.add(rule, path, at, found, format_args!("val_type 1 to {members}, and a val"));
+    };
+    if kind == ValueType::Tensor {
+        check_tensor(child, path, report);
+    } else if output {
+        let expected = format_args!("a Tensor ({})", ValueType::Tensor.tag());
+        report.add(rule, path, at, format_args!("val_type {tag}"), expected);
+    }
+    let Some(own) = own else { return };
+    let own_kind = KernelType::of_tag(own.u8(schema::evalue::val_type));
+    let Some(own) = own.child(schema::evalue::val) else { return };
+    let same_kind = match kind {
+        ValueType::Tensor => KernelType::Tensor,
+        ValueType::Int => KernelType::Int,
+        ValueType::Bool => KernelType::Bool,
+        ValueType::Double => KernelType::Double,
+    };
+    let rule = if output { B_10 } else { B_8 };
+    if own_kind != Some(same_kind) {
+        let expected = format_args!("kind {}, as in the method", super::values::name(own_kind));
+        return report.add(rule, path, at, format_args!("val_type {tag}"), expected);
+    }
+    // Expected outputs that are not tensors were reported above.
+    if output && kind != ValueType::Tensor {
+        return;
+    }
+    let differs = match kind {
+        ValueType::Tensor => return compare(child, own, output, path, report),
+        ValueType::Int => (child.i64(int::int_val) != own.i64(schema::int::int_val))
+            .then(|| (child.i64(int::int_val).to_string(), own.i64(schema::int::int_val).to_string())),
+        ValueType::Bool => (child.u8(bool_::bool_val) != own.u8(schema::bool_::bool_val))
+            .then(|| (child.u8(bool_::bool_val).to_string(), own.u8(schema::bool_::bool_val).to_string())),
+        ValueType::Double => {
+            let (a, b) = (child.f64(double::double_val), own.f64(schema::double::double_val));
+            let close = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= 1e-4 + 1e-5 * b.abs();
+            (!close).then(|| (format!("{a:?}"), format!("{b:?}")))
+        }
+    };
+    if let Some((found, expected)) = differs {
+        report.add(rule, path, child.at, format_args!("{found}"), format_args!("{expected}, the value in the program"));
+    }
+}
+
+/// Checks the shape and size of a test tensor.
+fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    let scalar_type = ScalarType(t.i8(tensor::scalar_type));
+    let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
+    let (Some(sizes), Some(order), Some(data)) = parts else {
+        let expected = format_args!("all three (may be empty)");
+        return report.add(B_9, path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
+    };
+    if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
+        let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
+        report.add(B_9, &path.field("dim_order"), order.at, found, format_args!("each dimension once, and at most 16"));
+    }
+    let numbers: Vec<i32> = sizes.iter().collect();
+    match nbytes(scalar_type, &numbers) {
+        Some(bytes) if bytes == data.len() as u64 => {}
+        Some(bytes) => {
+            let expected = format_args!("{bytes}, the size of the tensor");
+            report.add(B_9, &path.field("data"), data.at, format_args!("{}", Counted(data.len(), "byte")), expected);
+        }
+        None => {
+            let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
+            report.add(
+                B_9,
+                &path.field("sizes"),
+                sizes.at,
+                found,
+                format_args!("sizes of at least 0 and a known type"),
+            );
+        }
+    }
+}
+
+/// Checks the type and shape of a test tensor against the method's tensor `own`.
+fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    let rule = if output { B_10 } else { B_8 };
+    let (found, expected) = (ScalarType(t.i8(tensor::scalar_type)), ScalarType(own.i8(schema::tensor::scalar_type)));
+    let (sizes, own_sizes) = (t.i32s(tensor::sizes), own.i32s(schema::tensor::sizes));
+    let (Some(sizes), Some(own_sizes)) = (sizes, own_sizes) else { return };
+    let fits = match TensorShapeDynamism(own.i8(schema::tensor::shape_dynamism)) {
+        TensorShapeDynamism::STATIC => sizes.iter().eq(own_sizes.iter()),
+        // Dimensions may change as long as the number of elements does not grow.
+        _ => {
+            let numel = |sizes: &mut dyn Iterator<Item = i32>| {
+                sizes.fold(1u128, |n, size| n.saturating_mul(size.max(0) as u128))
+            };
+            sizes.len() == own_sizes.len() && numel(&mut sizes.iter()) <= numel(&mut own_sizes.iter())
+        }
+    };
+    if found != expected || !fits {
+        let found = format_args!("{found} {}", listed(sizes.iter()));
+        let expected = format_args!("{expected} {}, as in the method", listed(own_sizes.iter()));
+        return report.add(rule, path, t.at, found, expected);
+    }
+    let (order, own_order) = (t.u8s(tensor::dim_order), own.u8s(schema::tensor::dim_order));
+    if let (true, Some(order), Some(own_order)) = (output, order, own_order)
+        && !order.iter().eq(own_order.iter())
+    {
+        let expected = format_args!("{}, as in the method", listed(own_order.iter()));
+        report.add(G_31, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+    }
+}

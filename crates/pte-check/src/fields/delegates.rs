@@ -1,0 +1,95 @@
+//! Checks the delegates of a method: backend name, payload and compile specs (`D-`).
+
+use super::super::path::Reporter;
+use super::segments::ProgramData;
+use crate::RuleId::*;
+use pte_model::format::flatbuffer::view::{Table, Tables};
+use pte_model::format::path::Trail;
+use pte_model::format::program::{
+    DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, compile_spec,
+};
+
+/// Checks all delegates; `called[i]` is `true` if an instruction calls delegate `i`.
+pub fn check(
+    delegates: Tables<'_>,
+    called: &[bool],
+    data: &ProgramData<'_>,
+    path: &Trail<'_>,
+    report: &mut Reporter<'_, '_>,
+) {
+    for (index, delegate) in delegates.iter().enumerate() {
+        let path = path.item(index);
+        if !delegate.has(backend_delegate::id) {
+            report.add(
+                D_1,
+                &path.field("id"),
+                delegate.at,
+                format_args!("no id"),
+                format_args!("the name of a backend"),
+            );
+        }
+        if called.get(index) == Some(&false) {
+            report.add(
+                D_10,
+                &path,
+                delegate.at,
+                format_args!("a delegate that is never called"),
+                format_args!("a delegate call"),
+            );
+        }
+        let processed = path.field("processed");
+        match delegate.child(backend_delegate::processed) {
+            Some(payload) => check_payload(payload, data, &processed, report),
+            None => report.add(
+                D_3,
+                &processed,
+                delegate.at,
+                format_args!("no payload"),
+                format_args!("a payload (may be empty)"),
+            ),
+        }
+        let specs = delegate.tables(backend_delegate::compile_specs);
+        for (index, spec) in specs.iter().flat_map(|specs| specs.iter()).enumerate() {
+            let list = path.field("compile_specs");
+            for (slot, name) in [(compile_spec::key, "key"), (compile_spec::value, "value")] {
+                if !spec.has(slot) {
+                    let path = list.item(index);
+                    report.add(
+                        D_9,
+                        &path.field(name),
+                        spec.at,
+                        format_args!("no {name}"),
+                        format_args!("a {name} (may be empty)"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
+    let index = payload.u32(backend_delegate_data_reference::index);
+    let (at, index_path) = (payload.near(backend_delegate_data_reference::index), path.field("index"));
+    match DataLocation(payload.i8(backend_delegate_data_reference::location)) {
+        DataLocation::INLINE => {
+            let Some(inline) = data.inline else {
+                let found = format_args!("inline payload {index} without backend_delegate_data");
+                return report.add(D_4, &index_path, at, found, format_args!("a list of inline payloads"));
+            };
+            match inline.get(index as usize) {
+                None => report.out_of_range(D_5, &index_path, at, "inline payload", index, inline.len()),
+                Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
+                    let found = format_args!("inline payload {index} without data");
+                    report.add(D_5, &index_path, at, found, format_args!("data (may be empty)"));
+                }
+                Some(_) => {}
+            }
+        }
+        DataLocation::SEGMENT => data.check_segment(index, &index_path, at, report),
+        DataLocation(location) => {
+            let at = payload.near(backend_delegate_data_reference::location);
+            let expected = format_args!("0 (inline) or 1 (segment)");
+            report.add(D_7, &path.field("location"), at, format_args!("{location}"), expected);
+        }
+    }
+}

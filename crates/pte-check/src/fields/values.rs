@@ -1,0 +1,149 @@
+//! Checks the values of a method: presence, kinds, and the items of lists (`M-`).
+
+use super::super::path::Reporter;
+use super::is_index;
+use super::tensors::TensorContext;
+use crate::RuleId::*;
+use pte_model::format::flatbuffer::view::{Table, Tables};
+use pte_model::format::path::Trail;
+use pte_model::format::program::{KernelType, evalue, int_list, optional_tensor_list, string, tensor_list};
+use pte_model::format::table::Union;
+
+/// Returns the kind of a value; `None` if the index is out of range or the tag is unknown.
+pub fn kind(values: &Tables<'_>, index: usize) -> Option<KernelType> {
+    values.get(index).and_then(|value| KernelType::of_tag(value.u8(evalue::val_type)))
+}
+
+/// Returns the name of a kind in the schema.
+pub fn name(kind: Option<KernelType>) -> &'static str {
+    kind.map_or("none", |kind| kind.table().name)
+}
+
+/// Checks all values. Returns the indices of the IntLists that contain Bools, which only delegates may read.
+pub fn check(
+    values: Tables<'_>,
+    context: &TensorContext<'_, '_>,
+    path: &Trail<'_>,
+    report: &mut Reporter<'_, '_>,
+) -> Vec<usize> {
+    let mut bool_lists = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let path = path.item(index);
+        let tag = value.u8(evalue::val_type);
+        let at = value.near(evalue::val_type);
+        let kind = KernelType::of_tag(tag);
+        if kind.is_none() && value.has(evalue::val) {
+            let expected = format_args!("1 to {}", KernelType::MEMBERS.len());
+            report.add(M_13, &path, at, format_args!("val_type {tag}"), expected);
+            continue;
+        }
+        if kind == Some(KernelType::Null) {
+            continue;
+        }
+        let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
+            report.add(M_2, &path, at, format_args!("val_type {tag} without val"), format_args!("a value"));
+            continue;
+        };
+        match kind {
+            KernelType::Tensor => context.check(child, &path, report),
+            KernelType::String => {
+                if !child.has(string::string_val) {
+                    let path = path.field("string_val");
+                    let expected = format_args!("a string (may be empty)");
+                    report.add(M_5, &path, child.at, format_args!("no string_val"), expected);
+                }
+            }
+            KernelType::DoubleList | KernelType::BoolList => {
+                if !child.has(0) {
+                    report.missing_list(M_6, &path, "items", child.at);
+                }
+            }
+            KernelType::IntList => {
+                if int_list(&values, child, index, &path, report) {
+                    bool_lists.push(index);
+                }
+            }
+            KernelType::TensorList => check_tensor_list(&values, child, index, false, &path, report),
+            KernelType::OptionalTensorList => check_tensor_list(&values, child, index, true, &path, report),
+            // No further constraints.
+            KernelType::Null | KernelType::Int | KernelType::Bool | KernelType::Double => {}
+        }
+    }
+    bool_lists
+}
+
+/// Checks an IntList, whose items are indices of values. Returns `true` if it contains a Bool.
+fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
+    let path = path.field("items");
+    let Some(items) = list.i64s(int_list::items) else {
+        report.add(M_7, &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
+        return false;
+    };
+    let mut bool_lists = false;
+    // A negative item is larger than any index after its conversion to unsigned.
+    for (position, item) in items.iter().enumerate() {
+        let (path, at) = (path.item(position), items.offset(position));
+        if item >= values.len() as u64 {
+            let expected = format_args!("the index of an Int, less than {}", values.len());
+            report.add(M_7, &path, at, format_args!("value {}", item as i64), expected);
+            continue;
+        }
+        match kind(values, item as usize) {
+            Some(KernelType::Int | KernelType::Bool) if item as usize > own => {
+                let expected = format_args!("an index less than {own}, the index of the list");
+                report.add(G_29, &path, at, format_args!("value {item}"), expected);
+            }
+            Some(KernelType::Int) => {}
+            Some(KernelType::Bool) => bool_lists = true,
+            other => {
+                let found = format_args!("values[{item}] of kind {}", name(other));
+                report.add(M_8, &path, at, found, format_args!("the index of an Int"));
+            }
+        }
+    }
+    bool_lists
+}
+
+/// Checks a TensorList or, if `optional`, an OptionalTensorList.
+fn check_tensor_list(
+    values: &Tables<'_>,
+    list: Table<'_>,
+    own: usize,
+    optional: bool,
+    path: &Trail<'_>,
+    report: &mut Reporter<'_, '_>,
+) {
+    let (rule, slot) = match optional {
+        true => (M_11, optional_tensor_list::items),
+        false => (M_9, tensor_list::items),
+    };
+    let path = path.field("items");
+    let Some(items) = list.i32s(slot) else {
+        return report.add(
+            rule,
+            &path,
+            list.at,
+            format_args!("no items"),
+            format_args!("a list of indices of tensors"),
+        );
+    };
+    for (position, item) in items.iter().enumerate() {
+        if optional && item == -1 {
+            continue;
+        }
+        let (path, at) = (path.item(position), items.offset(position));
+        if !is_index(item.into(), own) {
+            let expected = format_args!("the index of a tensor, less than {own}, the index of the list");
+            report.add(rule, &path, at, format_args!("value {item}"), expected);
+            continue;
+        }
+        match kind(values, item as usize) {
+            Some(KernelType::Tensor) => {}
+            Some(KernelType::Null) if optional => {}
+            other => {
+                let found = format_args!("values[{item}] of kind {}", name(other));
+                report.add(rule, &path, at, found, format_args!("the index of a tensor"));
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Findings: the violated rule, its location, the value found, and the value expected. Only a bounded number of
+//! findings is kept per rule.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Serialize, Serializer};
+
+use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
+use pte_model::diagnostics::escaped;
+use pte_model::format::flatbuffer::view::Table;
+use pte_model::program::element::Element;
+
+/// Location of an item of [`Findings`] in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Location {
+    /// Offset in bytes from the start of the file; `None` if the path has no bytes (a missing field of a missing
+    /// table).
+    pub offset: Option<u64>,
+    /// Path from the root, such as `methods.forward.values[3].sizes`; empty for the file as a whole.
+    pub path: String,
+}
+
+impl Location {
+    /// Creates the location of an element: offset in the file in bytes, and path.
+    pub fn new(offset: Option<u64>, path: impl Into<String>) -> Location {
+        Location { offset, path: path.into() }
+    }
+}
+
+/// Function that returns the location of an element of a program.
+pub type Locator<'a> = dyn Fn(&Element) -> Location + Sync + 'a;
+
+/// Returns a string of a table for a message, shortened if it is long.
+pub fn shown(table: &Table<'_>, slot: u16) -> String {
+    pte_model::diagnostics::clipped(&String::from_utf8_lossy(table.text(slot).unwrap_or_default()))
+}
+
+/// Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and
+/// about the values and nodes of these graphs, have one.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Model, RuleId};
+///
+/// let yaml = "methods: {forward: {
+///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
+///   delegates: {part: {backend: XnnpackBackend, graph: {
+///     values: {x: {datatype: fp32, sizes: [2]}, y: {datatype: fp32, sizes: [2]}},
+///     inputs: [x], outputs: [y],
+///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
+///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
+/// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
+/// let finding = findings[0].list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
+/// let source = finding.source.as_ref().unwrap();
+/// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
+/// assert_eq!((source.line, source.column), (6, 43));
+/// assert!(yaml[source.span.start..].starts_with("{abs: {input: y"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SourcePosition {
+    /// Path with the names of the YAML.
+    pub path: String,
+    /// Byte range in the source.
+    #[serde(flatten)]
+    pub span: Range<usize>,
+    /// Line in the file, counted from 1.
+    pub line: usize,
+    /// Column in characters, counted from 1.
+    pub column: usize,
+}
+
+impl SourcePosition {
+    /// Creates the position of an element: its path, its bytes, and their line and column from 1.
+    pub fn new(path: impl Into<String>, span: Range<usize>, line: usize, column: usize) -> SourcePosition {
+        SourcePosition { path: path.into(), span, line, column }
+    }
+}
+
+/// A violated rule and its location; an item of [`Findings`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Finding {
+    /// The violated rule.
+    #[serde(flatten)]
+    pub rule: &'static Rule,
+    /// Location of the value found.
+    #[serde(flatten)]
+    pub location: Location,
+    /// Position in the YAML for findings about graphs in payloads of delegates; `None` for other findings and for
+    /// binary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourcePosition>,
+    /// Value in the file.
+    pub found: String,
+    /// Value that the rule requires.
+    pub expected: String,
+}
+
+impl Finding {
+    /// Returns the finding as lines: itself, its position in the YAML, and what the runtime does. [`SourceNames`](crate::SourceNames) adds
+    /// names.
+    pub fn lines(&self) -> String {
+        let at = self.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
+        format!("{self}\n{}    the runtime: {}\n", at.unwrap_or_default(), self.rule.runtime)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: ", self.rule.severity, self.rule.id)?;
+        let path = self.source.as_ref().map_or(&self.location.path, |source| &source.path);
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        write!(f, "{}, expected {}", self.found, self.expected)?;
+        match self.location.offset {
+            Some(offset) => write!(f, " (at byte {offset:#x})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Number of findings of one rule that are kept. Further findings are only counted.
+pub const KEPT: usize = 20;
+
+/// A rule with more findings than [`Findings`] keeps.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct TruncatedRule {
+    /// The violated rule.
+    #[serde(serialize_with = "rule_id")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub rule: &'static Rule,
+    /// Number of all its findings.
+    pub count: u64,
+}
+
+fn truncated_rules(counts: &[u64]) -> impl Iterator<Item = TruncatedRule> {
+    let counts = rules::RULES.iter().zip(counts.iter().copied());
+    counts.filter(|(_, count)| *count > KEPT as u64).map(|(rule, count)| TruncatedRule { rule, count })
+}
+
+fn truncated<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(truncated_rules(counts))
+}
+
+fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error> {
+    rule.id.serialize(serializer)
+}
+
+/// The [`Finding`]s of a file. Serialised, they are the lists `findings` and `truncated` of the command's document
+/// (docs/check.schema.json), without what that has beside them.
+///
+/// ```
+/// use pte_emit::{CheckOptions, Model, RuleSeverity};
+///
+/// let source = Model::open("examples/malformed/jump_out_of_range.yaml")?;
+/// let findings = &source.check(&CheckOptions::default())?[0];
+/// assert!(findings.has_errors());
+/// assert_eq!(findings.count(RuleSeverity::Invalid), 1);
+/// assert_eq!(findings.truncated().count(), 0);
+///
+/// let finding = &findings.list[0];
+/// assert_eq!(finding.location.path, "methods.forward.instructions[0].destination_instruction");
+/// assert_eq!(finding.found, "instruction 99");
+/// assert_eq!(finding.expected, "0 to 2, the end of the chain");
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Findings {
+    /// Runtime that the file was validated for.
+    #[serde(skip)]
+    pub profile: Profile,
+    /// Findings in the order in which they were added, at most 20 per rule.
+    #[serde(rename = "findings")]
+    pub list: Vec<Finding>,
+    /// Number of findings of each rule in [`rules::RULES`]. Only rules with more findings than are kept are serialised.
+    #[serde(rename = "truncated", serialize_with = "truncated")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<TruncatedRule>"))]
+    counts: Vec<u64>,
+    /// Number of findings that are malformed or invalid.
+    #[serde(skip)]
+    errors: u64,
+}
+
+impl Findings {
+    /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
+    pub fn new(profile: Profile) -> Findings {
+        Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
+    }
+
+    /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the
+    /// finding is kept, so that a million findings of one rule stay cheap.
+    pub(crate) fn add(&mut self, id: RuleId, finding: impl FnOnce() -> (Location, String, String)) {
+        let (index, rule) = (id as usize, id.rule());
+        if !rule.applies(self.profile) {
+            return;
+        }
+        self.counts[index] += 1;
+        self.errors += u64::from(rule.severity <= RuleSeverity::Invalid);
+        if self.counts[index] as usize <= KEPT {
+            let (location, found, expected) = finding();
+            let [found, expected] = [found, expected].map(|text| escaped(&text).into_owned());
+            self.list.push(Finding { rule, location, source: None, found, expected });
+        }
+    }
+
+    /// Returns an empty list for another step of the same validation.
+    pub(crate) fn empty(&self) -> Findings {
+        Findings::new(self.profile)
+    }
+
+    /// Appends findings of another step.
+    pub(crate) fn append(&mut self, other: Findings) {
+        let mut counts = self.counts.clone();
+        self.list.extend(other.list.into_iter().filter(|finding| {
+            let count = &mut counts[finding.rule.id as usize];
+            *count += 1;
+            *count as usize <= KEPT
+        }));
+        self.errors += other.errors;
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+    }
+
+    /// Returns the number of findings of a severity, including those that were not kept.
+    pub fn count(&self, severity: RuleSeverity) -> u64 {
+        rules::RULES.iter().zip(&self.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
+    }
+
+    /// Returns the rules with more findings than [`Findings::list`] has.
+    pub fn truncated(&self) -> impl Iterator<Item = TruncatedRule> {
+        truncated_rules(&self.counts)
+    }
+
+    /// Returns `true` if a finding is malformed or invalid, so that the file must not be loaded.
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    /// Returns the number of findings that are malformed or invalid.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors
+    }
+}

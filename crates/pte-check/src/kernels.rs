@@ -1,0 +1,406 @@
+//! Checks constraints of kernels that relate arguments to outs or to constants, and whose violation aborts the process:
+//! ranges, orders of dimensions, and the types, shapes and ranges of quantization (`O-`). The constraints were measured
+//! with ExecuTorch 1.5.1.
+//!
+//! Only values that no instruction changes are checked. Computed values are not known before the method runs.
+
+use super::finding::{Findings, Locator};
+use super::semantics::method::{ConstantInts, MethodAnalysis};
+use crate::RuleId::*;
+use pte_analysis::operators::ResolvedOperator;
+use pte_model::data::workers;
+use pte_model::diagnostics::counted;
+use pte_model::format::ScalarType;
+use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
+use pte_operators::facts::{Channels, Quantization, Selected};
+use pte_operators::inference::IntMeta;
+
+/// Maximum number of uses of a value, and of items of a list, that are examined. It keeps the work linear in the size
+/// of the file.
+const MAX_EXAMINED: usize = 64;
+
+/// A call of a known operator.
+#[derive(Clone, Copy)]
+pub(super) struct KernelCall<'m, 'p> {
+    pub method: &'m MethodAnalysis<'p>,
+    pub known: &'m ResolvedOperator,
+    pub step: u32,
+    pub args: &'p [ValueId],
+    /// The method has jumps.
+    pub jumps: bool,
+    /// Ints that are assumed for values that instructions write.
+    pub assumed: &'m [(usize, IntMeta)],
+}
+
+/// Checks a call with the right number of arguments.
+pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+    if let Some(range) = call.known.facts.range {
+        check_range(call, range, findings, locate);
+    }
+    if let Some(([indices, table], selected)) = call.known.facts.selection {
+        check_indices(call, indices, (table, selected), findings, locate);
+    }
+    if let Some(position) = call.known.facts.numbers {
+        check_numbers(call, position, findings, locate);
+    }
+    if call.known.facts.copies_dim_order {
+        check_dim_order(call, findings, locate);
+    }
+    if let Some(quantization) = call.known.facts.quantization {
+        check_quantization(&quantization, call, findings, locate);
+    }
+}
+
+/// Checks that a range fits its out, which cannot grow: the kernel aborts when it resizes the out.
+fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &mut Findings, locate: &Locator<'_>) {
+    let [start, end, step, out] = range;
+    let float = |position: Option<usize>, default: f64| position.map_or(Some(default), |at| call.float(at));
+    let (Some(start), Some(end), Some(step)) = (float(start, 0.0), float(end, 0.0), float(step, 1.0)) else {
+        return;
+    };
+    let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
+    let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
+    if !(0.0..=room as f64).contains(&length) {
+        findings.add(O_12, || {
+            let found = format!("a range of {}, from {start} to {end} by {step}", counted(length, "element"));
+            (
+                locate(&call.method.arg(call.step, position)),
+                found,
+                format!("at most {}, the size of the out", counted(room, "element")),
+            )
+        });
+    }
+}
+
+/// Checks that constant indices are in the range of a tensor's dimension.
+fn check_indices(
+    call: &KernelCall<'_, '_>,
+    indices: usize,
+    (table, selected): (usize, Selected),
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let Some(sizes) = call.tensor(table).map(sizes) else { return };
+    let (counted, number) = match selected {
+        Selected::Rows => (&sizes[..sizes.len().min(1)], "rows"),
+        Selected::Elements => (&sizes[sizes.len().saturating_sub(2)..], "elements of each plane"),
+    };
+    let end = count(counted);
+    let constants = call.constant_ints(indices);
+    let wrong = constants.and_then(|items| items.iter().copied().find(|index| !(0..end).contains(&i128::from(*index))));
+    if let Some(wrong) = wrong {
+        findings.add(O_14, || {
+            let name = &call.known.signature.args[indices].name;
+            let found = format!("index {wrong} for argument `{name}` of {}", call.known.name);
+            let expected = format!("0 to {}, the {number} of argument {table}", end - 1);
+            (locate(&call.method.arg(call.step, indices)), found, expected)
+        });
+    }
+}
+
+/// Checks that a constant of float32 has no NaN.
+fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
+    let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
+    let Some(data) = call.method.small_constant(tensor) else { return };
+    let has_nan = || {
+        let bytes = call.method.read_constant(data).unwrap_or_default();
+        bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan())
+    };
+    // Many calls may share a constant.
+    let mut cache = workers::lock(&call.method.constants_with_nan);
+    if *cache.entry(data).or_insert_with(has_nan) {
+        findings.add(O_14, || {
+            let name = &call.known.signature.args[position].name;
+            let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
+            (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
+        });
+    }
+}
+
+/// Checks the out of a copy to another order of dimensions, and that the copy is blocking.
+fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut report = |position: usize, found: String, expected: String| {
+        findings.add(O_13, || (locate(&call.method.arg(call.step, position)), found, expected));
+    };
+    if let Some((value, EValue::Bool(true))) = call.argument(1)
+        && call.is_unchanged(value)
+    {
+        report(1, "non_blocking: true".to_owned(), "false".to_owned());
+    }
+    let (Some(from), Some(to), Some((_, order))) = (call.tensor(0), call.tensor(3), call.argument(2)) else { return };
+    let dim_order =
+        |tensor: &Tensor| tensor.dim_order.as_deref().map(|order| order.iter().map(|d| i64::from(*d)).collect());
+    let (expected, why): (Option<Vec<i64>>, _) = match order {
+        EValue::Null => (dim_order(from), "that of the input, since the call has none"),
+        EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.accesses.is_truncated => {
+            let item = |item: &i64| call.unchanged_int(call.method.value(ValueId::of_int(*item))?);
+            (items.iter().map(item).collect(), "that of argument 2")
+        }
+        _ => return,
+    };
+    let found: Option<Vec<i64>> = dim_order(to);
+    if let (Some(expected), Some(found)) = (expected, found)
+        && expected != found
+    {
+        report(3, format!("dim_order {found:?}"), format!("{expected:?}, {why}"));
+    }
+}
+
+impl<'p> KernelCall<'_, 'p> {
+    /// Returns the elements of a small constant tensor of int32 or int64; `None` for other values, and if they cannot
+    /// be read.
+    fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
+        let tensor = self.tensor(position)?;
+        let data = self.method.small_constant(tensor)?;
+        // Many calls may share a constant.
+        let mut cache = workers::lock(&self.method.constant_ints);
+        let read = || {
+            let bytes = self.method.read_constant(data)?;
+            match tensor.scalar_type {
+                ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
+                ScalarType::INT => {
+                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
+                }
+                _ => None,
+            }
+        };
+        cache.entry((data, tensor.scalar_type)).or_insert_with(read).clone()
+    }
+
+    fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
+        let value = self.method.value(*self.args.get(position)?)?;
+        Some((value, &self.method.values()[value]))
+    }
+
+    fn tensor(&self, position: usize) -> Option<&'p Tensor> {
+        let (_, EValue::Tensor(tensor)) = self.argument(position)? else { return None };
+        Some(tensor)
+    }
+
+    /// Returns an Int or Double argument; `None` for other kinds, and if an instruction replaces it.
+    fn float(&self, position: usize) -> Option<f64> {
+        let (value, argument) = self.argument(position)?;
+        if let EValue::Double(float) = argument {
+            return self.is_unchanged(value).then_some(*float);
+        }
+        self.unchanged_int(value).map(|int| int as f64)
+    }
+
+    /// Returns an Int argument; `None` for other kinds, and if an instruction replaces it.
+    fn int(&self, position: usize) -> Option<i64> {
+        self.unchanged_int(self.argument(position)?.0)
+    }
+
+    /// Returns the Int of a value if it is unchanged when the call is reached.
+    fn unchanged_int(&self, value: usize) -> Option<i64> {
+        if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
+            return Some(*int);
+        }
+        let EValue::Int(int) = &self.method.values()[value] else { return None };
+        self.is_unchanged(value).then_some(*int)
+    }
+
+    /// Returns `true` if no earlier instruction writes a value. In a method with jumps, no instruction may write it,
+    /// because a later one may run first.
+    fn is_unchanged(&self, value: usize) -> bool {
+        let uses = self.method.value_accesses(value);
+        let few = uses.len() <= MAX_EXAMINED;
+        let mut writes = uses.take(MAX_EXAMINED).filter(|access| access.kind.may_write());
+        few && !writes.any(|write| self.jumps || write.step < self.step)
+    }
+}
+
+/// Receiver of an invalid argument: its position, the value found, and the value expected.
+type Report<'r> = dyn FnMut(usize, String, String) + 'r;
+
+/// Checks the arguments of a quantization or dequantization.
+fn check_quantization(
+    quantization: &Quantization,
+    call: &KernelCall<'_, '_>,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let report = &mut |position: usize, found: String, expected: String| {
+        findings.add(O_8, || (locate(&call.method.arg(call.step, position)), found, expected));
+    };
+    let Some(quantized) = QuantizationCall::of(quantization, call) else { return };
+    quantized.check_types(report);
+    quantized.check_range(report);
+    quantized.check_sizes(report);
+    let Some(channels) = quantized.channels(report).filter(|_| quantization.tensors) else { return };
+    quantized.check_zero_points(report);
+    quantized.check_scales(channels, report);
+}
+
+/// A call that quantizes or dequantizes.
+struct QuantizationCall<'c, 'm, 'p> {
+    facts: &'c Quantization,
+    call: &'c KernelCall<'m, 'p>,
+    input: &'p Tensor,
+    result: &'p Tensor,
+    /// Position of the out.
+    out: usize,
+    /// Range of the type of the quantized tensor; `None` if the type is not a quantized one.
+    bounds: Option<(i64, i64)>,
+    /// quant_min and quant_max; `None` if they are not known.
+    range: (Option<i64>, Option<i64>),
+}
+
+impl<'c, 'm, 'p> QuantizationCall<'c, 'm, 'p> {
+    fn of(facts: &'c Quantization, call: &'c KernelCall<'m, 'p>) -> Option<QuantizationCall<'c, 'm, 'p>> {
+        let out = facts.range() + if facts.quantizes { 3 } else { 4 };
+        let (input, result) = (call.tensor(0)?, call.tensor(out)?);
+        let small = if facts.quantizes { result } else { input };
+        let bounds = small.scalar_type.integers().filter(|_| small.scalar_type != ScalarType::LONG);
+        let range = (call.int(facts.range()), call.int(facts.range() + 1));
+        Some(QuantizationCall { facts, call, input, result, out, bounds, range })
+    }
+
+    /// Returns the type of the quantized tensor, and that of the other one.
+    fn types(&self) -> (ScalarType, ScalarType) {
+        let (input, result) = (self.input.scalar_type, self.result.scalar_type);
+        if self.facts.quantizes { (result, input) } else { (input, result) }
+    }
+
+    /// Returns `true` for a call that dequantizes per channel or per token.
+    fn dequantizes_several(&self) -> bool {
+        self.facts.channels != Channels::One && !self.facts.quantizes
+    }
+
+    /// Checks the types of the tensors, and the arguments that repeat them. Types of the other arguments are in `types.table` (O-14).
+    fn check_types(&self, report: &mut Report<'_>) {
+        let (call, out, dtype, (small, real)) = (self.call, self.out, self.facts.range() + 2, self.types());
+        let quantizes = self.facts.quantizes;
+        if !quantizes && !matches!(real, ScalarType::HALF | ScalarType::FLOAT | ScalarType::DOUBLE) {
+            report(out, format!("a tensor of {real}"), "float16, float32 or float64".into());
+        }
+        if quantizes && self.bounds.is_none() {
+            report(out, format!("a tensor of {small}"), "uint8, int8, int16, int32 or uint16".into());
+        }
+        if let Some(code) = call.int(dtype).filter(|code| *code != i64::from(small.0)) {
+            report(dtype, format!("dtype {code}"), format!("{}, the type of the quantized tensor", small.0));
+        }
+        if !quantizes && let Some(code) = call.int(dtype + 1).filter(|code| *code != i64::from(real.0)) {
+            report(dtype + 1, format!("out_dtype {code}"), format!("{}, the type of the out", real.0));
+        }
+        // In this case, the kernel for int8 writes float32, whatever the type of the out.
+        if let (true, Some((_, EValue::Null))) = (self.dequantizes_several(), call.argument(dtype + 1))
+            && small == ScalarType::CHAR
+            && real != ScalarType::FLOAT
+        {
+            report(out, format!("a tensor of {real}"), "float32, without an out_dtype".into());
+        }
+    }
+
+    /// Checks quant_min and quant_max.
+    fn check_range(&self, report: &mut Report<'_>) {
+        let (position, (least, most), (small, _)) = (self.facts.range(), self.range, self.types());
+        if let (true, Some((low, high))) = (self.facts.quantizes, self.bounds) {
+            if let Some(least) = least.filter(|least| *least < low) {
+                report(position, format!("quant_min {least}"), format!("at least {low}, the minimum of {small}"));
+            }
+            if let Some(most) = most.filter(|most| *most > high) {
+                report(position + 1, format!("quant_max {most}"), format!("at most {high}, the maximum of {small}"));
+            }
+        }
+        if let (false, Some(least), Some(most)) = (self.facts.quantizes, least, most)
+            && least > most
+        {
+            report(position, format!("quant_min {least}"), format!("at most {most}, the quant_max"));
+        }
+    }
+
+    /// Checks that the out has the sizes of the input, or can be resized to them.
+    fn check_sizes(&self, report: &mut Report<'_>) {
+        let (input, out) = (sizes(self.input), sizes(self.result));
+        let fits = match self.result.shape_dynamism {
+            TensorShapeDynamism::STATIC => input == out,
+            _ => input.len() == out.len() && count(input) <= count(out),
+        };
+        if !fits {
+            report(self.out, format!("sizes {out:?}"), format!("{input:?}, the sizes of the input"));
+        }
+    }
+
+    /// Returns the number of scales; `None` if the axis is not known, or is invalid, which is reported.
+    fn channels(&self, report: &mut Report<'_>) -> Option<i128> {
+        let sizes = sizes(self.input);
+        match self.facts.channels {
+            Channels::One => Some(1),
+            Channels::Rows => Some(sizes.split_last().map_or(1, |(_, rows)| count(rows))),
+            Channels::Axis(at) => {
+                let axis = self.call.int(at)?;
+                let size = dimension(axis, sizes);
+                if size.is_none() {
+                    report(at, format!("axis {axis}"), format!("a dimension of a tensor of rank {}", sizes.len()));
+                }
+                size
+            }
+        }
+    }
+
+    /// Checks that zero points of int8 are in the range of quantized values, if the kernel compares them.
+    fn check_zero_points(&self, report: &mut Report<'_>) {
+        let (Some(least), Some(most)) = self.range else { return };
+        if !self.compares_zero_points() {
+            return;
+        }
+        let call = self.call;
+        // None means zero points of 0.
+        let is_absent = matches!(call.argument(2), Some((value, EValue::Null)) if call.is_unchanged(value));
+        let zero_points = if is_absent { Some(ConstantInts::from([0])) } else { call.constant_ints(2) };
+        let outside = |zeros: ConstantInts| zeros.iter().copied().find(|zero| !(least..=most).contains(zero));
+        if let Some(wrong) = zero_points.and_then(outside) {
+            let found = if is_absent { "no zero points".to_owned() } else { format!("zero point {wrong}") };
+            report(2, found, format!("{least} to {most}, the range of quantized values"));
+        }
+        // Torch also rejects such a range: it contains no zero point of the type.
+        if let Some((low, high)) = self.bounds.filter(|(low, high)| least > *high || most < *low) {
+            let found = format!("a range of quantized values from {least} to {most}");
+            report(self.facts.range(), found, format!("values of {}, {low} to {high}", self.types().0));
+        }
+    }
+
+    /// Returns `true` if a kernel that dequantizes per channel or per token aborts for a zero point outside the range
+    /// of quantized values. Only the kernel for contiguous int8 and float32 does, if there are elements. It reads
+    /// tokens as if they were contiguous.
+    fn compares_zero_points(&self) -> bool {
+        let sizes = sizes(self.input);
+        let is_contiguous =
+            || self.input.dim_order.iter().flat_map(|order| order.iter()).copied().map(usize::from).eq(0..sizes.len());
+        self.dequantizes_several()
+            && self.types() == (ScalarType::CHAR, ScalarType::FLOAT)
+            && !sizes.contains(&0)
+            && (self.facts.channels == Channels::Rows || is_contiguous())
+    }
+
+    /// Checks the tensors of scales and zero points.
+    fn check_scales(&self, channels: i128, report: &mut Report<'_>) {
+        for position in [1, 2] {
+            let Some(tensor) = self.call.tensor(position) else { continue };
+            // Dequantizing per channel or token takes zero points of int32 and reads them as int64.
+            if position == 2 && tensor.scalar_type != ScalarType::LONG {
+                report(position, format!("a tensor of {}", tensor.scalar_type), ScalarType::LONG.to_string());
+            }
+            // Inputs can have at most the sizes in the file, and the kernel aborts with these.
+            if count(sizes(tensor)) != channels {
+                report(position, counted(count(sizes(tensor)), "element"), format!("{channels}, one per channel"));
+            }
+        }
+    }
+}
+
+fn sizes(tensor: &Tensor) -> &[i32] {
+    tensor.sizes.as_deref().unwrap_or_default()
+}
+
+fn count(sizes: &[i32]) -> i128 {
+    sizes.iter().map(|size| i128::from(*size)).fold(1, i128::saturating_mul)
+}
+
+/// Returns the size of a dimension; a negative axis counts from the end. `None` if it is out of range.
+fn dimension(axis: i64, sizes: &[i32]) -> Option<i128> {
+    let rank = sizes.len() as i64;
+    let at = if axis < 0 { axis.checked_add(rank)? } else { axis };
+    sizes.get(usize::try_from(at).ok()?).map(|size| i128::from(*size))
+}

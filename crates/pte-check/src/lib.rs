@@ -1,0 +1,366 @@
+//! The validator. It finds the rules that a `.pte`, `.ptd` or `.bpte` violates before a runtime loads it.
+//!
+//! ```text
+//! bytes --header--> metadata --structure--> tables --fields--> Program --semantics--> findings
+//! ```
+//!
+//! Each step runs only if the previous one found nothing malformed. Only the metadata are read, not the weights. The
+//! rules are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
+
+mod data;
+mod fields;
+pub mod finding;
+pub mod header;
+mod inference;
+mod kernels;
+mod operators;
+mod path;
+mod releases;
+pub mod rules;
+pub mod semantics;
+mod xnnpack;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, io, thread};
+
+pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
+pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
+
+use RuleId::*;
+use fields::flat_tensor::ExternalKeys;
+use header::CheckedHeader;
+use path::Reporter;
+use pte_model::data::workers;
+use pte_model::data::{Blob, BlobSource};
+use pte_model::data::{Head, Origin};
+use pte_model::error::Error;
+use pte_model::format::Format;
+use pte_model::format::container::HEAD;
+use pte_model::format::flatbuffer::verify::verify;
+use pte_model::format::flatbuffer::view::Table;
+use pte_model::format::path::Trail;
+use pte_model::format::{bundled_program, flat_tensor, program as pte};
+use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
+use pte_model::reader::root;
+use pte_operators::OperatorSet;
+
+/// Options of [`Model::check`](crate::Model::check).
+///
+/// ```
+/// use pte_emit::{CheckOptions, DataFile, Model, OperatorSet, Options, Profile};
+///
+/// let mut options = Options::default();
+/// options.external_data = true;
+/// let linear = Model::open("examples/linear.yaml")?.with_options(options);
+/// let program = Model::from_binary("linear.pte", linear.assembly()?.program_file().unwrap().to_vec()?);
+/// let (_, weights) = linear.assembly()?.data_files().next().unwrap();
+///
+/// let mut options = CheckOptions::default();
+/// options.profile = Profile::Portable;
+/// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+/// assert!(DataFile::open("missing.ptd").is_err());
+/// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
+/// assert!(!program.check(&options)?[0].has_errors());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CheckOptions {
+    /// Runtime build that the file is for.
+    pub profile: Profile,
+    /// The `.ptd` files loaded with the program.
+    pub with: Vec<DataFile>,
+    /// Read and check constants and initial states, too.
+    pub data: bool,
+    /// Known operators: those of the runtime and custom ones.
+    pub operators: OperatorSet,
+    /// Names of unknown operators that are reported already, such as [`Assembly::unknown_operators`]: they have no finding.
+    pub reported: BTreeSet<String>,
+}
+
+/// A `.ptd` loaded with a program: its metadata, and access to its data.
+#[derive(Clone)]
+pub struct DataFile {
+    name: String,
+    head: Head,
+    len: u64,
+    data: Arc<dyn Fn(u64, u64) -> Option<Blob> + Send + Sync>,
+}
+
+impl fmt::Debug for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataFile").field("name", &self.name).field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl DataFile {
+    /// Opens a file and reads its metadata.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<DataFile, Error> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        DataFile::read(&name, &Origin::File(path.into())).map_err(|error| Error::io(&name, "", &error))
+    }
+
+    /// Reads the metadata of a file in memory; messages call it `name`.
+    ///
+    /// # Errors
+    /// Bytes that do not fit into memory twice.
+    pub fn from_bytes(name: impl Into<String>, bytes: impl AsRef<[u8]>) -> Result<DataFile, Error> {
+        let name = name.into();
+        DataFile::read(&name, &Origin::Bytes(bytes.as_ref().into())).map_err(|error| Error::io(&name, "", &error))
+    }
+
+    /// Reads the metadata of a file. Messages use `name` for it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
+        let (head, len) = metadata(origin, Format::FlatTensor)?;
+        let origin = origin.clone();
+        Ok(DataFile { name: name.into(), head, len, data: Arc::new(move |at, size| origin.blob(at, size, len)) })
+    }
+
+    /// A file that is not written yet: its first bytes, at least up to the end of its metadata, its size in bytes, and access to its data
+    /// by offset and size.
+    pub fn unwritten(
+        name: impl Into<String>,
+        head: Vec<u8>,
+        len: u64,
+        data: impl Fn(u64, u64) -> Option<Blob> + Send + Sync + 'static,
+    ) -> DataFile {
+        DataFile { name: name.into(), head: Head::Read(head), len, data: Arc::new(data) }
+    }
+
+    /// Validates the file on its own, without a program.
+    pub fn check(&self, options: &CheckOptions) -> Findings {
+        flat_tensor(&self.head, self.len, options)
+    }
+}
+
+/// Validates a file of any of the three formats. A file without a known identifier is recognised by its header, then by
+/// its extension; otherwise it is validated as a `.pte`.
+///
+/// # Errors
+/// The file cannot be read, or is a `.safetensors`.
+pub fn file(origin: &Origin, options: &CheckOptions) -> io::Result<Findings> {
+    let format = Format::identify_damaged(&origin.head(HEAD)?, origin.len()?);
+    let format = format.or_else(|| origin.format_by_name()).unwrap_or(Format::Program);
+    let (head, len) = metadata(origin, format)?;
+    let data = |offset, size| origin.blob(offset, size, len);
+    Ok(match format {
+        Format::Program => program_with(&head, len, &data, options),
+        Format::FlatTensor => flat_tensor(&head, len, options),
+        Format::BundledProgram => bundled_with(&head, &data, options),
+        Format::Safetensors => {
+            return Err(io::Error::other(
+                "no runtime loads a .safetensors file; check the .ptd that is emitted from it",
+            ));
+        }
+    })
+}
+
+/// Returns the metadata of a file, and the file's length in bytes.
+fn metadata(origin: &Origin, format: Format) -> io::Result<(Head, u64)> {
+    let len = origin.len()?;
+    let head = origin.head(HEAD)?;
+    let size = format.metadata_len(&head, len);
+    match format.container().map(|container| root::has_table(origin, &head, size, container)).transpose()? {
+        Some(false) => Ok((root_only(origin, &head, size)?, len)),
+        Some(true) | None => Ok((origin.head(size)?, len)),
+    }
+}
+
+/// Returns the first bytes of a file, the bytes at its root offset, and zeros in place of the others. In a FlatBuffer
+/// whose root is not a table, there is nothing else to validate.
+fn root_only(origin: &Origin, head: &[u8], size: u64) -> io::Result<Head> {
+    let size = usize::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+    // Zeros that are never read need no memory.
+    let mut bytes = vec![0; size];
+    let mut copy = |at: u64, found: &[u8]| {
+        let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at..)?.get_mut(..found.len()));
+        place.into_iter().for_each(|place| place.copy_from_slice(found));
+    };
+    copy(0, head);
+    let offset = head.first_chunk().map_or(0, |offset| u64::from(u32::from_le_bytes(*offset)));
+    if let Ok(back) = origin.range(offset, 4) {
+        copy(offset, &back);
+        let back = back.first_chunk().map_or(0, |back| i64::from(i32::from_le_bytes(*back)));
+        let vtable = u64::try_from(offset as i64 - back).ok();
+        if let Some((at, length)) = vtable.and_then(|at| Some((at, origin.range(at, 2).ok()?))) {
+            copy(at, &length);
+        }
+    }
+    Ok(Head::Read(bytes))
+}
+
+/// Validates a `.pte` of `len` bytes by its metadata alone: `head` contains at least all bytes up to the end of the
+/// program. Rules about data are skipped. Tests use this function to prove that nothing else is read.
+pub fn program(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
+    program_with(head, len, &unread, options)
+}
+
+/// Returns a blob of `len` bytes that fails to read.
+pub fn unread(_: u64, len: u64) -> Option<Blob> {
+    Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
+}
+
+pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let external = external(options, &mut findings);
+    let part = ProgramFile { head, len, data, prefix: "", start: 0 };
+    program_at(&part, &mut findings, &external, options);
+    findings
+}
+
+/// A program that is a file of its own or is embedded in a `.bpte`.
+struct ProgramFile<'p> {
+    /// Bytes from the start of the program to at least the end of its metadata.
+    head: &'p [u8],
+    /// Size of the program with its data, in bytes.
+    len: u64,
+    /// Access to the data.
+    data: &'p Ranges<'p>,
+    /// Prefix of the paths in findings.
+    prefix: &'static str,
+    /// Offset of the program in the file.
+    start: u64,
+}
+
+/// Validates a program. Returns `false` if it is malformed.
+fn program_at(
+    part: &ProgramFile<'_>,
+    findings: &mut Findings,
+    external: &ExternalKeys,
+    options: &CheckOptions,
+) -> bool {
+    let ProgramFile { head, len, data, prefix, start } = *part;
+    let mut report = Reporter::new(findings, head, prefix, start);
+    let Some(header) = header::program(head, len, &mut report) else { return false };
+    let Some(bytes) = metadata_of(head, &header) else { return false };
+    let is_large = bytes.len() >= LARGE;
+    let semantics = || {
+        let mut findings = Findings::new(options.profile);
+        // If the reader rejects a program, the other steps have findings.
+        let Ok(ProgramContents { mut program, .. }) = read_head(bytes, len, References::Valid, data) else {
+            return findings;
+        };
+        external.set_data(&mut program);
+        let locate = path::locator(bytes, prefix, start, &program);
+        let mut others = findings.empty();
+        let check_others = || {
+            releases::check(&program, &mut others, &locate);
+            xnnpack::check(&program, len, external, &mut others, &locate);
+        };
+        workers::both(is_large, check_others, || {
+            semantics::check(&program, &options.operators, &options.reported, &mut findings, &locate);
+        });
+        findings.append(others);
+        if options.data {
+            let all = options.with.iter().fold(len, |sum, file| sum.saturating_add(file.len));
+            data::check(&program, all, &mut findings, &locate);
+        }
+        findings
+    };
+    thread::scope(|scope| {
+        // A second thread reads a large program and checks its semantics while its structure and its fields are still being checked.
+        let concurrent = is_large.then(|| scope.spawn(semantics));
+        let mut report = Reporter::new(findings, bytes, prefix, start);
+        verify(bytes, &pte::PROGRAM, header.range.clone(), &mut report);
+        if report.findings.count(RuleSeverity::Malformed) > 0 {
+            return false;
+        }
+        fields::program::check(bytes, &header, external, &mut report);
+        if !report.findings.has_errors() {
+            findings.append(concurrent.map_or_else(semantics, workers::join));
+        }
+        true
+    })
+}
+
+/// Size in bytes of the metadata from which on two threads validate a program.
+const LARGE: usize = 1 << 20;
+
+/// Returns the metadata, whose size is in the header.
+fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
+    head.get(..usize::try_from(header.metadata_len).ok()?)
+}
+
+/// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
+pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let mut report = Reporter::new(&mut findings, head, "", 0);
+    let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
+    let Some(bytes) = metadata_of(head, &header) else { return findings };
+    if Table::root(bytes).is_some_and(|root| root.has(flat_tensor::SEGMENTS_OF_0_6)) {
+        let expected = format_args!("one of 0.7 or later; export the weights again");
+        report.add(N_33, &Trail::ROOT, 0, format_args!("a .ptd of ExecuTorch 0.6 or older"), expected);
+        return findings;
+    }
+    verify(bytes, &flat_tensor::FLAT_TENSOR, header.range.clone(), &mut report);
+    if findings.count(RuleSeverity::Malformed) == 0 {
+        fields::flat_tensor::check(bytes, &header, &mut Reporter::new(&mut findings, bytes, "", 0));
+    }
+    findings
+}
+
+/// Validates a `.bpte` and its program.
+pub fn bundled_program(bytes: &[u8], options: &CheckOptions) -> Findings {
+    bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
+}
+
+pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
+    bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
+}
+
+fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let mut findings = Findings::new(options.profile);
+    let external = external(options, &mut findings);
+    let mut report = Reporter::new(&mut findings, bytes, "", 0);
+    let Some(header) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
+    verify(bytes, &bundled_program::BUNDLED_PROGRAM, header.range, &mut report);
+    if findings.count(RuleSeverity::Malformed) > 0 {
+        return findings;
+    }
+    let inner = fields::bundled::check_program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
+    let inner = inner.and_then(|(start, len)| {
+        let program = bytes.get(start..start + len)?;
+        let data = |offset: u64, len: u64| data(offset.checked_add(start as u64)?, len);
+        let part = ProgramFile { head: program, len: len as u64, data: &data, prefix: "program.", start: start as u64 };
+        program_at(&part, &mut findings, &external, options).then_some(program)
+    });
+    fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
+    findings
+}
+
+/// Indexes the keys of the given `.ptd` files. For each file with errors, the first error is reported.
+fn external(options: &CheckOptions, findings: &mut Findings) -> ExternalKeys {
+    let mut external = ExternalKeys::default();
+    for file in &options.with {
+        let invalid = file.check(&CheckOptions { profile: options.profile, ..CheckOptions::default() });
+        if invalid.has_errors() {
+            findings.add(G_30, || {
+                let first = invalid.list.iter().find(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+                let found = first.map_or(String::new(), Finding::to_string);
+                let location = Location { offset: None, path: file.name.clone() };
+                (location, found, "a .ptd without errors".to_owned())
+            });
+        }
+        if invalid.count(RuleSeverity::Malformed) > 0 {
+            external.files.push(file.name.clone());
+            continue;
+        }
+        for (key, other) in fields::flat_tensor::add_keys(&file.head, &file.name, &*file.data, &mut external) {
+            findings.add(N_32, || {
+                let key = pte_model::diagnostics::clipped(&String::from_utf8_lossy(&key)).to_string();
+                let found = format!("duplicate key {key:?}, also in {}", external.files[other]);
+                (Location { offset: None, path: file.name.clone() }, found, "each key in one file only".to_owned())
+            });
+        }
+    }
+    external
+}

@@ -1,0 +1,324 @@
+//! The data about a method that the checks share: its steps, and the accesses to its values by step and by value.
+//!
+//! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
+use pte_analysis::aliases::{Alias, AliasKind, aliases};
+use pte_analysis::blocks::{self, InstructionRef};
+use pte_analysis::operators::{MethodOperators, ResolvedOperator};
+use pte_model::data::{BlobId, workers};
+use pte_model::format::ScalarType;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::pools::PoolRange;
+use pte_model::program::{
+    EValue, ExecutionPlan, Instruction, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
+};
+use pte_operators::kinds::Kinds;
+use pte_operators::{Base, OperatorSet};
+
+/// Maximum size in bytes of constants that are read.
+const MAX_CONSTANT: u64 = 1 << 16;
+
+/// Number of instructions from which on two threads examine and check a method.
+pub const LARGE: usize = 1 << 12;
+
+/// Maximum number of accesses that are searched for the next read of a value.
+const MAX_SEARCHED: usize = 64;
+
+/// The elements of a constant.
+pub type ConstantInts = Arc<[i64]>;
+
+/// Properties of a tensor; the default for other values.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TensorFacts {
+    /// The size in bytes is known and not 0.
+    pub has_bytes: bool,
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// The file has data for it.
+    pub has_data: bool,
+    /// It is in planned memory.
+    pub is_planned: bool,
+    /// It has a name, with which the caller can access it.
+    pub is_named: bool,
+    /// Its sizes are unbounded, so that the runtime allocates it.
+    pub is_unbound: bool,
+}
+
+fn facts(value: &EValue) -> TensorFacts {
+    let EValue::Tensor(tensor) = value else { return TensorFacts::default() };
+    TensorFacts {
+        has_bytes: tensor.nbytes().is_some_and(|bytes| bytes > 0),
+        scalar_type: tensor.scalar_type,
+        has_data: tensor.data != TensorData::None,
+        is_planned: tensor.memory != Memory::None,
+        is_named: tensor.name().is_some(),
+        is_unbound: tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND,
+    }
+}
+
+/// Properties of the values that the checks need, in lists that take less memory than the values.
+#[derive(Default)]
+struct Properties {
+    kinds: ValueKinds,
+    /// The planned memory of a tensor that is not empty.
+    ranges: Vec<Option<PoolRange>>,
+    facts: Vec<TensorFacts>,
+}
+
+impl Properties {
+    fn of(values: &[EValue]) -> Properties {
+        let mut properties = Properties { kinds: ValueKinds::with_capacity(values.len()), ..Properties::default() };
+        properties.ranges.reserve(values.len());
+        properties.facts.reserve(values.len());
+        for value in values {
+            properties.kinds.push(value);
+            properties.ranges.push(PoolRange::of(value));
+            properties.facts.push(facts(value));
+        }
+        properties
+    }
+
+    /// Appends the properties of the following values.
+    fn append(&mut self, other: Properties) {
+        self.kinds.list.extend(other.kinds.list);
+        self.kinds.items += other.kinds.items;
+        self.ranges.extend(other.ranges);
+        self.facts.extend(other.facts);
+    }
+}
+
+/// A method and the accesses to its values.
+pub struct MethodAnalysis<'p> {
+    pub program: &'p Program,
+    pub index: usize,
+    pub plan: &'p ExecutionPlan,
+    /// Instructions of all chains, in their order.
+    pub steps: Vec<InstructionRef<'p>>,
+    /// First step of each chain, followed by [`MethodAnalysis::end`].
+    pub chains: Vec<u32>,
+    pub operators: MethodOperators,
+    pub accesses: Accesses,
+    /// Aliases, in the order of the steps.
+    pub aliases: Vec<Alias>,
+    by_value: ValueIndex,
+    /// By value: its kind in the file, as a set. Most checks read this and `facts`, which take less memory than the
+    /// values.
+    pub stated: Vec<Kinds>,
+    /// By value: the kinds that it may have while the method runs.
+    pub kinds: Vec<Kinds>,
+    /// By value: the planned memory of a tensor that is not empty.
+    pub ranges: Vec<Option<PoolRange>>,
+    /// Facts of the tensors, by value.
+    pub facts: Vec<TensorFacts>,
+    pub is_input: Vec<bool>,
+    /// By value: it has content before the method runs. Values other than tensors always have.
+    pub has_content: Vec<bool>,
+    /// Constants that were read, by data and element type.
+    pub constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
+    /// Constants of float32 that were read, with `true` if an element is NaN.
+    pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
+}
+
+impl<'p> MethodAnalysis<'p> {
+    /// Returns the data of a constant that is small enough to read; `None` for other tensors.
+    pub fn small_constant(&self, tensor: &Tensor) -> Option<BlobId> {
+        let TensorData::Blob(data) = tensor.data else { return None };
+        (tensor.memory == Memory::None && self.program.blob(data).len <= MAX_CONSTANT).then_some(data)
+    }
+
+    /// Returns the bytes of a constant that [`MethodAnalysis::small_constant`] returned; `None` if they cannot be read.
+    pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
+        let blob = self.program.blob(data);
+        blob.read_at(0, usize::try_from(blob.len).ok()?).ok()
+    }
+
+    /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
+    pub fn new(program: &'p Program, index: usize, set: &OperatorSet) -> Option<MethodAnalysis<'p>> {
+        let plan = program.plans().get(index)?;
+        let values = plan.values();
+        let count = plan.instructions().count();
+        if u32::try_from(count.max(values.len())).is_err() {
+            return None;
+        }
+        let is_large = count >= LARGE;
+        let (first, second) = values.split_at(if is_large { values.len() / 2 } else { values.len() });
+        let (rest, mut properties) = workers::both(is_large, || Properties::of(second), || Properties::of(first));
+        properties.append(rest);
+        let is_input = plan.is_input();
+        let has_content = |value: usize| {
+            properties.kinds.list[value] != Kinds::TENSOR || is_input[value] || properties.facts[value].has_data
+        };
+        let has_content: Vec<bool> = (0..values.len()).map(has_content).collect();
+        let operators = MethodOperators::new(plan, set);
+        let Properties { kinds, ranges, facts } = properties;
+        let context =
+            AccessContext { plan, operators: &operators, kinds: &kinds, has_content: has_content.clone(), owners: &[] };
+        let accesses = Accesses::collect(context);
+        let aliases = aliases(plan, &operators);
+        let mut method = MethodAnalysis {
+            program,
+            index,
+            plan,
+            steps: blocks::steps(plan),
+            chains: blocks::chain_starts(plan),
+            operators,
+            accesses: Accesses::default(),
+            aliases,
+            by_value: ValueIndex::default(),
+            kinds: kinds.list.clone(),
+            stated: kinds.list,
+            ranges,
+            facts,
+            is_input,
+            has_content,
+            constant_ints: Mutex::default(),
+            constants_with_nan: Mutex::default(),
+        };
+        let index = || ValueIndex::new(&accesses.list, values.len());
+        let (by_value, ()) = workers::both(is_large, index, || method.propagate_kinds());
+        Some(MethodAnalysis { accesses, by_value, ..method })
+    }
+
+    /// Returns the step after the last instruction, at which the caller reads the outputs.
+    pub fn end(&self) -> u32 {
+        self.steps.len() as u32
+    }
+
+    pub fn values(&self) -> &'p [EValue] {
+        self.plan.values()
+    }
+
+    /// Returns the accesses of a step or of [`MethodAnalysis::end`].
+    pub fn step_accesses(&self, step: u32) -> &[Access] {
+        self.accesses.of_step(step as usize)
+    }
+
+    /// Returns the accesses to a value by step.
+    pub fn value_accesses(&self, value: usize) -> impl DoubleEndedIterator<Item = &Access> + ExactSizeIterator {
+        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
+    }
+
+    /// Returns the first step that reads a value, from `step` on.
+    pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
+        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.keeps()).map(|access| access.step)
+    }
+
+    /// Returns `true` if a step from `first` to `last` overwrites a value.
+    pub fn rewrites(&self, value: usize, first: u32, last: u32) -> bool {
+        let mut accesses = self.accesses_from(value, first).take_while(|access| access.step <= last);
+        accesses.any(|access| access.kind.may_write() && !access.kind.is_in_place())
+    }
+
+    fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
+        let (list, indices) = (&self.accesses.list, self.by_value.of(value));
+        let first = indices.partition_point(|access| list[*access as usize].step < step);
+        indices[first..].iter().map(|access| &list[*access as usize])
+    }
+
+    /// Returns the operator and the arguments of a kernel call; `None` if the operator is unknown.
+    pub fn call(&self, step: &InstructionRef<'p>) -> Option<(&ResolvedOperator, &'p [ValueId])> {
+        let Instruction::KernelCall { op_index, args } = step.instruction else { return None };
+        Some((self.operators.get(*op_index)?, args.as_deref()?))
+    }
+
+    /// Returns the element of a step.
+    pub fn at(&self, step: u32) -> Element {
+        self.element(match self.steps.get(step as usize) {
+            Some(step) => Part::Instruction(step.chain as usize, step.index as usize),
+            None => Part::Whole,
+        })
+    }
+
+    /// Returns the element of a field of a step.
+    pub fn field(&self, step: u32, name: &'static str) -> Element {
+        self.element(match self.steps.get(step as usize) {
+            Some(step) => Part::Field(step.chain as usize, step.index as usize, name),
+            None => Part::Whole,
+        })
+    }
+
+    /// Returns the element of an argument of a step, or of an output.
+    pub fn arg(&self, step: u32, arg: usize) -> Element {
+        self.element(match self.steps.get(step as usize) {
+            Some(step) => Part::Arg(step.chain as usize, step.index as usize, arg),
+            None => Part::Output(arg),
+        })
+    }
+
+    /// Returns the element of an access.
+    pub fn element_of(&self, access: &Access) -> Element {
+        let instruction = self.steps.get(access.step as usize).map(|step| step.instruction);
+        match instruction.and_then(|instruction| instruction.operands().nth(access.arg as usize)) {
+            Some((field, ..)) => self.field(access.step, field),
+            None => self.arg(access.step, access.arg as usize),
+        }
+    }
+
+    pub fn element(&self, part: Part) -> Element {
+        Element::Method(self.index, part)
+    }
+
+    /// Returns the index of a value; `None` if it is out of range.
+    pub fn value(&self, id: ValueId) -> Option<usize> {
+        id.within(self.values().len())
+    }
+
+    /// Adds the kinds that values get from results and moves.
+    fn propagate_kinds(&mut self) {
+        let moves = self.aliases.iter().filter(|alias| alias.kind == AliasKind::Move);
+        let mut moves: Vec<(usize, usize)> = moves.map(|alias| (alias.base, alias.result)).collect();
+        for number in 0..self.steps.len() {
+            let step = self.steps[number];
+            if step.instruction.operator().is_some() {
+                self.add_result_kinds(&step, step.instruction.args());
+            }
+        }
+        let adds_kinds = |kinds: &[Kinds], (from, to): (usize, usize)| kinds[from].0 & !kinds[to].0 != 0;
+        let mut changed: Vec<usize> =
+            moves.iter().filter(|pair| adds_kinds(&self.kinds, **pair)).map(|(from, _)| *from).collect();
+        if !changed.is_empty() {
+            moves.sort_unstable();
+        }
+        while let Some(from) = changed.pop() {
+            let first = moves.partition_point(|(other, _)| *other < from);
+            for &(_, to) in moves[first..].iter().take_while(|(other, _)| *other == from) {
+                if adds_kinds(&self.kinds, (from, to)) {
+                    self.kinds[to] = self.kinds[to].or(self.kinds[from]);
+                    changed.push(to);
+                }
+            }
+        }
+    }
+
+    fn add_result_kinds(&mut self, step: &InstructionRef<'p>, args: &[ValueId]) {
+        let Some((known, _)) = self.call(step) else {
+            for arg in args {
+                let kinds = arg.item_mut(&mut self.kinds);
+                if let Some(kinds) = kinds.filter(|kinds| kinds.meets(Kinds::SCALAR)) {
+                    *kinds = kinds.or(Kinds::SCALAR);
+                }
+            }
+            return;
+        };
+        let kinds = match known.signature.result {
+            None => return,
+            Some(Base::Tensor) => Kinds::TENSOR,
+            Some(Base::Int) => Kinds::INT,
+            Some(Base::Float) => Kinds::DOUBLE,
+            Some(Base::Bool) => Kinds::BOOL,
+            Some(Base::Scalar | Base::Str | Base::Dtype | Base::MemoryFormat) => Kinds::SCALAR,
+        };
+        if let Some(slot) = args.get(known.signature.args.len()).and_then(|slot| self.value(*slot)) {
+            self.kinds[slot] = self.kinds[slot].or(kinds);
+        }
+    }
+
+    /// Returns the alias that a step creates.
+    pub fn alias(&self, step: u32) -> Option<&Alias> {
+        self.aliases.binary_search_by_key(&step, |alias| alias.step).ok().map(|index| &self.aliases[index])
+    }
+}

@@ -1,0 +1,275 @@
+//! Finds the Ints that a value may be at a call, for the constraints of kernels (`super::super::operators`), by a
+//! forward analysis.
+//!
+//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Ints that depend on
+//! inputs, and loop counters, are not known. Each Int that is found is possible on some path, without regard to the
+//! conditions of its jumps.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+
+use super::control::ControlFlow;
+use super::method::MethodAnalysis;
+use pte_analysis::blocks::{self, Block};
+use pte_analysis::inference::Inference;
+use pte_analysis::operators::{AccessKind, ResolvedOperator};
+use pte_model::program::instruction::Callee;
+use pte_model::program::{EValue, ValueId};
+use pte_operators::Base;
+use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
+use pte_operators::kinds::Kinds;
+
+/// Maximum number of Ints of a value that are in the file, and that are computed.
+const MAX_INTS: usize = 4;
+
+/// Maximum number of combinations of Ints with which a call is checked.
+const MAX_COMBINATIONS: usize = 8;
+
+/// Maximum number of operations on Ints for a method, in addition to those in proportion to its accesses.
+const MAX_WORK: usize = 1 << 20;
+/// Maximum number of operations for each access.
+const WORK_PER_ACCESS: usize = 64;
+
+/// Ints that a value may be.
+#[derive(Debug, Clone, PartialEq)]
+struct Ints {
+    /// Ints of the file, ascending.
+    stated: SmallVec<[i64; MAX_INTS]>,
+    /// Results of calls, ascending; empty if any Int is possible, as for a loop counter.
+    computed: SmallVec<[i64; MAX_INTS]>,
+    /// Other possible Ints.
+    rest: Rest,
+}
+
+/// Set of other possible Ints; the variants are in ascending order of their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rest {
+    None,
+    /// A size that only execution determines.
+    AtMost(i64),
+    Any,
+}
+
+impl Ints {
+    fn none() -> Ints {
+        Ints { stated: SmallVec::new(), computed: SmallVec::new(), rest: Rest::None }
+    }
+
+    fn any() -> Ints {
+        Ints { rest: Rest::Any, ..Ints::none() }
+    }
+
+    /// Returns the Int in the file. A value of another kind may be any Int.
+    fn of(value: &EValue) -> Ints {
+        let EValue::Int(int) = value else { return Ints::any() };
+        Ints { stated: SmallVec::from_slice(&[*int]), ..Ints::none() }
+    }
+
+    /// Returns the result of a call.
+    fn computed(result: IntMeta) -> Ints {
+        match result {
+            IntMeta::Exact(int) => Ints { computed: SmallVec::from_slice(&[int]), ..Ints::none() },
+            IntMeta::AtMost(most) => Ints { rest: Rest::AtMost(most), ..Ints::none() },
+            IntMeta::Unknown => Ints::any(),
+        }
+    }
+
+    /// Returns the Ints that a value may be if it is either of the two.
+    fn join(&self, other: &Ints) -> Ints {
+        let mut joined = self.clone();
+        let fits = add(&mut joined.stated, &other.stated) && add(&mut joined.computed, &other.computed);
+        joined.rest = if fits { self.rest.max(other.rest) } else { Rest::Any };
+        if joined.rest == Rest::Any {
+            joined.computed.clear();
+        }
+        joined
+    }
+
+    fn possibilities(&self) -> impl Iterator<Item = IntMeta> {
+        let rest = match self.rest {
+            Rest::None => None,
+            Rest::AtMost(most) => Some(IntMeta::AtMost(most)),
+            Rest::Any => Some(IntMeta::Unknown),
+        };
+        self.stated.iter().chain(&self.computed).map(|int| IntMeta::Exact(*int)).chain(rest)
+    }
+}
+
+/// Adds Ints to a list; returns `false` if it is full.
+fn add(ints: &mut SmallVec<[i64; MAX_INTS]>, more: &[i64]) -> bool {
+    more.iter().all(|int| match ints.binary_search(int) {
+        Ok(_) => true,
+        Err(at) if ints.len() < MAX_INTS => {
+            ints.insert(at, *int);
+            true
+        }
+        Err(_) => false,
+    })
+}
+
+/// Values, and the Ints that they are.
+pub type Assumption = Vec<(usize, IntMeta)>;
+
+/// By step: the possible combinations of Ints that the instruction reads.
+pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
+
+/// The values that are followed.
+struct Analysis<'m, 'p> {
+    method: &'m MethodAnalysis<'p>,
+    inference: Inference,
+    /// Values, by slot.
+    values: Vec<usize>,
+    /// By value: its slot, which is its index among the followed values.
+    slots: Vec<Option<u32>>,
+}
+
+/// Returns the possible Ints of values that instructions write, at the calls that read them. Calls for which they are
+/// not known are missing.
+pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptions {
+    let mut found = Assumptions::new();
+    let Some(mut analysis) = Analysis::new(method) else { return found };
+    let blocks = blocks::blocks(&flow.edges(), method.end());
+    let Some(entries) = analysis.solve(&blocks, flow) else { return found };
+    for (block, entry) in blocks.iter().zip(entries) {
+        let Some(mut state) = entry else { continue };
+        for step in block.first..block.end {
+            if method.call(&method.steps[step as usize]).is_some() {
+                let mut combinations = analysis.combinations(step, &state);
+                let is_known = |(_, int): &(usize, IntMeta)| *int != IntMeta::Unknown;
+                combinations.retain(|assumption| assumption.iter().any(is_known));
+                if !combinations.is_empty() {
+                    found.insert(step, combinations);
+                }
+            }
+            analysis.run(step, &mut state);
+        }
+    }
+    found
+}
+
+impl<'m, 'p> Analysis<'m, 'p> {
+    /// Finds the values to follow; `None` if there are none, which is the case for most methods.
+    fn new(method: &'m MethodAnalysis<'p>) -> Option<Analysis<'m, 'p>> {
+        let mut slots = vec![None; method.values().len()];
+        let mut values = Vec::new();
+        for access in &method.accesses.list {
+            let value = access.value as usize;
+            let is_followed =
+                access.kind.may_write() && method.kinds[value].meets(Kinds::INT) && !method.is_input[value];
+            if is_followed && slots[value].is_none() {
+                slots[value] = Some(values.len() as u32);
+                values.push(value);
+            }
+        }
+        if values.is_empty() || method.accesses.is_truncated {
+            return None;
+        }
+        let inference = Inference::new(method.plan, &method.operators);
+        Some(Analysis { method, inference, values, slots })
+    }
+
+    fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
+        let method = self.method;
+        let mut work = MAX_WORK.saturating_add(method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
+        let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
+        let run = |block: &Block, state: &mut [Ints]| {
+            let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
+            work = work.checked_sub(MAX_INTS * state.len() + MAX_COMBINATIONS * accesses)?;
+            (block.first..block.end).for_each(|step| self.run(step, state));
+            Some(())
+        };
+        blocks::solve(blocks, &flow.edges(), method.end(), initial, run, Ints::join)
+    }
+
+    /// Returns the Ints that a value may be.
+    fn ints(&self, value: usize, state: &[Ints]) -> Ints {
+        match self.slots[value] {
+            Some(slot) => state[slot as usize].clone(),
+            None if self.method.is_input[value] => Ints::any(),
+            None => Ints::of(&self.method.values()[value]),
+        }
+    }
+
+    fn set(&self, value: usize, ints: Ints, state: &mut [Ints]) {
+        if let Some(slot) = self.slots[value] {
+            state[slot as usize] = ints;
+        }
+    }
+
+    /// Returns the combinations of possible Ints of the followed values that an instruction reads; none if there are
+    /// too many.
+    fn combinations(&self, step: u32, state: &[Ints]) -> Vec<Assumption> {
+        let mut combinations = vec![Assumption::new()];
+        let mut seen = SmallVec::<[usize; MAX_COMBINATIONS]>::new();
+        for access in self.method.step_accesses(step).iter().filter(|access| access.kind == AccessKind::Read) {
+            let value = access.value as usize;
+            let Some(slot) = self.slots[value].filter(|_| !seen.contains(&value)) else { continue };
+            let ints: SmallVec<[IntMeta; 2 * MAX_INTS + 1]> = state[slot as usize].possibilities().collect();
+            if seen.len() == MAX_COMBINATIONS || combinations.len() * ints.len() > MAX_COMBINATIONS {
+                return Vec::new();
+            }
+            seen.push(value);
+            let extended = |assumption: &Assumption| {
+                let assumption = assumption.clone();
+                ints.iter().map(move |int| [&*assumption, &[(value, *int)]].concat()).collect::<Vec<_>>()
+            };
+            combinations = combinations.iter().flat_map(extended).collect();
+        }
+        combinations
+    }
+
+    /// Applies the effect of a step to the states.
+    fn run(&mut self, step: u32, state: &mut [Ints]) {
+        let method = self.method;
+        let instruction = &method.steps[step as usize];
+        match instruction.instruction.callee() {
+            Some(Callee::Operator(_)) => match method.call(instruction) {
+                Some((known, args)) if known.signature.result.is_some_and(|result| result != Base::Tensor) => {
+                    let to = args.get(known.signature.args.len()).and_then(|value| method.value(*value));
+                    if let Some(to) = to.filter(|to| self.slots[*to].is_some()) {
+                        let ints = self.result(known, args, self.combinations(step, state));
+                        self.set(to, ints, state);
+                    }
+                }
+                // Outs are tensors.
+                Some(_) => {}
+                None => self.forget(step, state),
+            },
+            Some(Callee::Delegate(_)) => self.forget(step, state),
+            None => {
+                let moved = instruction.instruction.moved();
+                if let Some((from, to)) = moved.and_then(|(from, to)| method.value(from).zip(method.value(to))) {
+                    self.set(to, self.ints(from, state), state);
+                }
+            }
+        }
+    }
+
+    /// Returns the results of a call.
+    fn result(&mut self, known: &ResolvedOperator, args: &[ValueId], combinations: Vec<Assumption>) -> Ints {
+        let mut found = if combinations.is_empty() { Ints::any() } else { Ints::none() };
+        for assumption in combinations {
+            let values = self.method.values();
+            let result = match self.inference.assuming(&assumption, |known_ints| known_ints.call(values, known, args)) {
+                Ok(results) => match results[..] {
+                    [ResultMeta::Int(int)] => int,
+                    _ => IntMeta::Unknown,
+                },
+                // The kernel does not return.
+                Err(InferenceError::Unsupported(_)) => continue,
+                Err(InferenceError::Invalid(_) | InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => {
+                    IntMeta::Unknown
+                }
+            };
+            found = found.join(&Ints::computed(result));
+        }
+        found
+    }
+
+    fn forget(&self, step: u32, state: &mut [Ints]) {
+        for access in self.method.step_accesses(step) {
+            self.set(access.value as usize, Ints::any(), state);
+        }
+    }
+}

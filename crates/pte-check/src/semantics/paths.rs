@@ -1,0 +1,114 @@
+//! Reports tensors that are read although a path to the read does not write them (`X-28`).
+//!
+//! It only checks tensors whose first write comes before their first read, in the order of the instructions. Other
+//! tensors are state or have initial data, and the initialisation rules cover them. A loop counts as executed at least
+//! once, because its condition is usually true at first.
+
+use super::super::finding::{Findings, Locator};
+use super::control::ControlFlow;
+use super::method::MethodAnalysis;
+use crate::RuleId::*;
+use pte_analysis::access::Access;
+use pte_analysis::blocks::{self, Jump};
+
+/// Maximum number of blocks that are visited for all tensors of a method. Further tensors are not checked.
+const MAX_VISITED: usize = 1 << 24;
+
+/// Number of loops of a method above which it is not checked.
+const MAX_LOOPS: usize = 64;
+
+/// Reports the first read of each tensor that a path does not write.
+pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+    if method.accesses.is_truncated || flow.edges().is_empty() || flow.loops().nth(MAX_LOOPS).is_some() {
+        return;
+    }
+    let mut blocks = Blocks::new(flow, method.end());
+    let mut accesses: Vec<&Access> = Vec::new();
+    for (value, facts) in method.facts.iter().enumerate() {
+        if !facts.is_planned || facts.has_data || method.is_input[value] {
+            continue;
+        }
+        accesses.clear();
+        accesses.extend(method.value_accesses(value));
+        if accesses.first().is_none_or(|first| !first.kind.may_write() || first.kind.keeps()) {
+            continue;
+        }
+        let Some(read) = blocks.unwritten_read(&accesses) else { continue };
+        findings.add(X_28, || {
+            let what = if read.step == method.end() { "an output" } else { "a read of" };
+            let found = format!("{what} values[{value}], which only some of the paths to it write");
+            let expected = "an instruction that writes it on each path, or initial data";
+            (locate(&method.element_of(read)), found, expected.to_owned())
+        });
+    }
+}
+
+/// The basic blocks of a method: instructions between jumps and their destinations.
+struct Blocks {
+    /// First step of each block. The last block has the outputs.
+    starts: Vec<u32>,
+    /// The blocks that may follow each block.
+    next: Vec<Vec<usize>>,
+    /// By block: number of the search that visited it last.
+    visited: Vec<usize>,
+    searches: usize,
+    /// Remaining part of [`MAX_VISITED`].
+    left: usize,
+}
+
+impl Blocks {
+    fn new(flow: &ControlFlow, end: u32) -> Blocks {
+        let edges = flow.edges();
+        let mut starts: Vec<u32> = blocks::blocks(&edges, end).into_iter().map(|block| block.first).collect();
+        starts.push(end);
+        starts.dedup();
+        let loops: Vec<(u32, u32)> = flow.loops().collect();
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); starts.len()];
+        for &(Jump { step, to }, falls_through) in &edges {
+            // A loop is left after its last instruction.
+            let is_left = |(head, back): &&(u32, u32)| (*head..=*back).contains(&step) && to > *back;
+            let left = loops.iter().filter(is_left).map(|(_, back)| *back).max();
+            let from = left.filter(|_| falls_through).unwrap_or(step);
+            next[block_of(&starts, from)].push(block_of(&starts, to));
+        }
+        let mut falls_through = vec![true; starts.len()];
+        for (jump, _) in edges.iter().filter(|(_, falls_through)| !falls_through) {
+            falls_through[block_of(&starts, jump.step)] = false;
+        }
+        for block in (1..starts.len()).filter(|block| falls_through[block - 1]) {
+            next[block - 1].push(block);
+        }
+        Blocks { visited: vec![0; starts.len()], starts, next, searches: 0, left: MAX_VISITED }
+    }
+
+    /// Returns the first read that a path from the start reaches before a write; `None` if there is none. `accesses`
+    /// are those of a tensor, by step.
+    fn unwritten_read<'a>(&mut self, accesses: &[&'a Access]) -> Option<&'a Access> {
+        self.searches += 1;
+        let mut open = vec![0];
+        let mut found: Option<&Access> = None;
+        while let Some(block) = open.pop() {
+            if std::mem::replace(&mut self.visited[block], self.searches) == self.searches {
+                continue;
+            }
+            self.left = self.left.checked_sub(1)?;
+            let end = self.starts.get(block + 1).copied().unwrap_or(u32::MAX);
+            let first = accesses.partition_point(|access| access.step < self.starts[block]);
+            let Some(step) = accesses.get(first).map(|access| access.step).filter(|step| *step < end) else {
+                open.extend(&self.next[block]);
+                continue;
+            };
+            // An instruction reads its arguments before it writes.
+            let mut at_step = accesses[first..].iter().take_while(|access| access.step == step);
+            let read = at_step.find(|access| access.kind.keeps());
+            found = read.filter(|read| found.is_none_or(|found| read.step < found.step)).copied().or(found);
+        }
+        found
+    }
+}
+
+/// Returns the block of a step.
+fn block_of(starts: &[u32], step: u32) -> usize {
+    // The first block starts at 0.
+    starts.partition_point(|start| *start <= step) - 1
+}

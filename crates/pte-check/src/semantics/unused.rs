@@ -1,0 +1,123 @@
+//! Reports unused values, constants, delegates, named data and state, and duplicate outputs. The exporter also produces
+//! some of them.
+
+use super::super::finding::{Findings, Locator};
+use super::method::MethodAnalysis;
+use crate::RuleId::*;
+use pte_analysis::operators::AccessKind;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::{Instruction, Program, ValueId};
+use pte_operators::kinds::Kinds;
+
+/// Reports unused elements of a method.
+pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    check_values(method, findings, locate);
+    check_delegates(method, findings, locate);
+    check_outputs(method, findings, locate);
+    if method.accesses.is_truncated {
+        findings.add(X_18, || {
+            let found = "lists that are used too often for the uses of their items to be checked".into();
+            (locate(&method.element(Part::Whole)), found, "fewer uses of long lists".into())
+        });
+    }
+}
+
+/// Reports named data of a program without delegates.
+pub fn check_data(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
+    let delegates = program.plans().iter().any(|plan| !plan.delegates().is_empty());
+    for (index, data) in program.named_data.iter().flatten().enumerate().filter(|_| !delegates) {
+        findings.add(X_16, || {
+            (
+                locate(&Element::NamedData(index)),
+                format!("data `{}` without a delegate", data.key),
+                "a delegate that uses them".into(),
+            )
+        });
+    }
+}
+
+fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let count = method.values().len();
+    let mut used: Vec<bool> =
+        (0..count).map(|value| method.is_input[value] || method.accesses.repeated_outs[value]).collect();
+    method.accesses.list.iter().for_each(|access| used[access.value as usize] = true);
+    let lists = method.values().iter().zip(&method.stated).filter(|(_, stated)| stated.meets(Kinds::VALUE_LISTS));
+    for (value, _) in lists {
+        for item in value.items().iter().filter_map(|item| method.value(ValueId::of_int(item))) {
+            used[item] = true;
+        }
+    }
+    let mut idle = Vec::new();
+    for (value, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
+        let facts = method.facts[value];
+        if !facts.has_data || !facts.has_bytes {
+            idle.push(value);
+        } else if !facts.is_named {
+            let kind = if facts.is_planned { "state" } else { "constant" };
+            findings.add(X_13, || {
+                let found = format!("unused {kind}");
+                (locate(&method.element(Part::Value(value))), found, "an instruction or output that uses it".into())
+            });
+        }
+    }
+    if let Some(first) = idle.first() {
+        findings.add(X_14, || {
+            let found = match idle.len() {
+                1 => "an unused value".into(),
+                count => format!("an unused value, the first of {count}"),
+            };
+            (locate(&method.element(Part::Value(*first))), found, "an instruction or output that uses it".into())
+        });
+    }
+    check_states(method, findings, locate);
+}
+
+/// Reports state with initial data that is only written.
+fn check_states(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    for (value, facts) in method.facts.iter().enumerate() {
+        if !facts.has_data || method.ranges[value].is_none() || method.is_input[value] {
+            continue;
+        }
+        let mut written = false;
+        let read = method.value_accesses(value).any(|access| {
+            written |= access.kind == AccessKind::Write;
+            access.kind != AccessKind::Write
+        });
+        if written && !read {
+            findings.add(X_17, || {
+                let expected = "an instruction or an output that reads it".into();
+                (locate(&method.element(Part::Value(value))), "initial data that are never read".into(), expected)
+            });
+        }
+    }
+}
+
+fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut called = vec![false; method.plan.delegates().len()];
+    for step in &method.steps {
+        if let Instruction::DelegateCall { delegate_index, .. } = step.instruction
+            && let Some(flag) = delegate_index.item_mut(&mut called)
+        {
+            *flag = true;
+        }
+    }
+    for (index, _) in called.iter().enumerate().filter(|(_, called)| !**called) {
+        findings.add(X_15, || {
+            let location = locate(&method.element(Part::Delegate(index)));
+            (location, "a delegate that is never called".into(), "a delegate call".into())
+        });
+    }
+}
+
+fn check_outputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let mut outputs: Vec<(ValueId, usize)> =
+        method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
+    outputs.sort_unstable();
+    for pair in outputs.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+        findings.add(X_12, || {
+            let (value, index) = pair[1];
+            let found = format!("duplicate output values[{value}]");
+            (locate(&method.element(Part::Output(index))), found, "distinct outputs".into())
+        });
+    }
+}

@@ -1,0 +1,263 @@
+//! Checks the payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
+//!
+//! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
+//! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
+
+mod graph;
+mod types;
+mod values;
+
+use std::collections::HashMap;
+
+use super::fields::flat_tensor::ExternalKeys;
+use super::finding::{Findings, Location, Locator};
+use crate::RuleId::*;
+use graph::{Graph, GraphConstant, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
+use pte_model::data::{Blob, BlobId};
+use pte_model::diagnostics::counted;
+use pte_model::format::flatbuffer::read::Buffer;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
+use pte_payload::header::{HEADER, Sections};
+use pte_payload::xnnpack::BACKEND;
+use pte_payload::xnnpack::arguments;
+use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
+
+/// Maximum size in bytes of a graph that is read. A graph without a header contains its constants.
+const MAX_GRAPH: u64 = 64 << 20;
+
+/// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
+/// loaded with the program.
+pub(super) fn check(
+    program: &Program,
+    len: u64,
+    external: &ExternalKeys,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let named_data = NamedDataSizes::new(program, external);
+    let mut graphs: HashMap<BlobId, Option<Graph>> = HashMap::new();
+    let mut left = len;
+    for (method, plan) in program.plans().iter().enumerate() {
+        let calls = DelegateCalls::new(plan);
+        for (index, delegate) in plan.delegates().iter().enumerate() {
+            if delegate.id.as_deref() != Some(BACKEND) {
+                continue;
+            }
+            let at = |part: GraphPart| locate(&Element::Method(method, part.of_delegate(index)));
+            let payload = program.blob(delegate.processed);
+            let graph = graphs.entry(delegate.processed).or_insert_with(|| {
+                // The total size is bounded, because overlapping payloads could otherwise be read once per delegate.
+                let (rest, fits) = left.checked_sub(payload.len).map_or((left, false), |rest| (rest, true));
+                left = rest;
+                if !fits {
+                    let expected = "disjoint payloads".to_owned();
+                    findings.add(D_11, || {
+                        (at(GraphPart::Whole), "payloads larger than the file in total".into(), expected)
+                    });
+                    return None;
+                }
+                check_payload(payload, &named_data, findings, &at)
+            });
+            if let Some(graph) = graph {
+                // The bytes of a payload inside the program live as long as the program.
+                if delegate.inline != Some(true) {
+                    for UnpackedConstant { value, operation } in std::mem::take(&mut graph.unpacked) {
+                        let found =
+                            format!("a constant in the payload, which `{}` reads when it runs", operation.word());
+                        let expected = "a constant in named data, by its key".to_owned();
+                        findings.add(D_18, || (at(GraphPart::Value(value)), found, expected));
+                    }
+                }
+                calls.check(method, index, graph, findings, locate);
+            }
+        }
+    }
+}
+
+/// Checks a payload and its constants. Returns the graph; `None` if it cannot be read.
+fn check_payload(
+    blob: &Blob,
+    named_data: &NamedDataSizes<'_>,
+    findings: &mut Findings,
+    at: &dyn Fn(GraphPart) -> Location,
+) -> Option<Graph> {
+    let payload = match Payload::read(blob) {
+        Ok(payload) => payload?,
+        Err(found) => {
+            findings.add(D_11, || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
+            return None;
+        }
+    };
+    let mut graph = match payload.graph() {
+        Ok(graph) => graph,
+        Err(GraphDefect { rule, part, error }) => {
+            findings.add(rule, || (at(part), format!("a malformed graph: {error}"), "a valid graph".into()));
+            return None;
+        }
+    };
+    let defect = graph.constants.iter().find_map(|constant| Some((constant, named_data.defect(constant, &payload)?)));
+    if let Some((constant, found)) = defect {
+        let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
+        findings.add(D_13, || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
+    }
+    for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
+        findings.add(rule, || (at(part), found, expected.to_owned()));
+    }
+    Some(graph)
+}
+
+/// The graph of a payload.
+struct Payload {
+    graph: Vec<u8>,
+    identifier: &'static str,
+    /// Size of the constants after the graph, in bytes.
+    constants: u64,
+    /// The constants are in the graph.
+    inside: bool,
+}
+
+impl Payload {
+    /// Reads the graph of a payload. `None` if it is too large or its data cannot be read.
+    ///
+    /// # Errors
+    /// The payload is malformed. The error is a description for a finding.
+    fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
+        let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
+        let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
+        if size > MAX_GRAPH {
+            return Ok(None);
+        }
+        let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
+        let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
+        let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
+        let inside = constants.is_none();
+        Ok(Some(Payload { graph, identifier, constants: constants.map_or(0, |(_, size)| size), inside }))
+    }
+
+    fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
+        let buffer = Buffer::new(&self.graph);
+        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect {
+            rule: D_12,
+            part: GraphPart::Whole,
+            error,
+        })?;
+        Graph::read(root, self.inside)
+    }
+}
+
+/// Sizes of the named data that graphs may refer to.
+struct NamedDataSizes<'p> {
+    /// Sizes in bytes of the named data of the program.
+    named: HashMap<&'p str, u64>,
+    external: &'p ExternalKeys,
+}
+
+impl<'p> NamedDataSizes<'p> {
+    fn new(program: &'p Program, external: &'p ExternalKeys) -> NamedDataSizes<'p> {
+        let named = program.named_data.iter().flatten();
+        let named = named.map(|data| (data.key.as_str(), program.blob(data.data).len)).collect();
+        NamedDataSizes { named, external }
+    }
+
+    /// Returns the defect of a constant that is missing or too small.
+    fn defect(&self, constant: &GraphConstant, payload: &Payload) -> Option<String> {
+        let Some(key) = &constant.key else {
+            if constant.needed > constant.size {
+                return Some(format!("a constant of {}", counted(constant.size, "byte")));
+            }
+            let end = constant.offset.checked_add(constant.size);
+            let fits = payload.inside || constant.needed == 0 || end.is_some_and(|end| end <= payload.constants);
+            return (!fits).then(|| {
+                let found = format!("a constant of {} at offset {}", counted(constant.size, "byte"), constant.offset);
+                format!("{found} in {} of constants", counted(payload.constants, "byte"))
+            });
+        };
+        // The entry that means no constant has an empty key.
+        if key.is_empty() && constant.needed == 0 {
+            return None;
+        }
+        let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
+        match self.named.get(key.as_str()).copied().or_else(external) {
+            Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
+            None => Some(format!("data `{key}`, neither in the program nor in a given .ptd")),
+        }
+    }
+}
+
+/// The delegate calls of a method.
+struct DelegateCalls<'p> {
+    plan: &'p ExecutionPlan,
+    /// Calls, by index of the delegate.
+    by_delegate: HashMap<DelegateId, Vec<DelegateCall<'p>>>,
+}
+
+/// A delegate call: chain, index in the chain, arguments.
+struct DelegateCall<'p> {
+    chain: usize,
+    step: usize,
+    args: &'p [ValueId],
+}
+
+impl<'p> DelegateCalls<'p> {
+    fn new(plan: &'p ExecutionPlan) -> DelegateCalls<'p> {
+        let mut by_delegate: HashMap<DelegateId, Vec<_>> = HashMap::new();
+        for (chain, list) in plan.chains.iter().flatten().enumerate() {
+            for (step, instruction) in list.instructions.iter().flatten().enumerate() {
+                if let Instruction::DelegateCall { delegate_index, args } = instruction {
+                    let args = args.as_deref().unwrap_or_default();
+                    by_delegate.entry(*delegate_index).or_default().push(DelegateCall { chain, step, args });
+                }
+            }
+        }
+        DelegateCalls { plan, by_delegate }
+    }
+
+    /// Checks that argument `n` is a tensor with the type of the graph's external value `n`, which the backend does not
+    /// check.
+    fn check(&self, method: usize, delegate: usize, graph: &Graph, findings: &mut Findings, locate: &Locator<'_>) {
+        let calls = self.by_delegate.get(&DelegateId::of(delegate));
+        for &DelegateCall { chain, step, args } in calls.into_iter().flatten() {
+            let argument = |id: u32| {
+                let value = args.get(id as usize).and_then(|arg| arg.get());
+                value.and_then(|value| self.plan.values().get(value))
+            };
+            // If there are fewer arguments, this is skipped: all values would be visited for each call.
+            let is_dynamic = graph.arguments.len() <= args.len()
+                && arguments::has_dynamic_input(&graph.arguments, |number| argument(number)?.as_tensor());
+            if args.len() as u64 > graph.num_arguments {
+                let found = counted(args.len() as u64, "argument");
+                let expected = format!("{}, as the graph has", graph.num_arguments);
+                let at = Element::Method(method, Part::Instruction(chain, step));
+                findings.add(D_21, || (locate(&at), found, expected));
+            }
+            for external in &graph.arguments {
+                let id = external.number;
+                let mut report = |part: Part, found: String, expected: String| {
+                    findings.add(D_14, || (locate(&Element::Method(method, part)), found, expected));
+                };
+                let Some(arg) = args.get(id as usize) else {
+                    let expected = format!("at least {}, for external value {id} of the graph", u64::from(id) + 1);
+                    report(Part::Instruction(chain, step), counted(args.len() as u64, "argument"), expected);
+                    break;
+                };
+                let value = argument(id);
+                let types = external.tensor_types();
+                let found = match value {
+                    Some(EValue::Tensor(tensor)) if !types.contains(&tensor.scalar_type) => {
+                        format!("a tensor of {}", tensor.scalar_type)
+                    }
+                    Some(EValue::Tensor(tensor)) if !external.takes_sizes_of(tensor, is_dynamic) => {
+                        let found = format!("a tensor of sizes {}", arguments::sizes_of(tensor));
+                        report(Part::Arg(chain, step, id as usize), found, format!("sizes {:?}", external.dims));
+                        continue;
+                    }
+                    Some(EValue::Tensor(_)) | None => continue,
+                    Some(other) => format!("values[{arg}] of kind {}", other.kind()),
+                };
+                let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+                report(Part::Arg(chain, step, id as usize), found, format!("a tensor of {}", names.join(" or ")));
+            }
+        }
+    }
+}

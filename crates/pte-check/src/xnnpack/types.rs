@@ -1,0 +1,384 @@
+//! The table of XNNPACK operations: element types of operands, flags, quantization, and packed operands. XNNPACK has
+//! kernels for these types only. Not all of its operations check them, and it may read scales that a value of another
+//! type does not have.
+//!
+//! `tests/xnnpack_mutants.rs` runs every combination in the runtime. A row that the runtime does not execute is an
+//! error of the table, and so is a combination without a row that it does execute.
+
+use pte_payload::xnnpack::schema::*;
+
+/// Types of operands, in the order of [`Operation::operands`].
+pub(super) enum OperandTypes {
+    /// All operands have the same type, which is one of these.
+    Same(&'static [i16]),
+    /// The types of the operands are one of these rows. The type of an absent operand is not compared.
+    Rows(&'static [&'static [i16]]),
+    /// The runtime has no such operation.
+    Unsupported,
+}
+
+/// Constraints of an operation.
+pub(super) struct OperationRow {
+    pub operation: Operation,
+    pub types: OperandTypes,
+    /// Flags that the operation defines.
+    pub flags: u32,
+    /// Flags that exclude each other.
+    pub exclusive: u32,
+    /// Operands with a scale per channel whose channels XNNPACK expects in one dimension.
+    pub channels: &'static [ChannelDim],
+    /// Valid range of scale of the input * scale of the weights / scale of the output, if all are quantized.
+    pub requantization: Option<Requantization>,
+    /// Operands that XNNPACK copies when the method is loaded, if all of them are constants. It reads other constants when the call runs.
+    pub packed: &'static [&'static str],
+    /// The operation moves elements without quantizing them again: all operands have the same scale.
+    pub moves: bool,
+    /// The backend passes the bounds of the output to XNNPACK; it ignores those of other operations.
+    pub clamps: bool,
+    /// XNNPACK rejects bounds of the output if the lower one exceeds the upper one or one is NaN.
+    pub orders_bounds: bool,
+}
+
+/// The dimension of the channels of an operand, by the flag [`TRANSPOSED`] of the operation.
+pub(super) struct ChannelDim {
+    pub operand: &'static str,
+    pub plain: usize,
+    pub transposed: usize,
+}
+
+/// Valid range of the factor from products of quantized numbers to the quantized result.
+#[derive(Clone, Copy)]
+pub(super) enum Requantization {
+    /// Less than 256.
+    Below256,
+    /// More than 0 and at most 255 if the weights are constant. XNNPACK ignores the error, and calls an operator that
+    /// does not exist.
+    ConstantWithin255,
+}
+
+impl Requantization {
+    /// Returns the expected range if XNNPACK does not accept a factor; `None` if it does.
+    pub fn refuses(self, factor: f32, is_constant: bool) -> Option<&'static str> {
+        let (refused, expected) = match self {
+            Requantization::Below256 => (factor >= 256.0, "less than 256"),
+            Requantization::ConstantWithin255 => {
+                (is_constant && !(factor > 0.0 && factor <= 255.0), "more than 0 and at most 255")
+            }
+        };
+        refused.then_some(expected)
+    }
+}
+
+impl OperationRow {
+    const fn excluding(self, exclusive: u32) -> OperationRow {
+        OperationRow { exclusive, ..self }
+    }
+
+    const fn channels(self, channels: &'static [ChannelDim]) -> OperationRow {
+        OperationRow { channels, ..self }
+    }
+
+    const fn requantizing(self, range: Requantization) -> OperationRow {
+        OperationRow { requantization: Some(range), ..self }
+    }
+
+    const fn packing(self, packed: &'static [&'static str]) -> OperationRow {
+        OperationRow { packed, ..self }
+    }
+
+    const fn clamping(self) -> OperationRow {
+        OperationRow { clamps: true, ..self }
+    }
+
+    const fn ordering(self) -> OperationRow {
+        OperationRow { clamps: true, orders_bounds: true, ..self }
+    }
+
+    const fn moving(self) -> OperationRow {
+        OperationRow { moves: true, ..self }
+    }
+}
+
+/// Packed operands of operations with a filter.
+const WEIGHTS: &[&str] = &["filter_id", "bias_id"];
+
+const fn channel(operand: &'static str, plain: usize, transposed: usize) -> ChannelDim {
+    ChannelDim { operand, plain, transposed }
+}
+
+const MATRIX_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 1)];
+const CONV_CHANNELS: &[ChannelDim] = &[channel("filter_id", 0, 0), channel("bias_id", 0, 0)];
+const DEPTHWISE_CHANNELS: &[ChannelDim] = &[channel("filter_id", 3, 3), channel("bias_id", 0, 0)];
+
+/// Pixels have the positions of TensorFlow's rules.
+const LEGACY: u32 = 4;
+const ALIGN_CORNERS: u32 = 8;
+/// Tables of pointers are allocated for each run.
+const TRANSIENT: u32 = 0x20;
+/// Constants of float32 are packed as float16.
+const FLOAT_WEIGHTS: u32 = 8;
+const FLOAT_BIASES: u32 = 0x80;
+/// Filters and biases are float32 in an operation of float16.
+const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
+
+const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
+const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+/// Input and output of functions of one operand.
+const FUNCTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, BF16],
+    &[FP16, FP16],
+    &[BF16, FP32],
+    &[BF16, BF16],
+    &[QINT8, QINT8],
+    &[QUINT8, QUINT8],
+]);
+
+const INTEGER_FUNCTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, BF16],
+    &[FP16, FP16],
+    &[BF16, FP32],
+    &[BF16, BF16],
+    &[QINT8, QINT8],
+    &[QUINT8, QUINT8],
+    &[INT32, INT32],
+]);
+
+const ARITHMETIC: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32]);
+const CLAMPED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
+const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
+const PIXELS: OperandTypes = OperandTypes::Same(&[FP32, FP16, QINT8, QUINT8]);
+
+/// Input, filter, bias, output of convolutions.
+const CONVOLUTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+    &[QDINT8, QCINT8, FP32, FP16],
+]);
+
+const DEPTHWISE: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+]);
+
+const DECONVOLUTION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+]);
+
+const MATRIX: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32, FP32],
+    &[FP32, FP16, FP16, FP32],
+    &[FP32, FP16, FP32, FP32],
+    &[FP32, QCINT8, FP32, FP32],
+    &[FP32, QCINT4, FP32, FP32],
+    &[FP16, FP32, FP32, FP16],
+    &[FP16, FP16, FP16, FP16],
+    &[FP16, FP16, FP32, FP16],
+    &[BF16, BF16, FP32, FP32],
+    &[BF16, BF16, FP32, BF16],
+    &[QINT8, QINT8, QINT32, QINT8],
+    &[QINT8, QCINT8, QCINT32, QINT8],
+    &[QINT8, QCINT8, QINT32, QINT8],
+    &[QINT8, QCINT4, QCINT32, QINT8],
+    &[QINT8, QCINT4, QINT32, QINT8],
+    &[QUINT8, QUINT8, QINT32, QUINT8],
+    &[QDINT8, QCINT8, FP32, FP32],
+    &[QDINT8, QCINT8, FP32, FP16],
+    &[QDINT8, QCINT4, FP32, FP32],
+    &[QDINT8, QCINT4, FP32, FP16],
+    &[QDINT8, QBINT4, FP32, FP32],
+    &[QDINT8, QBINT4, FP32, FP16],
+    &[QDINT8, QBINT4, FP32, BF16],
+]);
+
+const BATCH_MATRIX: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32, FP32],
+    &[FP16, FP16, FP16],
+    &[BF16, BF16, FP32],
+    &[FP32, QCINT8, FP32],
+    &[QDINT8, QCINT8, FP32],
+    &[QINT8, QINT8, QINT8],
+]);
+
+/// Input and output of conversions.
+const CONVERSION: OperandTypes = OperandTypes::Rows(&[
+    &[FP32, FP32],
+    &[FP32, FP16],
+    &[FP32, BF16],
+    &[FP32, QINT8],
+    &[FP32, QUINT8],
+    &[FP32, INT32],
+    &[FP16, FP32],
+    &[FP16, FP16],
+    &[FP16, BF16],
+    &[FP16, QINT8],
+    &[FP16, QUINT8],
+    &[FP16, INT32],
+    &[BF16, FP32],
+    &[BF16, FP16],
+    &[BF16, BF16],
+    &[BF16, QINT8],
+    &[BF16, QUINT8],
+    &[BF16, INT32],
+    &[QINT8, FP32],
+    &[QINT8, FP16],
+    &[QINT8, BF16],
+    &[QINT8, QINT8],
+    &[QINT8, QUINT8],
+    &[QINT8, INT32],
+    &[QUINT8, FP32],
+    &[QUINT8, FP16],
+    &[QUINT8, BF16],
+    &[QUINT8, QINT8],
+    &[QUINT8, QUINT8],
+    &[QUINT8, INT32],
+    &[INT32, FP32],
+    &[INT32, FP16],
+    &[INT32, BF16],
+    &[INT32, QINT8],
+    &[INT32, QUINT8],
+    &[INT32, INT32],
+    &[FP32, QDINT8],
+    &[FP16, QDINT8],
+]);
+
+/// Constraints by operation, in the order of the tags.
+pub(super) static ROWS: &[OperationRow] = &{
+    use OperandTypes::*;
+    use Operation::*;
+    [
+        row(Add, ARITHMETIC, 0).clamping(),
+        row(FullyConnected, MATRIX, TRANSPOSED | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(MATRIX_CHANNELS)
+            .requantizing(Requantization::Below256),
+        row(Softmax, FLOATS, 0),
+        row(Sigmoid, FUNCTION, 0),
+        row(StaticTranspose, MOVED, 0).moving(),
+        row(Clamp, CLAMPED, 0).clamping(),
+        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(CONV_CHANNELS)
+            .requantizing(Requantization::Below256),
+        row(Div, ARITHMETIC, 0).clamping(),
+        row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving().excluding(LEGACY | ALIGN_CORNERS),
+        row(StaticConstantPad, MOVED, 0).moving(),
+        row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).ordering(),
+        row(Minimum, ARITHMETIC, 0),
+        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(DEPTHWISE_CHANNELS)
+            .requantizing(Requantization::Below256),
+        row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().ordering(),
+        row(Multiply, ARITHMETIC, 0).clamping(),
+        row(Subtract, ARITHMETIC, 0).clamping(),
+        row(Floor, FUNCTION, 0),
+        row(Convert, CONVERSION, 0),
+        row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS).clamping(),
+        row(StaticReshape, MOVED, 0).moving(),
+        row(ArgMaxPooling2d, Rows(&[&[FP32, FP32, INT32]]), 0),
+        row(SquareRoot, FUNCTION, 0),
+        row(Ceiling, FUNCTION, 0),
+        row(Hardswish, FUNCTION, 0),
+        row(LeakyReLU, FUNCTION, 0),
+        row(Maximum, ARITHMETIC, 0),
+        row(Negate, INTEGER_FUNCTION, 0),
+        row(Square, INTEGER_FUNCTION, 0),
+        row(ELU, FUNCTION, 0),
+        row(Abs, INTEGER_FUNCTION, 0),
+        row(PReLU, ELEMENTWISE, 0),
+        row(Concatenate2, MOVED, 0).moving(),
+        row(Concatenate3, MOVED, 0).moving(),
+        row(Concatenate4, MOVED, 0).moving(),
+        row(StaticSlice, MOVED, 0).moving(),
+        row(ScaledDotProductAttention, Unsupported, 0),
+        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED)
+            .packing(&["input2_id"])
+            .requantizing(Requantization::ConstantWithin255),
+        row(Concatenate5, MOVED, 0).moving(),
+        row(ConvTranspose2d, DECONVOLUTION, STATIC)
+            .packing(WEIGHTS)
+            .ordering()
+            .channels(CONV_CHANNELS)
+            .requantizing(Requantization::Below256),
+        row(ReciprocalSquareRoot, FUNCTION, 0),
+        row(Log, FUNCTION, 0),
+        row(Gelu, FUNCTION, 0),
+        row(Tanh, FUNCTION, 0),
+        row(Exp, FUNCTION, 0),
+        row(Sin, FUNCTION, 0),
+        row(Copy, MOVED, 0).moving(),
+        row(Cos, FUNCTION, 0),
+    ]
+};
+
+const fn row(operation: Operation, types: OperandTypes, flags: u32) -> OperationRow {
+    OperationRow {
+        operation,
+        types,
+        flags,
+        exclusive: 0,
+        channels: &[],
+        requantization: None,
+        packed: &[],
+        moves: false,
+        clamps: false,
+        orders_bounds: false,
+    }
+}
+
+const _: () = {
+    let mut at = 0;
+    assert!(ROWS.len() == Operation::ALL.len());
+    while at < ROWS.len() {
+        assert!(ROWS[at].operation as usize == at);
+        at += 1;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The flags other than 0 that the exporters of the releases 0.1 to 1.5 write.
+    const EXPORTED: [(Operation, u32); 5] = [
+        (Operation::FullyConnected, TRANSPOSED),
+        (Operation::AvgPooling2d, KEEP_DIMS),
+        (Operation::MaxPooling2d, KEEP_DIMS),
+        (Operation::GlobalAvgPooling2d, KEEP_DIMS),
+        (Operation::StaticResizeBilinear2D, ALIGN_CORNERS),
+    ];
+
+    #[test]
+    fn flags_that_exporters_write_are_known() {
+        for (operation, flags) in EXPORTED {
+            assert_eq!(ROWS[operation as usize].flags & flags, flags, "{operation:?}");
+        }
+    }
+}

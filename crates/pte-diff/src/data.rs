@@ -1,0 +1,446 @@
+//! Pairs the data of both sides, compares them, and reports those that differ.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+
+use super::bytes::{self, BlobPair, ByteDifference};
+use super::difference::{DataStatistics, DiffArea, DiffKind, DiffTopic, Difference, Differences, DifferingPart};
+use super::side::{ExternalEntry, Side};
+use super::view::{distinct, list};
+use pte_model::data::{Blob, BlobId, workers};
+use pte_model::diagnostics::{clipped, counted};
+use pte_model::format::ScalarType;
+use pte_model::program::TensorLayout;
+use pte_model::program::element::Element;
+use pte_model::program::test_cases::{MethodTests, TestCase, TestData};
+
+/// Extent to which data are compared: an option of [`DiffOptions`](crate::DiffOptions).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DiffData {
+    /// Data are not compared, and only metadata are read.
+    None,
+    /// Data are compared as bytes. Different data are reported with their SHA-256.
+    Hash,
+    /// Data are compared as bytes. Different data are reported with statistics of their elements.
+    #[default]
+    Statistics,
+}
+
+/// Size in bytes up to which data without statistics are reported with a hash. A hash takes longer than comparing them.
+const MAX_HASHED: u64 = 16 << 20;
+
+/// Data that both sides have.
+struct DataPair {
+    area: DiffArea,
+    topic: DiffTopic,
+    blobs: [Blob; 2],
+    scalar_type: Option<ScalarType>,
+    parts: [DifferingPart; 2],
+    /// The two sides have different keys for the data.
+    is_renamed: bool,
+}
+
+/// Pair of constants: methods and values of both sides.
+type ConstantKey = ([usize; 2], (u32, u32));
+
+/// Data that both sides have, to be compared together.
+#[derive(Default)]
+pub struct DataPairs {
+    /// Number of bytes that may be read on each side. Ranges of a hostile file can overlap.
+    limit: u64,
+    /// Number of bytes of payloads decoded so far.
+    decoded: u64,
+    pairs: Vec<DataPair>,
+    constants: HashMap<ConstantKey, usize>,
+    by_blob: HashMap<([BlobId; 2], ScalarType), usize>,
+    payloads: HashSet<[BlobId; 2]>,
+    /// Keys of named data that the graphs of delegates pair.
+    keys: [HashSet<String>; 2],
+}
+
+impl DataPairs {
+    /// Creates an empty collection. At most `limit` bytes are read on each side.
+    pub fn new(limit: u64) -> DataPairs {
+        DataPairs { limit, ..DataPairs::default() }
+    }
+
+    /// Adds two constants or initial states of methods.
+    pub fn add_constant(
+        &mut self,
+        methods: [usize; 2],
+        values: (u32, u32),
+        ids: [BlobId; 2],
+        blobs: [Blob; 2],
+        scalar_type: ScalarType,
+        parts: [DifferingPart; 2],
+    ) {
+        let next = self.pairs.len();
+        let index = *self.by_blob.entry((ids, scalar_type)).or_insert(next);
+        self.constants.insert((methods, values), index);
+        if index == next {
+            let scalar_type = Some(scalar_type);
+            let (area, topic) = (DiffArea::Data, DiffTopic::Constant);
+            self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed: false });
+        }
+    }
+
+    /// Adds a use of two constants.
+    pub fn add_use(&mut self, methods: [usize; 2], values: (u32, u32), uses: [&dyn Fn() -> String; 2]) {
+        let pair = self.constants.get(&(methods, values)).and_then(|index| self.pairs.get_mut(*index));
+        if let Some(pair) = pair {
+            pair.parts.iter_mut().zip(uses).for_each(|(part, path)| part.add_use(path));
+        }
+    }
+
+    /// Returns true for the first call with two payloads.
+    pub fn is_new_payload(&mut self, ids: [BlobId; 2]) -> bool {
+        self.payloads.insert(ids)
+    }
+
+    /// Returns true if a payload of `bytes` bytes may be decoded. The limit on the total allows each byte of a file a
+    /// few times.
+    pub fn may_decode(&mut self, bytes: u64) -> bool {
+        self.decoded = self.decoded.saturating_add(bytes);
+        self.decoded <= self.limit
+    }
+
+    /// Adds two payloads of delegates whose content is not known.
+    pub fn add_payload(&mut self, blobs: [Blob; 2], parts: [DifferingPart; 2]) {
+        let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
+        self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });
+    }
+
+    /// Adds two constants of the graphs of delegates.
+    pub fn add_graph_constant(
+        &mut self,
+        blobs: [Blob; 2],
+        scalar_type: Option<ScalarType>,
+        parts: [DifferingPart; 2],
+        keys: [Option<&str>; 2],
+    ) {
+        keys.into_iter().enumerate().for_each(|(side, key)| key.into_iter().for_each(|key| self.know_key(side, key)));
+        let is_renamed = keys[0] != keys[1];
+        let (area, topic) = (DiffArea::Data, DiffTopic::Constant);
+        self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed });
+    }
+
+    /// Records that the entry of `named_data` with this key is compared where it is used.
+    pub fn know_key(&mut self, side: usize, key: &str) {
+        self.keys[side].insert(key.to_owned());
+    }
+
+    /// Adds the data that no method refers to: named data, keys of `.ptd` files, tests.
+    pub fn add_files(&mut self, sides: [&Side; 2], found: &mut Differences) {
+        self.add_named(sides, found);
+        // The `.ptd` files of a `.pte` are not known. Those of YAML are known, and a file of weights has nothing else.
+        let is_weights = |side: &&Side| side.program.execution_plan.is_none();
+        let has_external = |side: &&Side| side.external.is_some() || side.file.is_none();
+        if sides.iter().any(is_weights) || sides.iter().all(has_external) {
+            self.add_external(sides, found);
+        }
+        // YAML may be assembled to a `.pte`, which has no tests.
+        let has_tests = |side: &&Side| side.tests.is_some() || side.file.is_none();
+        if sides.iter().all(has_tests) || sides.iter().all(|side| side.file.is_some()) {
+            self.add_tests(sides.map(|side| side.tests.as_deref().unwrap_or_default()), found);
+        }
+    }
+
+    fn add_named(&mut self, sides: [&Side; 2], found: &mut Differences) {
+        let [left, right] = [0, 1].map(|side: usize| {
+            let entries = sides[side].program.named_data.iter().flatten().zip(0usize..);
+            let free = entries.filter(|(entry, _)| !self.keys[side].contains(&entry.key));
+            numbered(free.map(|(entry, index)| (entry.key.as_str(), (index, entry))))
+        });
+        let part = |side: usize, index: usize, key: &str, blob: BlobId| {
+            let bytes = counted(sides[side].program.blob(blob).len(), "byte");
+            DifferingPart::new(format!("named_data[{index}]"), format!("`{}` {bytes}", clipped(key)))
+        };
+        let (area, topic) = (DiffArea::Data, DiffTopic::NamedData);
+        for (key, (l_index, l)) in &left {
+            match right.get(key) {
+                Some((r_index, r)) => {
+                    let missing = [(0, *l_index), (1, *r_index)].map(|(side, index): (usize, usize)| {
+                        sides[side].missing(&Element::NamedData(index).path(&sides[side].program))
+                    });
+                    if missing[0] != missing[1] {
+                        let mut parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
+                        for (part, missing) in parts.iter_mut().zip(missing) {
+                            missing.into_iter().for_each(|text| part.value = format!("`{}` {text}", clipped(key.0)));
+                        }
+                        let [left, right] = parts;
+                        found.changed(area, topic, left, right);
+                        continue;
+                    }
+                    let blobs = [sides[0].program.blob(l.data).clone(), sides[1].program.blob(r.data).clone()];
+                    let parts = [part(0, *l_index, key.0, l.data), part(1, *r_index, key.0, r.data)];
+                    self.pairs.push(DataPair { area, topic, blobs, scalar_type: None, parts, is_renamed: false });
+                }
+                None => found.removed(area, topic, part(0, *l_index, key.0, l.data)),
+            }
+        }
+        for (key, (index, entry)) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
+            found.added(area, topic, part(1, *index, key.0, entry.data));
+        }
+        let presence = [0, 1].map(|side: usize| sides[side].program.named_data.as_ref().map(|_| "present".to_owned()));
+        found.compared(DiffArea::Layout, DiffTopic::File, ["named_data"; 2], presence);
+    }
+
+    fn add_external(&mut self, sides: [&Side; 2], found: &mut Differences) {
+        // Data of tensors that moved to or from a `.ptd` are reported with the tensors.
+        let moved = [0, 1].map(|side: usize| match sides[1 - side].external {
+            None if sides[1 - side].program.execution_plan.is_some() => sides[side].external_tensors(),
+            None | Some(_) => HashSet::new(),
+        });
+        let [left, right] = [0, 1].map(|side: usize| {
+            let entries = sides[side].external.iter().flatten().filter(|entry| !moved[side].contains(&*entry.key));
+            numbered(entries.map(|entry| (entry.key.as_str(), entry)))
+        });
+        let part = |entry: &ExternalEntry| DifferingPart::new(key_path(&entry.key), describe_entry(entry));
+        let (area, topic) = (DiffArea::Data, DiffTopic::ExternalData);
+        for (key, l) in &left {
+            match right.get(key) {
+                Some(r) => {
+                    let parts = [part(l), part(r)];
+                    if l.tensor_layout != r.tensor_layout {
+                        let [left, right] = parts;
+                        found.changed(area, topic, left, right);
+                        continue;
+                    }
+                    let blobs = [l.data.clone(), r.data.clone()];
+                    let scalar_type = l.tensor_layout.as_ref().map(|layout| layout.scalar_type);
+                    self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed: false });
+                }
+                None => found.removed(area, topic, part(l)),
+            }
+        }
+        for (_, entry) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
+            found.added(area, topic, part(entry));
+        }
+        let order =
+            |side: &Side| side.external.iter().flatten().map(|entry| entry.key.clone()).collect::<Vec<String>>();
+        let orders = sides.map(order);
+        if orders[0] != orders[1] && left.keys().eq(right.keys()) {
+            // The order differs from this key on.
+            let first = orders[0].iter().zip(&orders[1]).take_while(|(l, r)| l == r).count();
+            let text = |keys: &[String]| {
+                let shown: Vec<String> =
+                    keys.iter().skip(first).take(4).map(|key| format!("`{}`", clipped(key))).collect();
+                let more = if keys.len() > first + 4 { ", ..." } else { "" };
+                let keys = counted(keys.len() as u64, "key");
+                DifferingPart::new("named_data", format!("{keys}, from [{first}] on: {}{more}", shown.join(", ")))
+            };
+            found.moved(DiffArea::Layout, DiffTopic::File, text(&orders[0]), text(&orders[1]));
+        }
+    }
+
+    fn add_tests(&mut self, tests: [&[MethodTests]; 2], found: &mut Differences) {
+        let [left, right] = tests.map(|tests| numbered(tests.iter().map(|tests| (tests.method.as_str(), tests))));
+        let part = |tests: &MethodTests| {
+            let cases = counted(tests.cases.len() as u64, "test");
+            DifferingPart::new(format!("tests.{}", clipped(&tests.method)), cases)
+        };
+        let (area, topic) = (DiffArea::Data, DiffTopic::Test);
+        for (key, l) in &left {
+            let Some(r) = right.get(key) else {
+                found.removed(area, topic, part(l));
+                continue;
+            };
+            if l.cases.len() != r.cases.len() {
+                found.changed(area, topic, part(l), part(r));
+            }
+            for (number, (l_case, r_case)) in l.cases.iter().zip(&r.cases).enumerate() {
+                let path = format!("tests.{}[{number}]", clipped(&l.method));
+                self.add_case(&path, [l_case, r_case], found);
+            }
+        }
+        for (_, tests) in right.iter().filter(|(key, _)| !left.contains_key(*key)) {
+            found.added(area, topic, part(tests));
+        }
+    }
+
+    fn add_case(&mut self, path: &str, cases: [&TestCase; 2], found: &mut Differences) {
+        let none: &[TestData] = &[];
+        let lists = [
+            ("inputs", cases.map(|case| case.inputs.as_slice())),
+            ("outputs", cases.map(|case| case.outputs.as_deref().unwrap_or(none))),
+        ];
+        let (area, topic) = (DiffArea::Data, DiffTopic::Test);
+        let presence = cases.map(|case| case.outputs.as_ref().map(|_| "present".to_owned()));
+        let outputs = format!("{path}.outputs");
+        found.compared(area, topic, [&outputs, &outputs], presence);
+        for (name, values) in [("atol", cases.map(|case| case.atol)), ("rtol", cases.map(|case| case.rtol))] {
+            let path = format!("{path}.{name}");
+            found.compared(area, topic, [&path, &path], values.map(|value| Some(format!("{value:?}"))));
+        }
+        for (name, [left, right]) in lists {
+            for position in 0..left.len().max(right.len()) {
+                let path = format!("{path}.{name}[{position}]");
+                let values = [left.get(position), right.get(position)];
+                let is_same = match values {
+                    [Some(left), Some(right)] => is_same_test(left, right),
+                    [_, _] => false,
+                };
+                let texts = match values {
+                    [Some(TestData::String(left)), Some(TestData::String(right))] if left != right => {
+                        distinct([left, right]).map(Some)
+                    }
+                    _ => values.map(|value| value.map(describe_test)),
+                };
+                if !is_same {
+                    found.differing(area, topic, [&path, &path], texts);
+                    continue;
+                }
+                if let [Some(TestData::Tensor { data: l, scalar_type, .. }), Some(TestData::Tensor { data: r, .. })] =
+                    values
+                {
+                    let parts = texts.map(|text| DifferingPart::new(path.clone(), text.unwrap_or_default()));
+                    let (blobs, scalar_type) = ([l.clone(), r.clone()], Some(*scalar_type));
+                    self.pairs.push(DataPair { area, topic, blobs, scalar_type, parts, is_renamed: false });
+                }
+            }
+        }
+    }
+
+    /// Compares all data.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn compare(self, mode: DiffData, found: &mut Differences) -> io::Result<()> {
+        let mut left = self.limit;
+        let (mut compared, mut others) = (Vec::new(), Vec::new());
+        for (number, pair) in self.pairs.into_iter().enumerate() {
+            if !found.has(pair.area) {
+                continue;
+            }
+            let [l, r] = [&pair.blobs[0], &pair.blobs[1]].map(Blob::len);
+            let fits = left.checked_sub(l);
+            match (mode, fits) {
+                _ if l != r => others.push((number, pair, None)),
+                (DiffData::None, _) => {}
+                (_, None) => others.push((number, pair, Some("not compared: the data of the files overlap too often"))),
+                (_, Some(fits)) => {
+                    left = fits;
+                    compared.push((number, pair));
+                }
+            }
+        }
+        let blobs: Vec<BlobPair<'_>> = compared
+            .iter()
+            .map(|(_, pair)| BlobPair { blobs: [&pair.blobs[0], &pair.blobs[1]], scalar_type: pair.scalar_type })
+            .collect();
+        let results = bytes::compare(&blobs, mode == DiffData::Statistics)?;
+        let hashed = |index: &usize| {
+            let is_small = blobs[*index].blobs[0].len() <= MAX_HASHED;
+            let is_hashed = |difference: &ByteDifference| difference.sums.is_none() && is_small;
+            results[*index].as_ref().is_some_and(|difference| mode == DiffData::Hash || is_hashed(difference))
+        };
+        let digests = workers::map((0..results.len()).filter(hashed).collect(), workers::cores(), |index| {
+            let [left, right] = blobs[index].blobs;
+            Ok::<_, io::Error>((index, [left.digest()?, right.digest()?]))
+        });
+        let digests: HashMap<usize, [[u8; 32]; 2]> = digests.into_iter().collect::<io::Result<_>>()?;
+        drop(blobs);
+        let mut reported: Vec<(usize, Difference)> = Vec::new();
+        for (index, ((number, pair), result)) in compared.into_iter().zip(results).enumerate() {
+            let DataPair { area, topic, parts: [left, right], scalar_type, is_renamed, .. } = pair;
+            let (left, right) = (Some(left), Some(right));
+            match result {
+                None if is_renamed => {
+                    reported.push((number, Difference::new(area, DiffKind::Moved, topic, left, right)));
+                }
+                None => {}
+                Some(difference) => {
+                    let sums = difference.sums;
+                    let data = DataStatistics {
+                        scalar_type,
+                        elements: difference.elements,
+                        differing: Some(difference.differing),
+                        not_finite: sums.map_or(0, |sums| sums.not_finite),
+                        max_abs: sums.filter(|sums| sums.finite > 0).map(|sums| sums.max_abs),
+                        mean_abs: sums.filter(|sums| sums.finite > 0).map(|sums| sums.sum_abs / sums.finite as f64),
+                        cosine: sums.and_then(|sums| sums.cosine()),
+                        sha256: digests.get(&index).copied(),
+                    };
+                    let changed = Difference::new(area, DiffKind::Changed, topic, left, right);
+                    reported.push((number, Difference { data: Some(data), ..changed }));
+                }
+            }
+        }
+        for (number, pair, remark) in others {
+            let DataPair { area, topic, blobs, parts, .. } = pair;
+            let [left, right] = [0, 1].map(|side: usize| {
+                let mut part = parts[side].clone();
+                let bytes = counted(blobs[side].len(), "byte");
+                part.value = match remark {
+                    Some(remark) => format!("{}, {remark}", part.value),
+                    None if part.value.ends_with(&bytes) => part.value,
+                    None => format!("{}, {bytes}", part.value),
+                };
+                Some(part)
+            });
+            reported.push((number, Difference::new(area, DiffKind::Changed, topic, left, right)));
+        }
+        reported.sort_by_key(|(number, _)| *number);
+        reported.into_iter().for_each(|(_, difference)| found.push(difference));
+        Ok(())
+    }
+
+    /// Returns the ranges of a file that are compared with the same range of another one.
+    pub fn ranges(&self) -> Vec<[Blob; 2]> {
+        self.pairs.iter().map(|pair| pair.blobs.clone()).collect()
+    }
+}
+
+/// Numbers items with the same name.
+fn numbered<'n, T>(items: impl Iterator<Item = (&'n str, T)>) -> BTreeMap<(&'n str, usize), T> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    let number = |(name, item)| {
+        let count = counts.entry(name).or_default();
+        *count += 1;
+        ((name, *count), item)
+    };
+    items.map(number).collect()
+}
+
+/// Returns the path of a key of a `.ptd`.
+fn key_path(key: &str) -> String {
+    format!("keys.{}", clipped(key))
+}
+
+fn describe_entry(entry: &ExternalEntry) -> String {
+    let bytes = counted(entry.data.len(), "byte");
+    match &entry.tensor_layout {
+        Some(TensorLayout { scalar_type, sizes, dim_order }) => {
+            let order =
+                if dim_order.is_contiguous() { String::new() } else { format!(" dim_order {}", list(Some(dim_order))) };
+            format!("{scalar_type} {}{order}, {bytes}", list(Some(sizes)))
+        }
+        None => bytes,
+    }
+}
+
+/// Returns true if two values of tests are equal, without comparing the data of tensors.
+fn is_same_test(left: &TestData, right: &TestData) -> bool {
+    match (left, right) {
+        (TestData::Double(l), TestData::Double(r)) => l.to_bits() == r.to_bits(),
+        (
+            TestData::Tensor { scalar_type, sizes, dim_order, .. },
+            TestData::Tensor { scalar_type: r_type, sizes: r_sizes, dim_order: r_order, .. },
+        ) => (scalar_type, sizes, dim_order) == (r_type, r_sizes, r_order),
+        (l, r) => l == r,
+    }
+}
+
+fn describe_test(value: &TestData) -> String {
+    match value {
+        TestData::Null => "none".to_owned(),
+        TestData::Int(number) => number.to_string(),
+        TestData::Double(number) => format!("{number:?}"),
+        TestData::Bool(bool) => bool.to_string(),
+        TestData::String(text) => format!("{:?}", clipped(text)),
+        TestData::Tensor { scalar_type, sizes, dim_order, .. } => {
+            format!("{scalar_type} {} dim_order {}", list(Some(sizes)), list(Some(dim_order)))
+        }
+    }
+}

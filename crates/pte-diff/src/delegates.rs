@@ -1,0 +1,158 @@
+//! Compares the delegates that aligned instructions call: backend, options and payload. Payloads of XNNPACK are
+//! compared as graphs, others as bytes.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexSet;
+
+use super::data::DataPairs;
+use super::difference::{DiffArea, DiffTopic, Differences, DifferingPart};
+use super::graph::{self, GraphSide};
+use super::view::{MethodView, by_key, distinct, grouped};
+use pte_model::diagnostics::{clipped, counted};
+use pte_model::program::element::Part;
+use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
+use pte_payload::xnnpack;
+use pte_payload::xnnpack::model::Graph;
+
+/// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
+pub fn compare(
+    views: [&MethodView<'_>; 2],
+    called: &IndexSet<(DelegateId, DelegateId)>,
+    found: &mut Differences,
+    data: &mut DataPairs,
+) {
+    for (left, right) in called {
+        let pair = [(views[0], *left), (views[1], *right)];
+        if let [Some((left, l)), Some((right, r))] = pair.map(|(view, id)| id.get().zip(view.delegate(id))) {
+            compare_pair(views, [left, right], [l, r], found, data);
+        }
+    }
+    compare_uncalled(views, found, data);
+}
+
+fn compare_pair(
+    views: [&MethodView<'_>; 2],
+    indices: [usize; 2],
+    delegates: [&BackendDelegate; 2],
+    found: &mut Differences,
+    data: &mut DataPairs,
+) {
+    let paths = [0, 1].map(|side: usize| views[side].side.path(views[side].number, Part::Delegate(indices[side])));
+    let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
+    let ids = delegates.map(|delegate| delegate.id.as_deref());
+    if ids[0] != ids[1] {
+        let texts = optional(ids).map(Some);
+        found.differing(area, topic, [&format!("{}.id", paths[0]), &format!("{}.id", paths[1])], texts);
+    }
+    compare_specs(&paths, delegates, found);
+    let missing = [0, 1].map(|side: usize| views[side].side.missing(&paths[side]));
+    if missing != [None, None] {
+        let text = |text: Option<&str>| Some(text.unwrap_or("with a payload").to_owned());
+        return found.compared(area, topic, [&paths[0], &paths[1]], missing.map(text));
+    }
+    let payloads = delegates.map(|delegate| delegate.processed);
+    if !data.is_new_payload(payloads) {
+        return;
+    }
+    let blobs = [0, 1].map(|side: usize| views[side].side.program.blob(payloads[side]).clone());
+    let graphs = [0, 1].map(|side: usize| decoded(ids[side], &blobs[side], data));
+    if let [Some(l), Some(r)] = &graphs {
+        let named = views.map(|view| view.side);
+        let [left, right] = [(l, 0), (r, 1)]
+            .map(|(graph, side): (&Graph, usize)| GraphSide::new(graph, named[side], format!("{}.graph", paths[side])));
+        return graph::compare([&left, &right], found, data);
+    }
+    let parts = [0, 1].map(|side: usize| {
+        let text = format!("payload of {}", counted(blobs[side].len(), "byte"));
+        DifferingPart::new(paths[side].clone(), text)
+    });
+    data.add_payload(blobs, parts);
+}
+
+/// Returns the graph of a payload of XNNPACK; `None` for other payloads, and for one that cannot be decoded.
+fn decoded(id: Option<&str>, payload: &pte_model::data::Blob, data: &mut DataPairs) -> Option<Graph> {
+    (id == Some(xnnpack::BACKEND) && data.may_decode(payload.len()))
+        .then(|| xnnpack::decode::decode(payload).ok())
+        .flatten()
+}
+
+fn compare_specs(paths: &[String; 2], delegates: [&BackendDelegate; 2], found: &mut Differences) {
+    let specs = delegates.map(|delegate| delegate.compile_specs.as_deref());
+    if specs[0] == specs[1] {
+        return;
+    }
+    let (area, topic) = (DiffArea::Meaning, DiffTopic::Delegate);
+    let value = |spec: &CompileSpec| match &spec.value {
+        None => "absent".to_owned(),
+        Some(bytes) => match bytes.len() {
+            0..=32 => format!("hex {}", data_encoding::HEXLOWER.encode(bytes)),
+            len => format!("{}, hash {:016x}", counted(len as u64, "byte"), hash(bytes)),
+        },
+    };
+    let presence = specs.map(|specs| specs.map(|_| "present".to_owned()));
+    let list = [0, 1].map(|side: usize| format!("{}.compile_specs", paths[side]));
+    found.compared(area, topic, [&list[0], &list[1]], presence);
+    let specs = specs.map(Option::unwrap_or_default);
+    for index in 0..specs[0].len().max(specs[1].len()) {
+        let paths = [0, 1].map(|side: usize| format!("{}[{index}]", list[side]));
+        let pair = [specs[0].get(index), specs[1].get(index)];
+        if pair[0] != pair[1] {
+            let keys = optional(pair.map(|spec| spec.and_then(|spec| spec.key.as_deref())));
+            let text = |side: usize| pair[side].map(|spec| format!("{}: {}", keys[side], value(spec)));
+            found.differing(area, topic, [&paths[0], &paths[1]], [text(0), text(1)]);
+        }
+    }
+}
+
+/// Describes two texts. Different texts have different descriptions.
+fn optional(texts: [Option<&str>; 2]) -> [String; 2] {
+    match texts {
+        [Some(left), Some(right)] if left != right => distinct([left, right]),
+        _ => texts.map(|text| text.map_or("absent".to_owned(), clipped)),
+    }
+}
+
+/// Returns a hash of bytes, for descriptions only.
+fn hash(bytes: &[u8]) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Compares the delegates that no instruction calls, as a multiset.
+fn compare_uncalled(views: [&MethodView<'_>; 2], found: &mut Differences, data: &mut DataPairs) {
+    let uncalled = |view: &MethodView<'_>| {
+        let fields = view.steps.iter().flat_map(|step| step.instruction.fields());
+        let called: BTreeSet<DelegateId> = fields
+            .filter_map(|field| match field.reference {
+                FieldReference::Delegate(index) => Some(index),
+                FieldReference::Operator(_)
+                | FieldReference::Operand(..)
+                | FieldReference::Destination(_)
+                | FieldReference::Args(_) => None,
+            })
+            .collect();
+        let all = view.plan.delegates().iter().enumerate();
+        let free = all.filter(|(index, _)| !called.contains(&DelegateId::of(*index)));
+        grouped(free.map(|(index, delegate)| {
+            let id = delegate.id.as_deref().map_or("absent".to_owned(), clipped);
+            let bytes = counted(view.side.program.blob(delegate.processed).len(), "byte");
+            (format!("delegate {id} with a payload of {bytes}, never called"), index)
+        }))
+    };
+    let (area, topic) = (DiffArea::Layout, DiffTopic::Delegate);
+    for (name, [lefts, rights]) in by_key(views.map(uncalled)) {
+        for (l, r) in lefts.iter().zip(&rights) {
+            let delegates = [&views[0].plan.delegates()[*l], &views[1].plan.delegates()[*r]];
+            compare_pair(views, [*l, *r], delegates, found, data);
+        }
+        let common = lefts.len().min(rights.len());
+        let part = |view: &MethodView<'_>, index: usize| {
+            DifferingPart::new(view.side.path(view.number, Part::Delegate(index)), name.clone())
+        };
+        lefts[common..].iter().for_each(|index| found.removed(area, topic, part(views[0], *index)));
+        rights[common..].iter().for_each(|index| found.added(area, topic, part(views[1], *index)));
+    }
+}

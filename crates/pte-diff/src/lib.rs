@@ -1,0 +1,51 @@
+//! Compares two programs or files. The result is a list of plain data.
+//!
+//! Elements are aligned by names and structure, never by index: [`align`] aligns instructions, and [`values`] matches
+//! values by their roles. Other numbers or another memory plan therefore change nothing in the area of the meaning.
+
+mod align;
+mod bytes;
+mod contents;
+mod data;
+mod dead;
+mod delegates;
+mod difference;
+mod graph;
+mod layout;
+mod memory;
+mod methods;
+mod side;
+mod values;
+mod view;
+
+use std::io;
+
+pub use data::DiffData;
+pub use difference::{
+    DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+};
+pub use side::{ExternalEntry, Side, is_null_device};
+
+use data::DataPairs;
+
+/// Maximum number of bytes that are read, as a multiple of the size of the larger file. Only overlapping ranges of a
+/// hostile file need more.
+const MAX_READS: u64 = 4;
+
+/// Compares two sides in these areas.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Result<Differences> {
+    let [left, right] = sides.map(Side::totals);
+    let mut found = Differences::new(left, right, areas);
+    let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
+    let mut data = DataPairs::new(limit);
+    methods::compare(sides, &mut found, &mut data);
+    layout::compare(sides, &mut found);
+    data.add_files(sides, &mut found);
+    let covered = data.ranges();
+    data.compare(mode, &mut found)?;
+    layout::compare_rest(sides, &covered, mode == DiffData::None, &mut found)?;
+    Ok(found.finish())
+}

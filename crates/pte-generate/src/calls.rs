@@ -1,0 +1,173 @@
+//! Valid calls: random arguments that the rule of the operator accepts, and outs of the properties that the rule infers.
+
+use super::arguments::arguments;
+use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
+use super::random::Random;
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::TensorShapeDynamism;
+use pte_operators::facts::Family;
+use pte_operators::inference::{Argument, Call, InferenceError, ResultMeta, TensorMeta, constraints};
+use pte_operators::{Base, Role, Signature};
+
+/// Number of random arguments that are tried.
+const ATTEMPTS: usize = 40;
+
+/// Largest result in elements.
+const MAX_ELEMENTS: i64 = 1 << 16;
+
+/// Returns the operators of the runtime with their signatures.
+pub fn operators() -> Vec<(&'static str, Signature)> {
+    let registered = pte_operators::all().filter(|operator| operator.library.is_none());
+    registered.map(|operator| (operator.name, operator.signature.clone())).collect()
+}
+
+/// Returns a call that the rule of the operator accepts. `None` if no arguments were found.
+pub fn valid(random: &mut Random, name: &'static str, signature: &Signature) -> Option<GeneratedCall> {
+    for _ in 0..ATTEMPTS {
+        let args = arguments(random, name, signature, &[]);
+        if let Some(call) = executable(name, signature, args) {
+            return Some(call);
+        }
+    }
+    None
+}
+
+/// Returns the call with these arguments and with outs of the properties that the rule of the operator infers. `None` if the kernel does not
+/// take the arguments, or does not write such outs.
+pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>) -> Option<GeneratedCall> {
+    let results = results(name, signature, &args)?;
+    let call = complete(name, signature, args, &results)?;
+    let arguments: Vec<Argument<'_>> =
+        call.args.iter().take(signature.args.len()).map(|arg| arg.argument(&call.args)).collect();
+    constraints::check(&pte_operators::find(name)?.constraints, &Call::new(signature, &arguments)).ok()?;
+    Some(call)
+}
+
+/// Returns a call with random arguments, of which the rule may accept none. Outs that are not inferred are like the first tensor.
+pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> GeneratedCall {
+    let args = arguments(random, name, signature, &[]);
+    let results = results(name, signature, &args).unwrap_or_default();
+    let results = if results.is_empty() { guessed(signature, &args) } else { results };
+    complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
+}
+
+/// Returns what the rule of an operator infers of the results of a call that kernels execute.
+pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
+    let results = inferred(name, signature, args).filter(|results| has_one_order(name, args, results))?;
+    // The largest sizes of dynamic tensors must fit, too.
+    let mut largest = args.to_vec();
+    largest.iter_mut().flat_map(Operand::tensors_mut).for_each(|tensor| tensor.dynamism = TensorShapeDynamism::STATIC);
+    inferred(name, signature, &largest).map(|_| results)
+}
+
+/// Returns what the rule of an operator infers of the results of a call.
+pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
+    let arguments: Vec<Argument<'_>> =
+        args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();
+    let call = Call::new(signature, &arguments);
+    constraints::check(&pte_operators::find(name)?.constraints, &call).ok()?;
+    let facts = pte_operators::facts(name);
+    let results = match facts.rule?(&call) {
+        Ok(results) => results,
+        Err(InferenceError::Undetermined(_)) => facts.data_dependent?.1(&call).ok()?,
+        Err(InferenceError::Invalid(_) | InferenceError::Unsupported(_) | InferenceError::UnknownOperator) => {
+            return None;
+        }
+    };
+    let is_small = |meta: &TensorMeta| {
+        meta.sizes.iter().try_fold(1i64, |count, dim| count.checked_mul(dim.size)).is_some_and(|n| n <= MAX_ELEMENTS)
+    };
+    let small = results.iter().all(|result| match result {
+        ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => is_small(meta),
+        ResultMeta::Tensors(metas) => metas.len() <= 64 && metas.iter().all(is_small),
+        ResultMeta::Int(_) | ResultMeta::Scalar => true,
+    });
+    small.then_some(results)
+}
+
+/// Returns true for an operator that a runtime executes on the CPU.
+pub fn runs_on_cpu(name: &str) -> bool {
+    !pte_operators::facts(name).copies_between_devices
+}
+
+/// Returns false if the tensors of a call are neither all contiguous nor all channels-last: most kernels reject that. A copy to another order
+/// must have that of its argument.
+fn has_one_order(name: &str, args: &[Operand], results: &[ResultMeta]) -> bool {
+    let tensors = args.iter().flat_map(Operand::tensors);
+    let mut orders: Vec<DimOrder> = tensors.map(|tensor| tensor.dim_order.clone()).collect();
+    let own: Vec<DimOrder> = results
+        .iter()
+        .flat_map(|result| match result {
+            ResultMeta::Tensor(meta) | ResultMeta::Unwritten(meta) => vec![meta.dim_order.clone()],
+            ResultMeta::Tensors(metas) => metas.iter().map(|meta| meta.dim_order.clone()).collect(),
+            ResultMeta::Int(_) | ResultMeta::Scalar => Vec::new(),
+        })
+        .collect();
+    let facts = pte_operators::facts(name);
+    if facts.family == Family::EmptyInOrder {
+        return true;
+    }
+    if facts.copies_dim_order {
+        let requested = args.iter().find_map(|arg| match arg {
+            Operand::Ints(items) => Some(items.iter().map(|dim| *dim as u8).collect()),
+            _ => None,
+        });
+        let expected: Option<DimOrder> = requested.or_else(|| orders.first().cloned());
+        return expected.is_none_or(|expected| own.iter().all(|order| *order == expected));
+    }
+    orders.extend(own);
+    orders.iter().all(|order| order.is_sorted())
+        || !facts.contiguous_only && orders.iter().all(|order| *order == DimOrder::channels_last(4))
+}
+
+/// Returns results like the first tensor, for a call that the rule does not accept.
+pub fn guessed(signature: &Signature, args: &[Operand]) -> Vec<ResultMeta> {
+    let first = args.iter().find_map(Operand::as_tensor).map(TensorOperand::meta);
+    let meta = first.unwrap_or(TensorMeta {
+        scalar_type: ScalarType::FLOAT,
+        sizes: Vec::new(),
+        dim_order: DimOrder::default(),
+    });
+    let of = |list: bool| if list { ResultMeta::Tensors(vec![meta.clone()]) } else { ResultMeta::Tensor(meta.clone()) };
+    match signature.result {
+        Some(Base::Tensor) => vec![of(false)],
+        Some(_) => vec![ResultMeta::Scalar],
+        None => signature.outs().map(|out| of(out.kind.list)).collect(),
+    }
+}
+
+/// Appends the outs, or the returned value, of these properties. `None` if a size exceeds the format.
+pub fn complete(
+    name: &'static str,
+    signature: &Signature,
+    mut args: Vec<Operand>,
+    results: &[ResultMeta],
+) -> Option<GeneratedCall> {
+    let in_place = signature.args.iter().position(|arg| arg.role == Role::InPlace);
+    if signature.outs().next().is_none() {
+        match (signature.result, in_place, results.first()) {
+            (None, ..) => {}
+            (Some(Base::Tensor), Some(at), _) => args.push(Operand::Same(at)),
+            (Some(Base::Tensor), None, Some(ResultMeta::Tensor(meta))) => {
+                args.push(Operand::Tensor(TensorOperand::inferred(meta, Content::Unplaced)?));
+            }
+            (Some(Base::Bool), ..) => args.push(Operand::Bool(false)),
+            (Some(Base::Float), ..) => args.push(Operand::Double(0.0)),
+            (Some(_), ..) => args.push(Operand::Int(0)),
+        }
+        return Some(GeneratedCall { operator: name, args });
+    }
+    for result in results {
+        let written = |meta: &TensorMeta| TensorOperand::inferred(meta, Content::Written);
+        args.push(match result {
+            ResultMeta::Tensor(meta) => Operand::Tensor(written(meta)?),
+            ResultMeta::Unwritten(meta) => Operand::Tensor(TensorOperand::inferred(meta, Content::Missing)?),
+            ResultMeta::Tensors(metas) => Operand::Tensors {
+                items: metas.iter().map(|meta| Some(Some(written(meta)?))).collect::<Option<_>>()?,
+                optional: false,
+            },
+            ResultMeta::Int(_) | ResultMeta::Scalar => Operand::Int(0),
+        });
+    }
+    Some(GeneratedCall { operator: name, args })
+}

@@ -1,0 +1,275 @@
+//! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and several methods at times.
+
+use super::arguments::arguments;
+use super::calls::{executable, results};
+use super::lower::{BoundaryMemory, MethodWriter};
+use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
+use super::random::Random;
+use pte_model::format::ScalarType;
+use pte_model::program::{EValue, Instruction, Program, TensorShapeDynamism, ValueId};
+use pte_operators::facts::Family;
+use pte_operators::{Role, Signature};
+
+/// Attempts for each instruction.
+const ATTEMPTS: usize = 30;
+
+/// Instructions of a branch or a loop.
+const CONTROL: usize = 6;
+
+/// An operator and its signature.
+pub type KnownOperator = (&'static str, Signature);
+
+/// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random arguments.
+pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
+    let mut program = Program::default();
+    let methods = if random.chance(15) { 2 + random.below(2) } else { 1 };
+    for number in 0..methods {
+        let name = if number == 0 { "forward".to_owned() } else { format!("method_{number}") };
+        Generator::new(random, operators, &mut program).method(&name, instructions);
+    }
+    program
+}
+
+/// A tensor that exists.
+struct Existing {
+    tensor: TensorOperand,
+    /// A call wrote it, so it is not an input.
+    is_result: bool,
+    is_used: bool,
+}
+
+/// A method that is being generated.
+struct Generator<'a> {
+    random: &'a mut Random,
+    operators: &'a [KnownOperator],
+    program: &'a mut Program,
+    method: MethodWriter,
+    tensors: Vec<Existing>,
+    /// Numbers that calls return.
+    numbers: Vec<ValueId>,
+}
+
+impl<'a> Generator<'a> {
+    fn new(random: &'a mut Random, operators: &'a [KnownOperator], program: &'a mut Program) -> Generator<'a> {
+        let method = MethodWriter::new(BoundaryMemory::Planned);
+        Generator { random, operators, program, method, tensors: Vec::new(), numbers: Vec::new() }
+    }
+
+    fn method(mut self, name: &str, instructions: usize) {
+        for _ in 0..instructions.saturating_mul(ATTEMPTS) {
+            let left = instructions.saturating_sub(self.method.instruction_count());
+            if left == 0 || self.operators.is_empty() {
+                break;
+            }
+            if left >= CONTROL && self.operators.len() > 1 && self.random.chance(6) {
+                self.control();
+                continue;
+            }
+            let at = self.random.below(self.operators.len());
+            let (name, signature) = &self.operators[at];
+            self.call(name, signature);
+        }
+        let outputs: Vec<ValueId> = self.outputs();
+        outputs.into_iter().for_each(|value| self.method.output(value));
+        self.method.finish(self.program, name);
+    }
+
+    /// Returns the results that no call reads, and some of the others.
+    fn outputs(&mut self) -> Vec<ValueId> {
+        let mut outputs = Vec::new();
+        for existing in &self.tensors {
+            if let Content::Value(value) = existing.tensor.content
+                && existing.is_result
+                && (!existing.is_used || self.random.chance(10))
+            {
+                outputs.push(value);
+            }
+        }
+        outputs.extend(&self.numbers);
+        outputs
+    }
+
+    /// Appends a call, if its random arguments are valid.
+    fn call(&mut self, name: &'static str, signature: &Signature) {
+        let shapes: Vec<Vec<i32>> = self.tensors.iter().rev().take(8).map(|item| item.tensor.sizes.clone()).collect();
+        let mut args = arguments(self.random, name, signature, &shapes);
+        for at in 0..args.len() {
+            let role = signature.args.get(at).map_or(Role::In, |arg| arg.role);
+            // Kernels that abort for infinite or constant contents read inputs, whose contents are the caller's.
+            let is_safe = pte_operators::facts(name).numbers.is_none();
+            if role == Role::InPlace || role == Role::In && is_safe && self.random.chance(75) {
+                self.reuse(name, signature, &mut args, at);
+            }
+        }
+        let ins = args.len();
+        let Some(call) = executable(name, signature, args) else { return };
+        self.append(&call, signature, ins);
+    }
+
+    /// Replaces an argument by a tensor that exists, if the rule of the operator accepts that. Arguments that depend on each other are
+    /// replaced by tensors of the same properties only.
+    fn reuse(&mut self, name: &str, signature: &Signature, args: &mut [Operand], at: usize) {
+        let Operand::Tensor(tensor) = &args[at] else { return };
+        if tensor.content != Content::Input {
+            return;
+        }
+        let is_in_place = |at: usize| signature.args.get(at).is_some_and(|arg| arg.role == Role::InPlace);
+        let is_written = is_in_place(at);
+        // A tensor that the call writes in place must not be another argument.
+        let others = args.iter().enumerate().filter(|(other, _)| *other != at && (is_written || is_in_place(*other)));
+        let taken: Vec<Content> = others.flat_map(|(_, operand)| operand.contents()).collect();
+        let meta = tensor.meta();
+        let depends = pte_operators::facts(name).family != Family::Independent;
+        let fits = |item: &&Existing| {
+            (item.is_result || !is_written)
+                && !taken.contains(&item.tensor.content)
+                && item.tensor.scalar_type == meta.scalar_type
+                && (!depends || item.tensor.meta() == meta)
+        };
+        let candidates: Vec<TensorOperand> =
+            self.tensors.iter().rev().filter(fits).take(6).map(|item| item.tensor.clone()).collect();
+        if candidates.is_empty() {
+            return;
+        }
+        let chosen = candidates[self.random.below(candidates.len())].clone();
+        let before = std::mem::replace(&mut args[at], Operand::Tensor(chosen));
+        if results(name, signature, args).is_none() {
+            args[at] = before;
+        }
+    }
+
+    /// Appends a call, and records its tensors and numbers.
+    fn append(&mut self, call: &GeneratedCall, signature: &Signature, ins: usize) {
+        let values = self.method.call(self.program, call);
+        for (at, (operand, value)) in call.args.iter().zip(&values).enumerate() {
+            match operand {
+                Operand::Tensor(tensor) => self.record(tensor, *value, at >= ins),
+                Operand::Tensors { items, .. } => {
+                    let list = value.item(self.method.values());
+                    let indices = list.map_or(Vec::new(), |list| list.as_tensors().to_vec());
+                    for (item, index) in items.iter().zip(indices) {
+                        if let Some(tensor) = item {
+                            self.record(tensor, index, at >= ins);
+                        }
+                    }
+                }
+                Operand::Int(_) | Operand::Bool(_) | Operand::Double(_) if at >= ins => self.numbers.push(*value),
+                Operand::Null
+                | Operand::Int(_)
+                | Operand::Bool(_)
+                | Operand::Double(_)
+                | Operand::Str(_)
+                | Operand::Ints(_)
+                | Operand::Doubles(_)
+                | Operand::Bools(_)
+                | Operand::Same(_) => {}
+            }
+        }
+        // An argument that is written in place is a result.
+        for (at, _) in signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::InPlace) {
+            let written = values.get(at).copied();
+            for item in &mut self.tensors {
+                if matches!(item.tensor.content, Content::Value(value) if Some(value) == written) {
+                    item.is_used = false;
+                }
+            }
+        }
+    }
+
+    /// Records a tensor of a call for the calls after it.
+    fn record(&mut self, tensor: &TensorOperand, value: ValueId, is_result: bool) {
+        match tensor.content {
+            Content::Value(known) => {
+                let same = |item: &&mut Existing| item.tensor.content == Content::Value(known);
+                self.tensors.iter_mut().filter(same).for_each(|item| item.is_used = true);
+            }
+            Content::Input | Content::Written | Content::Unplaced => {
+                let tensor = TensorOperand { content: Content::Value(value), ..tensor.clone() };
+                self.tensors.push(Existing { tensor, is_result, is_used: false });
+            }
+            Content::Constant(_) | Content::Over { .. } | Content::Missing => {}
+        }
+    }
+
+    /// Returns a tensor of floating point numbers with dimensions, of which no size changes.
+    fn static_float(&mut self) -> Option<TensorOperand> {
+        let fits = |item: &&Existing| {
+            let tensor = &item.tensor;
+            tensor.scalar_type == ScalarType::FLOAT
+                && tensor.dynamism == TensorShapeDynamism::STATIC
+                && !tensor.sizes.is_empty()
+        };
+        let candidates: Vec<&Existing> = self.tensors.iter().rev().filter(fits).take(4).collect();
+        match candidates.len() {
+            0 => None,
+            count => Some(candidates[self.random.below(count)].tensor.clone()),
+        }
+    }
+
+    /// Appends a branch or a loop.
+    fn control(&mut self) {
+        let Some(tensor) = self.static_float() else { return };
+        let Content::Value(x) = tensor.content else { return };
+        if self.random.chance(50) {
+            self.branch(&tensor)
+        } else {
+            self.repeat(&tensor)
+        }
+        for item in &mut self.tensors {
+            item.is_used |= item.tensor.content == Content::Value(x);
+        }
+    }
+
+    /// Appends a call of an operator that maps floating point numbers: a part of branches and loops.
+    fn unary(&mut self, from: ValueId, to: ValueId) {
+        let maps: Vec<&str> = pte_operators::names().filter(|name| pte_operators::facts(name).maps_floats).collect();
+        let operator = self.random.pick(&maps);
+        self.method.call_values(operator, &[from, to, to]);
+    }
+
+    /// `y = f(x) if x.size(0) > n else g(x)`. Values are in the order in which the assembler numbers them, as in all methods, so that the YAML
+    /// states no indices.
+    fn branch(&mut self, x: &TensorOperand) {
+        let Content::Value(from) = x.content else { return };
+        let (zero, size) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
+        self.method.call_values("aten::sym_size.int", &[from, zero, size]);
+        let limit = self.random.between(0, 4);
+        let limit = self.method.push(EValue::Int(limit));
+        let condition = self.method.push(EValue::Bool(false));
+        self.method.call_values("executorch_prim::gt.Scalar", &[size, limit, condition]);
+        let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
+        let otherwise = self.method.jump(condition);
+        self.unary(from, to);
+        let never = self.method.push(EValue::Bool(false));
+        let end = self.method.jump(never);
+        self.method.land(otherwise);
+        self.unary(from, to);
+        self.method.land(end);
+        let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+    }
+
+    /// `y = f(x)`, and `y = g(y)` a few times.
+    fn repeat(&mut self, x: &TensorOperand) {
+        let Content::Value(from) = x.content else { return };
+        let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
+        self.unary(from, to);
+        let (zero, counter) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
+        let limit = self.random.between(1, 3);
+        let limit = self.method.push(EValue::Int(limit));
+        let condition = self.method.push(EValue::Bool(false));
+        self.method.instruct(Instruction::MoveCall { move_from: zero, move_to: counter });
+        let again = self.method.instruction_count();
+        self.method.call_values("executorch_prim::lt.Scalar", &[counter, limit, condition]);
+        let end = self.method.jump(condition);
+        self.unary(to, to);
+        let one = self.method.push(EValue::Int(1));
+        self.method.call_values("executorch_prim::add.Scalar", &[counter, one, counter]);
+        let never = self.method.push(EValue::Bool(false));
+        let back = self.method.jump(never);
+        self.method.land_at(back, again);
+        self.method.land(end);
+        let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+    }
+}

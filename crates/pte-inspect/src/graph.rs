@@ -1,0 +1,491 @@
+//! Computes the graph of each method as plain data: a node for each instruction, edges by value, the operations in
+//! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
+//! [`crate::report`].
+
+use std::collections::HashMap;
+
+use serde::{Serialize, Serializer};
+
+use super::Subject;
+use super::memory::Labels;
+use super::summary::{describe, payload_graphs, value_type};
+use super::targets::{Marks, Target, Targets};
+use pte_analysis::access::Accesses;
+use pte_analysis::blocks::{self, Jump, Skips};
+use pte_analysis::operators::MethodOperators;
+use pte_model::data::BlobId;
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
+use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField};
+
+/// Version of the serialised form.
+const VERSION: u32 = 2;
+
+/// Maximum number of writers of a value from which edges lead to each reader: many instructions can read a value that
+/// many wrote.
+const WRITERS: usize = 8;
+
+/// The graphs of a program.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProgramGraph {
+    /// Version of the serialised form: it grows when a key changes.
+    pub version: u32,
+    /// Methods in the order of the program.
+    pub methods: Vec<MethodGraph>,
+    /// Decoded payloads, each once.
+    pub payloads: Vec<PayloadGraph>,
+}
+
+/// The graph of a method.
+#[derive(Debug, Clone, Serialize)]
+pub struct MethodGraph {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Values that the caller sets.
+    pub inputs: Vec<usize>,
+    /// Values that the caller reads at the end.
+    pub outputs: Vec<Read>,
+    /// All values.
+    pub values: Vec<GraphValue>,
+    /// Distinct labels of instructions, to which the nodes refer.
+    pub labels: Vec<String>,
+    /// Instructions of all chains in their order.
+    pub nodes: Vec<GraphNode>,
+    /// Delegates.
+    pub delegates: Vec<GraphDelegate>,
+    /// Distinct lines of the stack traces.
+    pub frames: Vec<GraphFrame>,
+    /// Findings about the method that belong to no node, value or delegate.
+    pub findings: Vec<usize>,
+    /// Differences about the method that belong to no node, value or delegate.
+    pub differences: Vec<usize>,
+}
+
+/// A value of a method.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphValue {
+    /// Name in the YAML, or its index.
+    pub name: String,
+    /// Element type and sizes of a tensor, value of a literal, kind of a list.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Source of its content before the first instruction.
+    #[serde(flatten)]
+    pub content: Content,
+    /// For a view, the value whose memory and content it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<usize>,
+    /// Items of a list of tensors, without those that are None.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<usize>,
+    /// Findings and differences about it.
+    #[serde(flatten)]
+    pub marks: Marks,
+}
+
+/// Source of the content of a value before the first instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "content", rename_all = "lowercase")]
+pub enum Content {
+    /// The caller sets it.
+    Input,
+    /// Constant data.
+    Constant {
+        /// Size in bytes.
+        bytes: u64,
+    },
+    /// Data of a `.ptd`.
+    External,
+    /// State that is kept from one execution to the next.
+    State,
+    /// A number, string, list or None in the program.
+    Literal,
+    /// A tensor without initial content.
+    #[serde(untagged)]
+    None,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphNode {
+    /// Index in [`MethodGraph::labels`].
+    pub label: usize,
+    /// Delegate that it calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delegate: Option<usize>,
+    /// Values of its arguments, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<usize>,
+    /// Values that it writes, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<usize>,
+    /// Values that it reads, with the instructions that may have written each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<Read>,
+    /// Instruction that is executed instead of the next one if a condition is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jump: Option<usize>,
+    /// Stack trace as indices of [`MethodGraph::frames`], from the outermost call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<usize>,
+    /// Findings and differences about it.
+    #[serde(flatten)]
+    pub marks: Marks,
+}
+
+/// A value that an instruction reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// Value.
+    pub value: usize,
+    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
+    /// before it whose content is kept if a jump skips the later writers, as in branches. Empty if no instruction wrote
+    /// it.
+    pub writers: Vec<usize>,
+}
+
+/// A delegate of a method.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphDelegate {
+    /// Backend.
+    pub backend: String,
+    /// Size of the payload in bytes.
+    pub bytes: u64,
+    /// Index in [`ProgramGraph::payloads`], if the payload is decoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<usize>,
+    /// Findings and differences about it.
+    #[serde(flatten)]
+    pub marks: Marks,
+}
+
+/// A line of a stack trace.
+#[derive(Debug, Clone, Serialize)]
+pub struct GraphFrame {
+    /// Source file.
+    pub file: Option<String>,
+    /// Line number in the file.
+    pub line: i32,
+    /// Name of the function.
+    pub name: Option<String>,
+    /// Source of the line.
+    pub context: Option<String>,
+}
+
+/// A decoded payload.
+#[derive(Debug, Clone, Serialize)]
+pub struct PayloadGraph {
+    /// Values of the graph.
+    pub values: Vec<PayloadValue>,
+    /// Values that are the first arguments of the delegate.
+    pub inputs: Vec<usize>,
+    /// Values that are the other arguments of the delegate.
+    pub outputs: Vec<usize>,
+    /// Operations in order.
+    pub nodes: Vec<PayloadNode>,
+}
+
+/// A value of a payload.
+#[derive(Debug, Clone, Serialize)]
+pub struct PayloadValue {
+    /// Element type, sizes and quantization.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Size of its data in bytes; `None` if it is not constant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// An operation of a payload.
+#[derive(Debug, Clone, Serialize)]
+pub struct PayloadNode {
+    /// Name of the operation.
+    pub name: &'static str,
+    /// Values that it reads.
+    pub reads: Vec<usize>,
+    /// Values that it writes.
+    pub writes: Vec<usize>,
+}
+
+impl ProgramGraph {
+    /// Builds the graphs of a program. `findings` has the paths of the findings of `check` about its file,
+    /// `differences` the paths of the differences from another program.
+    pub fn new(subject: &Subject<'_>, findings: &[&str], differences: &[&str]) -> ProgramGraph {
+        let program = subject.program;
+        let drafts = payload_graphs(program);
+        let mut payloads = Vec::new();
+        let mut numbers: HashMap<BlobId, usize> = HashMap::new();
+        for delegate in program.plans().iter().flat_map(ExecutionPlan::delegates) {
+            if let Some(draft) = drafts.get(&delegate.processed) {
+                numbers.entry(delegate.processed).or_insert_with(|| {
+                    payloads.push(PayloadGraph::new(draft));
+                    payloads.len() - 1
+                });
+            }
+        }
+        let targets = Targets::new(program, findings, differences);
+        let methods = program.plans().iter().enumerate();
+        let methods = methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets));
+        ProgramGraph { version: VERSION, methods: methods.collect(), payloads }
+    }
+}
+
+impl MethodGraph {
+    fn new(
+        subject: &Subject<'_>,
+        method: usize,
+        plan: &ExecutionPlan,
+        payloads: &HashMap<BlobId, usize>,
+        targets: &Targets,
+    ) -> MethodGraph {
+        let program = subject.program;
+        let index = |value: &ValueId| value.within(plan.values().len());
+        let list = |values: &Option<Vec<ValueId>>| values.iter().flatten().filter_map(index).collect::<Vec<usize>>();
+        let inputs = list(&plan.inputs);
+        let values = values(subject, method, plan, &inputs, targets);
+        let mut frames = Frames::default();
+        let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
+        let labels = Labels::new(plan);
+        let jumps = blocks::jumps(plan);
+        let mut flow = Flow::new(plan, &subject.operators[method], &values, &jumps);
+        let mut nodes: Vec<GraphNode> = Vec::new();
+        for chain in plan.chains.iter().flatten() {
+            let first = nodes.len();
+            for instruction in chain.instructions.iter().flatten() {
+                let number = nodes.len();
+                let (reads, writes) = flow.step(number, &values);
+                let jump = instruction.destination().and_then(|to| usize::try_from(to).ok());
+                nodes.push(GraphNode {
+                    label: labels.index(instruction),
+                    delegate: delegate(plan, instruction),
+                    args: instruction.args().iter().filter_map(index).collect(),
+                    writes,
+                    reads,
+                    jump: jump.and_then(|to| first.checked_add(to)),
+                    trace: traces.get(number).cloned().unwrap_or_default(),
+                    marks: targets.of(Target::Instruction(method, number)),
+                });
+            }
+        }
+        let delegates = plan.delegates().iter().enumerate().map(|(number, delegate)| GraphDelegate {
+            backend: delegate.id.clone().unwrap_or_default(),
+            bytes: program.blob(delegate.processed).len(),
+            payload: payloads.get(&delegate.processed).copied(),
+            marks: targets.of(Target::Delegate(method, number)),
+        });
+        let Marks { findings, differences } = targets.of(Target::Method(method));
+        MethodGraph {
+            name: plan.name.clone().unwrap_or_default(),
+            outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output, &values)).collect(),
+            delegates: delegates.collect(),
+            frames: frames.list,
+            findings,
+            differences,
+            inputs,
+            values,
+            labels: labels.texts(),
+            nodes,
+        }
+    }
+
+    /// Returns the label of an instruction.
+    pub fn label(&self, node: &GraphNode) -> &str {
+        self.labels.get(node.label).map_or("", String::as_str)
+    }
+
+    /// Returns name and type of a value.
+    pub fn described(&self, value: usize) -> (&str, &str) {
+        self.values.get(value).map_or(("", ""), |value| (&value.name, &value.kind))
+    }
+
+    /// Returns true if a difference is about an instruction, its delegate, or a value that it uses.
+    pub fn is_changed(&self, node: &GraphNode) -> bool {
+        let delegate = node.delegate.and_then(|delegate| self.delegates.get(delegate));
+        let values = node.args.iter().chain(&node.writes).filter_map(|value| self.values.get(*value));
+        let marks = [Some(&node.marks), delegate.map(|delegate| &delegate.marks)];
+        marks.into_iter().flatten().chain(values.map(|value| &value.marks)).any(|marks| !marks.differences.is_empty())
+    }
+
+    /// Returns the value whose memory a value has: the base of a view, and the value itself otherwise.
+    pub fn owner(&self, value: usize) -> usize {
+        self.values.get(value).and_then(|value| value.base).unwrap_or(value)
+    }
+}
+
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.writers.is_empty() {
+            true => (self.value, ()).serialize(serializer),
+            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
+        }
+    }
+}
+
+impl PayloadGraph {
+    fn new(draft: &Draft) -> PayloadGraph {
+        let values = draft.values.iter().map(|value| {
+            let bytes = value.constant.as_ref().map(|constant| match &constant.source {
+                ConstantSource::Data(blob) => blob.len(),
+                ConstantSource::Key(_) => constant.size.unwrap_or(0),
+            });
+            PayloadValue { kind: value_type(value), bytes }
+        });
+        let nodes = draft.nodes.iter().map(|node| {
+            let (mut reads, mut writes) = (Vec::new(), Vec::new());
+            for operand in node.operation.operands() {
+                if let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) {
+                    if operand.is_output { &mut writes } else { &mut reads }.push(*value);
+                }
+            }
+            PayloadNode { name: node.operation.word(), reads, writes }
+        });
+        PayloadGraph {
+            values: values.collect(),
+            inputs: draft.inputs.clone(),
+            outputs: draft.outputs.clone(),
+            nodes: nodes.collect(),
+        }
+    }
+}
+
+fn values(
+    subject: &Subject<'_>,
+    method: usize,
+    plan: &ExecutionPlan,
+    inputs: &[usize],
+    targets: &Targets,
+) -> Vec<GraphValue> {
+    let program = subject.program;
+    let requested = subject.values.get(method).map_or(&[][..], |values| &values.memory);
+    let count = plan.values().len();
+    let mut values: Vec<GraphValue> = plan
+        .values()
+        .iter()
+        .enumerate()
+        .map(|(number, value)| GraphValue {
+            name: subject.value_name(method, number),
+            kind: describe(value),
+            content: content(program, value, subject.is_state(method, number)),
+            base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),
+            items: value.as_tensors().iter().filter_map(|item| item.within(count)).collect(),
+            marks: targets.of(Target::Value(method, number)),
+        })
+        .collect();
+    for input in inputs {
+        values[*input].content = Content::Input;
+    }
+    values
+}
+
+/// Maximum number of steps from a view through other views to its base.
+const MAX_VIEWS: usize = 8;
+
+/// Returns the base of a view, after at most [`MAX_VIEWS`] steps; `None` for other values.
+fn base(requested: &[Memory], value: usize) -> Option<usize> {
+    let step = |value: &usize| match requested.get(*value) {
+        Some(Memory::View { base }) => usize::try_from(*base).ok().filter(|base| *base < requested.len()),
+        Some(Memory::None | Memory::Auto { .. } | Memory::At { .. }) | None => None,
+    };
+    std::iter::successors(Some(value), step).skip(1).take(MAX_VIEWS).last()
+}
+
+fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
+    let Some(tensor) = value.as_tensor() else { return Content::Literal };
+    match tensor.data {
+        _ if is_state => Content::State,
+        _ if tensor.is_external() => Content::External,
+        TensorData::Blob(blob) => Content::Constant { bytes: program.blob(blob).len() },
+        TensorData::None | TensorData::Elsewhere(_) => Content::None,
+    }
+}
+
+/// Returns the delegate that an instruction calls.
+fn delegate(plan: &ExecutionPlan, instruction: &Instruction) -> Option<usize> {
+    let Instruction::DelegateCall { delegate_index, .. } = instruction else { return None };
+    delegate_index.within(plan.delegates().len())
+}
+
+/// Returns the stack trace of each instruction of all chains; an empty one for an instruction without.
+fn traces(plan: &ExecutionPlan) -> impl Iterator<Item = &[StackFrame]> {
+    plan.chains.iter().flatten().flat_map(|chain| {
+        let traces = chain.stacktrace.as_deref().unwrap_or_default();
+        let count = chain.instructions.as_ref().map_or(0, Vec::len);
+        (0..count).map(|number| traces.get(number).and_then(Option::as_deref).unwrap_or_default())
+    })
+}
+
+/// Collects distinct frames of stack traces.
+#[derive(Default)]
+struct Frames<'p> {
+    list: Vec<GraphFrame>,
+    numbers: HashMap<&'p StackFrame, usize>,
+}
+
+impl<'p> Frames<'p> {
+    fn take(&mut self, trace: &'p [StackFrame]) -> Vec<usize> {
+        let number = |frame: &'p StackFrame| {
+            *self.numbers.entry(frame).or_insert_with(|| {
+                let StackFrame { filename, lineno, name, context, .. } = frame.clone();
+                self.list.push(GraphFrame { file: filename, line: lineno, name, context });
+                self.list.len() - 1
+            })
+        };
+        trace.iter().map(number).collect()
+    }
+}
+
+/// Returns the value whose memory a value has.
+fn owner(value: usize, values: &[GraphValue]) -> usize {
+    values[value].base.unwrap_or(value)
+}
+
+/// Follows the instructions in order, and tracks which ones wrote the content of each value.
+struct Flow<'j> {
+    accesses: Accesses,
+    /// By value: the instructions that may have written its content.
+    writers: Vec<Vec<usize>>,
+    skips: Skips<'j>,
+}
+
+impl<'j> Flow<'j> {
+    fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
+        let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
+        let has_content = values.iter().map(|value| value.content != Content::None).collect();
+        let accesses = Accesses::of(plan, operators, has_content, &owners);
+        Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
+    }
+
+    fn read(&self, value: usize, values: &[GraphValue]) -> Read {
+        Read { value, writers: self.writers[owner(value, values)].clone() }
+    }
+
+    /// Returns what the next instruction reads and writes.
+    fn step(&mut self, number: usize, values: &[GraphValue]) -> (Vec<Read>, Vec<usize>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for access in self.accesses.of_step(number) {
+            let value = access.value as usize;
+            let read = self.read(value, values);
+            // Lists are read through their items, and the label of a node has the literals.
+            let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
+            if access.reads() && !is_literal {
+                reads.push(read);
+            }
+            if access.writes() && values[value].items.is_empty() {
+                writes.push(value);
+            }
+        }
+        reads.sort_unstable_by_key(|read| read.value);
+        reads.dedup();
+        writes.sort_unstable();
+        writes.dedup();
+        let around = self.skips.around(number as u32);
+        for value in writes.iter().map(|value| owner(*value, values)) {
+            let writers = &mut self.writers[value];
+            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump.step as usize));
+            if writers.len() == WRITERS {
+                writers.remove(0);
+            }
+            writers.push(number);
+        }
+        (reads, writes)
+    }
+}

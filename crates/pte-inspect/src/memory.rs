@@ -1,0 +1,307 @@
+//! Computes the memory that a program needs: planned memory over time, and the bytes that loading takes from the method
+//! allocator. `pte-emit` plans memory.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Subject;
+use super::allocator::{Abi, LoadedMemory, loaded_memory};
+use super::sweep::{Use, used_bytes};
+use pte_model::format::program::InstructionType;
+use pte_model::format::table::Union;
+use pte_model::program::instruction::Callee;
+use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
+use pte_model::program::{Device, ExecutionPlan, Instruction};
+
+/// Version of the serialised form.
+const VERSION: u32 = 3;
+
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`Model::memory`](crate::Model::memory).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProgramMemory {
+    /// Version of the serialised form: it grows when a key changes.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
+    /// Binary interface that the sizes of the method allocator are for.
+    pub abi: Abi,
+    /// Methods in the order of the program.
+    pub methods: Vec<MethodFootprint>,
+}
+
+/// Memory of a method, part of [`ProgramMemory`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodFootprint {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Size of all pools in bytes.
+    pub planned: u64,
+    /// Pools that are not empty, in the order of their numbers.
+    pub pools: Vec<MemoryPool>,
+    /// Label of each instruction: the operator, the backend, or the kind of the instruction. Long names are truncated.
+    pub instructions: Vec<String>,
+    /// Memory that loading the method takes from the method allocator.
+    pub method_allocator: MethodAllocator,
+}
+
+/// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
+/// aligned to 16 bytes.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodAllocator {
+    /// Bytes with a temporary allocator that has room for the metadata of the arguments of each call.
+    pub bytes: u64,
+    /// Bytes without a temporary allocator.
+    pub without_temporary_allocator: u64,
+    /// Both numbers are lower bounds, because [`MethodAllocator::unknown_backends`] may take more.
+    pub at_least: bool,
+    /// Backends whose allocations are not known.
+    pub unknown_backends: Vec<String>,
+}
+
+/// Pool of planned memory (an item of `non_const_buffer_sizes`), part of [`MethodFootprint`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryPool {
+    /// `memory_id`, from 1.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub pool: usize,
+    /// Device, such as `cpu`.
+    pub device: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Total size in bytes of its tensors, which is the size that the pool would have without sharing.
+    pub unshared: u64,
+    /// Bytes after the end of the last tensor: for alignment, and those that the exporter adds.
+    pub padding: u64,
+    /// The exporter added 64 bytes of the padding for XNNPACK.
+    pub padding_for_xnnpack: bool,
+    /// Maximum number of bytes that are alive at once. No plan can need less.
+    pub lower_bound: u64,
+    /// First time at which [`MemoryPool::lower_bound`] bytes are alive.
+    pub peak: MemoryPeak,
+    /// Times at which the number of live bytes changes, from 0 on, each with the number of bytes from then on. Time 0
+    /// is before the first instruction, and instruction `n`, counted from 0 through all chains, is at time `n + 1`. At
+    /// the last time, the outputs are read.
+    pub timeline: Vec<(u32, u64)>,
+    /// Tensors that are not views, sorted by offset.
+    pub tensors: Vec<PlannedTensor>,
+}
+
+impl MemoryPool {
+    /// Bytes that the exporter adds to a pool of a method that calls XNNPACK, see [`MemoryPool::padding_for_xnnpack`].
+    ///
+    /// ```
+    /// assert_eq!(pte_emit::MemoryPool::XNNPACK_PADDING, 64);
+    /// ```
+    pub const XNNPACK_PADDING: u64 = XNNPACK_PADDING;
+}
+
+/// Time at which the most bytes of a [`MemoryPool`] are alive.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryPeak {
+    /// Time, counted as in [`MemoryPool::timeline`].
+    pub time: usize,
+    /// Description of this time: an instruction with its operator, or the access to the inputs or outputs.
+    pub event: String,
+}
+
+/// Tensor in planned memory that is not a view of another one, part of a [`MemoryPool`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct PlannedTensor {
+    /// Index of the value.
+    pub value: usize,
+    /// Name in the YAML.
+    pub name: String,
+    /// Element type and sizes: `float32 [2, 3]`.
+    #[serde(rename = "type")]
+    pub shape: String,
+    /// Offset in the pool in bytes.
+    pub offset: u64,
+    /// Size in bytes, which is an upper bound for a dynamic tensor.
+    pub bytes: u64,
+    /// First and last time at which it is alive; `None` if nothing uses it.
+    pub alive: Option<(u32, u32)>,
+}
+
+impl ProgramMemory {
+    /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
+    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> ProgramMemory {
+        let plans = subject.program.plans();
+        let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
+        let external = external || plans.iter().any(is_external);
+        let methods = plans.iter().enumerate();
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi));
+        ProgramMemory { version: VERSION, abi, methods: methods.collect() }
+    }
+}
+
+impl MethodFootprint {
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodFootprint {
+        let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
+        let mut unknown_backends: Vec<String> = delegates.filter(|id| id != pte_payload::xnnpack::BACKEND).collect();
+        unknown_backends.sort_unstable();
+        unknown_backends.dedup();
+        let labels = Labels::new(plan);
+        let instructions: Vec<String> =
+            plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect();
+        let pools = pools(subject, method, plan, &instructions);
+        let LoadedMemory { bytes, without_temporary, is_lower_bound } =
+            loaded_memory(subject.program, plan, external, abi);
+        MethodFootprint {
+            name: plan.name.clone().unwrap_or_default(),
+            planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),
+            pools,
+            instructions,
+            method_allocator: MethodAllocator {
+                bytes,
+                without_temporary_allocator: without_temporary,
+                at_least: is_lower_bound,
+                unknown_backends,
+            },
+        }
+    }
+}
+
+/// Describes what happens at a time of the timeline of a method with these instructions.
+fn event(instructions: &[String], time: usize) -> String {
+    match time.checked_sub(1).map(|index| (index, instructions.get(index))) {
+        None => "the inputs are set".to_owned(),
+        Some((index, Some(label))) => format!("instruction {index}, {label}"),
+        Some((_, None)) => "the outputs are read".to_owned(),
+    }
+}
+
+/// Maximum number of characters of a label: many instructions can have the same long name.
+const MAX_LABEL: usize = 200;
+
+/// Distinct labels of the instructions of a method: the operator, the backend, or the kind of instruction.
+#[derive(Debug)]
+pub struct Labels {
+    texts: Vec<String>,
+    operators: usize,
+    delegates: usize,
+}
+
+impl Labels {
+    /// Labels of instructions that call neither an operator nor a delegate; they follow the labels of operators and
+    /// delegates.
+    const OTHERS: [&'static str; InstructionType::MEMBERS.len()] =
+        ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
+
+    /// Collects the labels of a method.
+    pub fn new(plan: &ExecutionPlan) -> Labels {
+        let operators = plan.operators.as_deref().unwrap_or_default();
+        let named = operators.iter().map(|operator| operator.full_name());
+        let named = named.map(|name| name.unwrap_or_else(|| Labels::OTHERS[0].to_owned()));
+        let backends = plan.delegates().iter().map(|delegate| delegate.id.clone());
+        let backends = backends.map(|id| id.unwrap_or_else(|| Labels::OTHERS[1].to_owned()));
+        let shortened = |mut text: String| {
+            if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
+                text.truncate(at);
+                text += "...";
+            }
+            text
+        };
+        let others = Labels::OTHERS.iter().map(|text| (*text).to_owned());
+        Labels {
+            texts: named.chain(backends).map(shortened).chain(others).collect(),
+            operators: operators.len(),
+            delegates: plan.delegates().len(),
+        }
+    }
+
+    /// Returns the index of the label of an instruction.
+    pub fn index(&self, instruction: &Instruction) -> usize {
+        let others = self.operators + self.delegates;
+        let known = match instruction.callee() {
+            Some(Callee::Operator(id)) => id.within(self.operators),
+            Some(Callee::Delegate(id)) => id.within(self.delegates).map(|index| self.operators + index),
+            None => None,
+        };
+        known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
+    }
+
+    /// Returns the label of an instruction.
+    pub fn of(&self, instruction: &Instruction) -> &str {
+        self.texts.get(self.index(instruction)).map_or("", String::as_str)
+    }
+
+    /// Returns all labels in the order of [`Labels::index`].
+    pub fn texts(self) -> Vec<String> {
+        self.texts
+    }
+}
+
+fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instructions: &[String]) -> Vec<MemoryPool> {
+    let empty = MemoryPlan::default();
+    let memory = subject.memory.get(method).unwrap_or(&empty);
+    let Some(execution) = subject.executions.get(method) else { return Vec::new() };
+    let end = plan.instructions().count() as u32 + 1;
+    let mut tensors: BTreeMap<usize, Vec<PlannedTensor>> = BTreeMap::new();
+    let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
+    for (value, tensor) in plan.tensors() {
+        let Some(Some((pool, offset))) = memory.places.get(value) else { continue };
+        let bytes = tensor.nbytes().unwrap_or(0);
+        let end = ends.entry(*pool as usize).or_default();
+        *end = offset.saturating_add(bytes).max(*end);
+        if execution.is_alias[value] {
+            continue;
+        }
+        tensors.entry(*pool as usize).or_default().push(PlannedTensor {
+            value,
+            name: subject.value_name(method, value),
+            shape: super::shape(tensor),
+            offset: *offset,
+            bytes,
+            alive: execution.times[value],
+        });
+    }
+    let calls_xnnpack = calls_xnnpack(plan);
+    let device = |number: usize| {
+        let devices = memory.devices.as_deref().unwrap_or_default();
+        let device =
+            devices.iter().find(|device| usize::try_from(device.buffer_idx).is_ok_and(|index| index == number));
+        device.map_or(Device::CPU, |device| device.device()).to_string()
+    };
+    let pool = |(number, size): (usize, &i64)| {
+        let mut tensors = tensors.remove(&number).unwrap_or_default();
+        let bytes = u64::try_from(*size).unwrap_or(0);
+        if bytes == 0 && tensors.is_empty() {
+            return None;
+        }
+        tensors.sort_by_key(|tensor| (tensor.offset, tensor.value));
+        let end_of_tensors = ends.get(&number).copied().unwrap_or(0);
+        let aligned = end_of_tensors.checked_next_multiple_of(DEFAULT_ALIGNMENT).unwrap_or(u64::MAX);
+        let used = |tensor: &PlannedTensor| {
+            let bytes = tensor.offset..tensor.offset.saturating_add(tensor.bytes);
+            Some(Use { bytes, times: tensor.alive? })
+        };
+        let timeline = used_bytes(&tensors.iter().filter_map(used).collect::<Vec<_>>(), end);
+        let most = timeline.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
+        let peak = timeline.iter().find(|(_, bytes)| *bytes == most).map_or(0, |(time, _)| *time as usize);
+        Some(MemoryPool {
+            pool: number,
+            device: device(number),
+            bytes,
+            unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
+            peak: MemoryPeak { time: peak, event: event(instructions, peak) },
+            lower_bound: most,
+            timeline,
+            padding: bytes.saturating_sub(end_of_tensors),
+            padding_for_xnnpack: calls_xnnpack && bytes.checked_sub(aligned) == Some(XNNPACK_PADDING),
+            tensors,
+        })
+    };
+    memory.sizes.iter().enumerate().skip(1).filter_map(pool).collect()
+}

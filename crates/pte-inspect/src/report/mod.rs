@@ -1,0 +1,183 @@
+//! Reports: one HTML file with the results of [`crate`] and `check`, and graphs for other viewers. All data
+//! are computed elsewhere.
+
+pub mod dot;
+pub mod model_explorer;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::graph::ProgramGraph;
+use crate::inspection::Inspection;
+use crate::memory::ProgramMemory;
+use crate::size::FileSize;
+use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
+
+/// Format of a report.
+///
+/// ```
+/// use pte_emit::ReportFormat;
+///
+/// assert_eq!(ReportFormat::default(), ReportFormat::Html);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// A page for a browser that needs no network.
+    #[default]
+    Html,
+    /// The graphs of the methods, for Graphviz.
+    Dot,
+    /// The graphs of the methods and payloads as JSON, for Model Explorer.
+    ModelExplorer,
+}
+
+/// Data of a report, which `page/data.js` reads: `F` are the findings about a file, `D` the differences between two, as `pte-check` and
+/// `pte-diff` serialise them.
+#[derive(Debug, Serialize)]
+pub struct ReportDocument<F, D> {
+    /// Name of the source.
+    pub name: String,
+    /// The file, or the files that YAML assembles to. The first one has the program.
+    pub files: Vec<ReportedFile<F>>,
+    /// Memory of the program; `None` if it cannot be read.
+    pub memory: Option<ProgramMemory>,
+    /// Graphs of the program; `None` if it cannot be read.
+    pub graph: Option<ProgramGraph>,
+    /// First error of a malformed file.
+    pub error: Option<String>,
+    /// Name of an older version to compare with.
+    pub before: Option<String>,
+    /// Differences from the older version.
+    pub changes: Option<D>,
+    /// Reason why the two cannot be compared.
+    pub comparison_error: Option<String>,
+}
+
+/// A file of a [`ReportDocument`].
+#[derive(Debug, Serialize)]
+pub struct ReportedFile<F> {
+    /// Name.
+    pub name: String,
+    /// Contents; `None` if they cannot be read.
+    pub contents: Option<Inspection>,
+    /// Sizes of its parts.
+    pub size: FileSize,
+    /// Findings of `check`.
+    #[serde(flatten)]
+    pub findings: F,
+}
+
+const STYLE: &str = include_str!("page/page.css");
+
+/// Libraries, in the order in which they run. Neither they nor the parts of the page contain `</`.
+const LIBRARIES: [&str; 2] = [include_str!("vendor/dagre.min.js"), include_str!("vendor/d3-hierarchy.min.js")];
+
+/// Parts of the script of the page, which share a scope.
+const PARTS: [&str; 12] = [
+    include_str!("page/data.js"),
+    include_str!("page/elements.js"),
+    include_str!("page/sections.js"),
+    include_str!("page/summary.js"),
+    include_str!("page/changes.js"),
+    include_str!("page/graph.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/pan_zoom.js"),
+    include_str!("page/memory.js"),
+    include_str!("page/size.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/start.js"),
+];
+
+/// Licences of the libraries, which are part of each page.
+const LICENCES: [(&str, &str); 2] = [
+    ("@dagrejs/dagre", include_str!("vendor/LICENSE-dagre")),
+    ("d3-hierarchy", include_str!("vendor/LICENSE-d3-hierarchy")),
+];
+
+/// Policy of the page: nothing is loaded from elsewhere, even if a script is tricked into trying.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+/// Returns the page of a [`ReportDocument`].
+pub fn html(document: &impl Serialize) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>pte-emit report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <noscript>This report is drawn by a script in this file; nothing is loaded from elsewhere.</noscript>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n",
+        script_json(&sorted(document))
+    );
+    for library in LIBRARIES {
+        page += &format!("<script>\n{library}</script>\n");
+    }
+    page += &format!("<script>\n\"use strict\";\n(() => {{\n{}}})();\n</script>\n", PARTS.join("\n"));
+    page += "<footer><details><summary>Licences of the libraries in this file</summary>\n";
+    for (name, licence) in LICENCES {
+        page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
+    }
+    page + "</details></footer>\n</body>\n</html>\n"
+}
+
+/// Returns a document with its keys in alphabetical order.
+pub fn sorted(document: &impl Serialize) -> Value {
+    // Only maps whose keys are not strings cannot be values.
+    serde_json::to_value(document).unwrap_or_default()
+}
+
+/// Maximum number of characters of a name in the files for other viewers, which repeat names at each use.
+const MAX_TEXT: usize = 200;
+
+/// Escapes [unsafe](is_unsafe) characters of a text of the file, and truncates it.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((at, _)) => format!("{}...", escaped(&text[..at])),
+        None => escaped(text).into_owned(),
+    }
+}
+
+/// Formats JSON for the inside of a `<script>`. No character in it can end the element or begin a comment, or is
+/// [unsafe](is_unsafe) to display.
+fn script_json(document: &Value) -> String {
+    let json = document.to_string();
+    let mut out = String::with_capacity(json.len() + json.len() / 8);
+    for c in json.chars() {
+        match matches!(c, '<' | '>' | '&') || is_unsafe(c) {
+            true => out += &json_escape(c),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_the_data() {
+        let names = [
+            "</script><script>alert(1)</script>",
+            "<!--<script>",
+            "]]>",
+            "&lt;",
+            "\u{2028}\u{202e}\u{200b}\u{e0041}\u{7f}\u{9b}\0\n\"",
+        ];
+        let document = serde_json::json!(names);
+        let json = script_json(&document);
+        assert!(!json.contains(['<', '>', '&']) && !json.contains(is_unsafe), "{json}");
+        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), document);
+        let page = html(&document);
+        assert_eq!(page.matches("<script").count(), 2 + LIBRARIES.len());
+        assert_eq!(page.matches("</script").count(), 2 + LIBRARIES.len());
+    }
+
+    #[test]
+    fn scripts_and_styles_end_where_the_page_ends_them() {
+        for script in LIBRARIES.into_iter().chain(PARTS) {
+            assert!(!script.contains("</") && !script.contains("<!--") && !script.contains("sourceMappingURL"));
+        }
+        assert!(!STYLE.contains('<') && !STYLE.contains("url("));
+        assert!(LICENCES.iter().all(|(_, licence)| !licence.contains(['<', '&'])));
+    }
+}

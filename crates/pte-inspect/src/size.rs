@@ -1,0 +1,172 @@
+//! Computes the sizes of the parts of a file, as a tree with the size of the file at its root. The caller selects its
+//! levels.
+
+use std::collections::HashMap;
+use std::io;
+
+use serde::Serialize;
+
+use crate::annotate::leaves::{self, Leaf};
+use pte_model::data::Origin;
+use pte_model::format::Format;
+
+/// Version of the serialised form.
+const VERSION: u32 = 2;
+
+/// Property by which a level of the tree divides the bytes.
+///
+/// ```
+/// use pte_emit::SizeDimension;
+///
+/// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SizeDimension {
+    /// Part of the file: header, FlatBuffer, a segment, padding.
+    Segment,
+    /// Method.
+    Method,
+    /// Table of the schema, or kind of the data.
+    Kind,
+    /// Value, instruction, delegate or key.
+    Tensor,
+}
+
+impl SizeDimension {
+    /// All dimensions.
+    pub const ALL: [SizeDimension; 4] =
+        [SizeDimension::Segment, SizeDimension::Method, SizeDimension::Kind, SizeDimension::Tensor];
+
+    /// Returns the name that `-d` takes and JSON has.
+    pub fn name(self) -> &'static str {
+        match self {
+            SizeDimension::Segment => "segment",
+            SizeDimension::Method => "method",
+            SizeDimension::Kind => "kind",
+            SizeDimension::Tensor => "tensor",
+        }
+    }
+
+    fn of<'l>(self, leaf: &Leaf<'l>, names: &'l HashMap<String, String>) -> &'l str {
+        match self {
+            SizeDimension::Segment => leaf.segment,
+            SizeDimension::Method => leaf.method,
+            SizeDimension::Kind => leaf.kind,
+            SizeDimension::Tensor => names.get(leaf.owner).map_or(leaf.owner, String::as_str),
+        }
+    }
+}
+
+/// Name of the node of bytes without a method or an owner.
+const NONE: &str = "(none)";
+
+/// Sizes of the parts of a file as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FileSize {
+    /// Version of the serialised form: it grows when a key changes.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
+    /// Name of the file.
+    pub file: String,
+    /// Levels of the tree below its root.
+    pub dimensions: Vec<SizeDimension>,
+    /// Size of the file in bytes: the sum of the children.
+    pub bytes: u64,
+    /// First level, the largest node first.
+    pub children: Vec<SizeNode>,
+}
+
+/// Bytes with the same value of a dimension, part of a [`FileSize`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SizeNode {
+    /// Value of the dimension: a part of the file, a method, a kind or an owner.
+    pub name: String,
+    /// Size in bytes: the sum of the children, unless there are none.
+    pub bytes: u64,
+    /// Next level, the largest node first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<SizeNode>,
+}
+
+/// A node to which bytes are added.
+#[derive(Default)]
+struct Filling {
+    bytes: u64,
+    children: HashMap<String, Filling>,
+}
+
+impl Filling {
+    fn add(&mut self, leaf: &Leaf<'_>, dimensions: &[SizeDimension], names: &HashMap<String, String>) {
+        self.bytes += leaf.bytes;
+        let Some((dimension, rest)) = dimensions.split_first() else { return };
+        let name = match dimension.of(leaf, names) {
+            "" => NONE,
+            name => name,
+        };
+        if !self.children.contains_key(name) {
+            self.children.insert(name.to_owned(), Filling::default());
+        }
+        if let Some(child) = self.children.get_mut(name) {
+            child.add(leaf, rest, names);
+        }
+    }
+
+    /// Returns the children, the largest first.
+    fn finish(self) -> Vec<SizeNode> {
+        let node = |(name, child): (String, Filling)| SizeNode { name, bytes: child.bytes, children: child.finish() };
+        let mut children: Vec<SizeNode> = self.children.into_iter().map(node).collect();
+        children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+        children
+    }
+}
+
+impl FileSize {
+    /// Computes the sizes of a file. `file` is its name; `names` has names to show in place of the paths of values.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn new(
+        file: &str,
+        origin: &Origin,
+        format: Format,
+        dimensions: &[SizeDimension],
+        names: &HashMap<String, String>,
+    ) -> io::Result<FileSize> {
+        let mut root = Filling::default();
+        leaves::each(origin, format, &mut |leaf| {
+            // All bytes of a claim can belong to others.
+            if leaf.bytes > 0 {
+                root.add(leaf, dimensions, names);
+            }
+        })?;
+        Ok(FileSize {
+            version: VERSION,
+            file: file.to_owned(),
+            dimensions: dimensions.to_vec(),
+            bytes: root.bytes,
+            children: root.finish(),
+        })
+    }
+
+    /// Keeps the largest `rows` children of each node, and merges the others into one. Its name has their number, its
+    /// size is their sum.
+    pub fn limit(&mut self, rows: usize) {
+        limit(&mut self.children, rows);
+    }
+}
+
+fn limit(children: &mut Vec<SizeNode>, rows: usize) {
+    if children.len() > rows.saturating_add(1) {
+        let rest = children.split_off(rows);
+        let bytes = rest.iter().map(|child| child.bytes).fold(0, u64::saturating_add);
+        children.push(SizeNode { name: format!("({} more)", rest.len()), bytes, children: Vec::new() });
+    }
+    children.iter_mut().for_each(|child| limit(&mut child.children, rows));
+}

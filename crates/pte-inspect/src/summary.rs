@@ -1,0 +1,564 @@
+//! Summarises a program: methods with inputs, outputs, state and operators; delegates; constants; shared data.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+
+use serde::Serialize;
+
+use super::allocator::{Abi, loaded_memory};
+use super::memory::Labels;
+use super::{Subject, shape};
+use crate::annotate::leaves::named_data_owner;
+use pte_model::data::{Blob, BlobId, dedup};
+use pte_model::format::ScalarType;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::instruction::Callee;
+use pte_model::program::releases::newest;
+use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
+use pte_payload::GraphFormat;
+use pte_payload::description::as_map;
+use pte_payload::xnnpack::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales,
+};
+use pte_payload::xnnpack::schema::Datatype;
+use pte_payload::xnnpack::{self, Xnnpack};
+
+/// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
+const MAX_COMPARED: u64 = 16 << 20;
+
+/// XNNPACK payloads are decoded up to this total size in bytes.
+const MAX_PAYLOADS: u64 = 64 << 20;
+
+/// Amount of data that is read to find duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// At most 16 MiB.
+    Little,
+    /// All data.
+    All,
+}
+
+/// Contents of a program, part of an [`Inspection`](crate::Inspection).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProgramSummary {
+    /// Methods with instructions, in the order of the program.
+    pub methods: Vec<MethodSummary>,
+    /// Methods without instructions and inputs, each with its name and the values that it returns, in the order of the
+    /// program.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, Vec<String>>"))]
+    pub constant_methods: Vec<(String, Vec<String>)>,
+    /// Constants of tensors by element type, the largest first.
+    pub constants: Vec<ConstantsSummary>,
+    /// Keys of the named data with the size of their data in bytes, in the order of the program.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, u64>"))]
+    pub named_data: Vec<(String, u64)>,
+    /// Keys of the named data with the first operation that reads them, if its payload is decoded:
+    /// `forward/delegates[0] nodes[3] convolution filter`.
+    pub named_data_users: BTreeMap<String, String>,
+    /// Keys that the runtime looks up in `.ptd` files, sorted.
+    pub required_keys: Vec<String>,
+    /// Oldest release of the runtime that supports the program; `None` if all releases do.
+    pub needs: Option<NeededRelease>,
+    /// Bytes that sharing equal data saves.
+    pub shared_bytes: u64,
+    /// Bytes of data that are stored more than once; `None` if they were not compared.
+    pub duplicated_bytes: Option<u64>,
+}
+
+/// Release of ExecuTorch that a program needs, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NeededRelease {
+    /// Release, such as `1.0`.
+    pub release: &'static str,
+    /// Feature of the program that needs this release.
+    pub feature: &'static str,
+}
+
+/// Constants of an element type, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ConstantsSummary {
+    /// Element type.
+    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub scalar_type: ScalarType,
+    /// Number of tensors.
+    pub tensors: usize,
+    /// Size of their data in bytes. Shared data count once.
+    pub bytes: u64,
+}
+
+/// A method, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MethodSummary {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// Inputs.
+    pub inputs: Vec<ValueSummary>,
+    /// Outputs.
+    pub outputs: Vec<ValueSummary>,
+    /// Tensors that keep their content from one execution to the next.
+    pub state: Vec<StateSummary>,
+    /// Number of values.
+    pub values: usize,
+    /// Number of instructions.
+    pub instructions: usize,
+    /// Operators with the number of their calls, the most frequent first.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
+    pub operators: Vec<(String, usize)>,
+    /// Operators that are called between the first call of a delegate and the last one, with the number of these calls.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
+    pub operators_between_delegates: Vec<(String, usize)>,
+    /// Delegates.
+    pub delegates: Vec<DelegateSummary>,
+    /// Size in bytes of the named data that the payloads of XNNPACK delegates refer to, each key once.
+    pub named_data_bytes: u64,
+    /// Planned memory in bytes, of all pools.
+    pub planned_bytes: u64,
+    /// Memory that loading takes from the method allocator of a 64-bit runtime.
+    pub method_allocator: AllocatorSummary,
+}
+
+/// Input or output of a [`MethodSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ValueSummary {
+    /// Name, or the index of the value.
+    pub name: String,
+    /// Element type and sizes, `<=` before upper bounds; or the value of a literal.
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// Tensor of a [`MethodSummary`] that keeps its content from one execution to the next.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct StateSummary {
+    /// Name, or the index of the value.
+    pub name: String,
+    /// Element type and sizes, `<=` before upper bounds.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Size of its initial data in bytes; `None` without them.
+    pub initial_bytes: Option<u64>,
+}
+
+/// Memory that loading a [`MethodSummary`] takes from the method allocator.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct AllocatorSummary {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The size is a lower bound: backends may take more.
+    pub at_least: bool,
+}
+
+/// Delegate of a [`MethodSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateSummary {
+    /// Name for `payload show`: `forward/part0`.
+    pub name: String,
+    /// Backend.
+    pub backend: String,
+    /// Size of the payload in bytes.
+    pub bytes: u64,
+    /// Size in bytes of the named data that the payload refers to, each key once; 0 if it is not decoded.
+    pub named_data_bytes: u64,
+    /// Number of calls.
+    pub calls: usize,
+    /// Types of its inputs and outputs; `None` if the payload is not decoded.
+    #[serde(flatten)]
+    pub interface: Option<DelegateInterface>,
+}
+
+/// Types of the inputs and outputs of a [`DelegateSummary`], with their quantization.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateInterface {
+    /// First arguments of its calls.
+    pub inputs: Vec<String>,
+    /// Other arguments of its calls.
+    pub outputs: Vec<String>,
+}
+
+impl ProgramSummary {
+    /// Reads the contents of a program.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramSummary> {
+        let program = subject.program;
+        let stored = Stored { program };
+        let graphs = payload_graphs(program);
+        let mut users = key_users(program, &graphs);
+        let named = NamedSizes::new(program, &graphs);
+        let mut methods = Vec::new();
+        let mut constant_methods = Vec::new();
+        for (index, plan) in program.plans().iter().enumerate() {
+            let has_inputs = plan.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
+            match plan.instructions().next().is_none() && !has_inputs {
+                true => constant_methods.push((name(plan), outputs(plan))),
+                false => methods.push(MethodSummary::new(subject, index, plan, &graphs, &named)),
+            }
+        }
+        let entries = || program.named_data.iter().flatten();
+        let named_data = entries().map(|entry| (entry.key.clone(), program.blob(entry.data).len()));
+        let users = entries().filter_map(|entry| Some((entry.key.clone(), users.remove(entry.key.as_str())?)));
+        Ok(ProgramSummary {
+            methods,
+            constant_methods,
+            constants: stored.constants(),
+            named_data: named_data.collect(),
+            named_data_users: users.collect(),
+            required_keys: required_keys(program, &graphs),
+            needs: newest(program)
+                .map(|(feature, _)| NeededRelease { release: feature.release, feature: feature.name }),
+            shared_bytes: stored.shared(),
+            duplicated_bytes: stored.duplicated(compare)?,
+        })
+    }
+}
+
+impl MethodSummary {
+    fn new(
+        subject: &Subject<'_>,
+        index: usize,
+        plan: &ExecutionPlan,
+        graphs: &HashMap<BlobId, Draft>,
+        named: &NamedSizes<'_>,
+    ) -> MethodSummary {
+        let program = subject.program;
+        let described = |value: &ValueId| {
+            let name = value.get().map_or_else(String::new, |value| subject.value_name(index, value));
+            ValueSummary { name, kind: plan.value(*value).map_or_else(String::new, describe) }
+        };
+        let memory = subject.memory.get(index);
+        let state = plan.tensors().filter(|(value, _)| subject.is_state(index, *value));
+        let state = state.map(|(value, tensor)| {
+            let initial_bytes = match tensor.data {
+                TensorData::Blob(blob) => Some(program.blob(blob).len()),
+                TensorData::None | TensorData::Elsewhere(_) => None,
+            };
+            StateSummary { name: subject.value_name(index, value), kind: shape(tensor), initial_bytes }
+        });
+        let allocator =
+            loaded_memory(program, plan, plan.tensors().any(|(_, tensor)| tensor.is_external()), Abi::Bits64);
+        let mut calls = vec![0; plan.delegates().len()];
+        let labels = Labels::new(plan);
+        let mut kernels = Vec::new();
+        let mut first_and_last: Option<(usize, usize)> = None;
+        for (number, instruction) in plan.instructions().enumerate() {
+            match instruction.callee() {
+                Some(Callee::Operator(_)) => kernels.push((number, labels.of(instruction))),
+                Some(Callee::Delegate(delegate_index)) => {
+                    first_and_last = Some((first_and_last.map_or(number, |(first, _)| first), number));
+                    delegate_index.item_mut(&mut calls).into_iter().for_each(|calls| *calls += 1);
+                }
+                None => {}
+            }
+        }
+        let is_between = |number: usize| first_and_last.is_some_and(|(first, last)| (first..last).contains(&number));
+        let delegates =
+            plan.delegates().iter().zip(calls).enumerate().map(|(number, (delegate, calls))| DelegateSummary {
+                name: format!("{}/{}", name(plan), subject.delegate_name(index, number)),
+                named_data_bytes: named.of(delegate.processed),
+                backend: delegate.id.clone().unwrap_or_default(),
+                bytes: program.blob(delegate.processed).len(),
+                calls,
+                interface: graphs.get(&delegate.processed).map(interface),
+            });
+        MethodSummary {
+            name: name(plan),
+            inputs: plan.inputs.iter().flatten().map(described).collect(),
+            outputs: plan.outputs.iter().flatten().map(described).collect(),
+            state: state.collect(),
+            values: plan.values().len(),
+            instructions: plan.instructions().count(),
+            operators_between_delegates: counts(
+                kernels.iter().filter(|(number, _)| is_between(*number)).map(|(_, operator)| *operator),
+            ),
+            operators: counts(kernels.iter().map(|(_, operator)| *operator)),
+            delegates: delegates.collect(),
+            named_data_bytes: named.of_method(plan),
+            planned_bytes: memory
+                .map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
+            method_allocator: AllocatorSummary { bytes: allocator.bytes, at_least: allocator.is_lower_bound },
+        }
+    }
+}
+
+fn name(plan: &ExecutionPlan) -> String {
+    plan.name.clone().unwrap_or_default()
+}
+
+/// Counts equal names, the most frequent first.
+fn counts<'n>(names: impl Iterator<Item = &'n str>) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    let mut counts: Vec<(String, usize)> = counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
+}
+
+/// Returns the type of a tensor, or the value of a literal.
+pub fn describe(value: &EValue) -> String {
+    match value {
+        EValue::Tensor(tensor) => shape(tensor),
+        EValue::Null => "null".to_owned(),
+        EValue::Int(int) => int.to_string(),
+        EValue::Bool(value) => value.to_string(),
+        EValue::Double(value) => format!("{value:?}"),
+        EValue::String(text) => format!("{:?}", text.as_deref().unwrap_or_default()),
+        EValue::IntList(_)
+        | EValue::DoubleList(_)
+        | EValue::BoolList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_) => value.kind().to_owned(),
+    }
+}
+
+/// Returns the values of the outputs of a method without instructions.
+fn outputs(plan: &ExecutionPlan) -> Vec<String> {
+    let outputs = plan.outputs.iter().flatten().filter_map(|output| plan.value(*output));
+    outputs.map(describe).collect()
+}
+
+/// Decodes the XNNPACK payloads of a program, each once, up to a total size.
+pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
+    let mut left = MAX_PAYLOADS;
+    let mut seen = BTreeSet::new();
+    let mut graphs = HashMap::new();
+    let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+    for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND)) {
+        let payload = program.blob(delegate.processed);
+        if seen.insert(delegate.processed)
+            && let Some(rest) = left.checked_sub(payload.len())
+        {
+            left = rest;
+            graphs.extend(Xnnpack.decode(payload).ok().map(|draft| (delegate.processed, draft)));
+        }
+    }
+    graphs
+}
+
+/// Returns the key of a constant in the named data.
+fn constant_key(constant: &DraftConstant) -> Option<&str> {
+    match &constant.source {
+        ConstantSource::Key(key) => Some(key),
+        ConstantSource::Data(_) => None,
+    }
+}
+
+/// Returns the keys of the data and of the scales of a value of a graph.
+fn keys(value: &DraftValue) -> [Option<&str>; 2] {
+    let scales = match &value.quantization {
+        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
+            Scales::Constant(constant) => constant_key(constant),
+            Scales::Listed(_) => None,
+        },
+        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
+    };
+    [value.constant.as_ref().and_then(constant_key), scales]
+}
+
+/// Returns the first operation that reads the data of each key: `forward/delegates[0] nodes[3] convolution filter`.
+fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashMap<&'g str, String> {
+    let mut users: HashMap<&str, String> = HashMap::new();
+    let mut seen = BTreeSet::new();
+    for plan in program.plans() {
+        for (number, delegate) in plan.delegates().iter().enumerate() {
+            let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+                continue;
+            };
+            for (position, node) in draft.nodes.iter().enumerate() {
+                for operand in node.operation.operands() {
+                    let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) else { continue };
+                    let Some(value) = draft.values.get(*value) else { continue };
+                    for (key, what) in keys(value).into_iter().zip(["", " scales"]) {
+                        let Some(key) = key else { continue };
+                        users.entry(key).or_insert_with(|| {
+                            let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
+                            format!("{}/delegates[{number}] nodes[{position}] {word} {operand}{what}", name(plan))
+                        });
+                    }
+                }
+            }
+        }
+    }
+    users
+}
+
+/// Returns the owners of named data in `annotate`, with the operation that reads them.
+pub fn named_data_paths(program: &Program) -> HashMap<String, String> {
+    let graphs = payload_graphs(program);
+    let named = |(key, user): (&str, String)| {
+        let owner = named_data_owner(key.as_bytes());
+        let named = format!("{user} ({})", owner.trim_start_matches("named data "));
+        (owner, named)
+    };
+    key_users(program, &graphs).into_iter().map(named).collect()
+}
+
+/// Sizes of the named data that payloads refer to.
+struct NamedSizes<'g> {
+    /// Sizes by key.
+    sizes: HashMap<&'g str, u64>,
+    /// Keys of each payload, each once.
+    keys: HashMap<BlobId, BTreeSet<&'g str>>,
+}
+
+impl<'g> NamedSizes<'g> {
+    fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
+        let entries = program.named_data.iter().flatten();
+        let sizes = entries.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
+        let keys = |draft: &'g Draft| draft.values.iter().flat_map(keys).flatten().collect();
+        NamedSizes { sizes, keys: graphs.iter().map(|(payload, draft)| (*payload, keys(draft))).collect() }
+    }
+
+    fn sum<'k>(&self, keys: impl Iterator<Item = &'k &'g str>) -> u64
+    where
+        'g: 'k,
+    {
+        keys.filter_map(|key| self.sizes.get(*key)).copied().fold(0, u64::saturating_add)
+    }
+
+    /// Returns the size in bytes of the named data that a payload refers to.
+    fn of(&self, payload: BlobId) -> u64 {
+        self.keys.get(&payload).map_or(0, |keys| self.sum(keys.iter()))
+    }
+
+    /// Returns the size in bytes of the named data that all delegates of a method refer to.
+    fn of_method(&self, plan: &ExecutionPlan) -> u64 {
+        let payloads: BTreeSet<BlobId> = plan.delegates().iter().map(|delegate| delegate.processed).collect();
+        let keys: BTreeSet<&str> =
+            payloads.iter().filter_map(|payload| self.keys.get(payload)).flatten().copied().collect();
+        self.sum(keys.iter())
+    }
+}
+
+/// Returns the types of the inputs and outputs of a graph.
+fn interface(draft: &Draft) -> DelegateInterface {
+    let describe = |value: &usize| draft.values.get(*value).map_or_else(String::new, value_type);
+    DelegateInterface {
+        inputs: draft.inputs.iter().map(describe).collect(),
+        outputs: draft.outputs.iter().map(describe).collect(),
+    }
+}
+
+/// Returns type, sizes and quantization of a value of a graph.
+pub fn value_type(value: &DraftValue) -> String {
+    let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
+    let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
+    let quantization = match &value.quantization {
+        Some(DraftQuantization::Tensor { scale, zero_point }) => format!(" scale {scale} zero_point {zero_point}"),
+        Some(_) => " quantized".to_owned(),
+        None => String::new(),
+    };
+    format!("{name} [{}]{quantization}", sizes.join(", "))
+}
+
+/// Returns the keys of tensors in a `.ptd`, and those of constants of XNNPACK graphs that the program does not have.
+fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<String> {
+    let tensors = program.plans().iter().flat_map(ExecutionPlan::tensors).filter(|(_, tensor)| tensor.is_external());
+    let mut keys: BTreeSet<String> = tensors.filter_map(|(_, tensor)| tensor.name().map(str::to_owned)).collect();
+    let own: BTreeSet<&str> = program.named_data.iter().flatten().map(|entry| entry.key.as_str()).collect();
+    for value in graphs.values().flat_map(|draft| &draft.values) {
+        if let Some(ConstantSource::Key(key)) = value.constant.as_ref().map(|constant| &constant.source)
+            && !own.contains(key.as_str())
+        {
+            keys.insert(key.clone());
+        }
+    }
+    keys.into_iter().collect()
+}
+
+/// The data of a program, as its file stores them.
+struct Stored<'p> {
+    program: &'p Program,
+}
+
+impl<'p> Stored<'p> {
+    /// Returns the references to data that are in the file of the program, not in a `.ptd`.
+    fn references(&self) -> impl Iterator<Item = BlobId> {
+        let program = self.program;
+        let is_external = |element: Element| match element {
+            Element::Method(method, Part::Value(value)) => {
+                let value = program.plans().get(method).and_then(|plan| plan.values().get(value));
+                value.and_then(EValue::as_tensor).is_some_and(Tensor::is_external)
+            }
+            Element::ExternalData(_) => true,
+            Element::Program | Element::Header | Element::NamedData(_) | Element::Method(..) => false,
+        };
+        program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| blob)
+    }
+
+    /// Returns the constants, which are tensors without planned memory, by element type.
+    fn constants(&self) -> Vec<ConstantsSummary> {
+        let mut rows: BTreeMap<ScalarType, (usize, u64)> = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        let tensors = self.program.plans().iter().flat_map(ExecutionPlan::tensors);
+        for (_, tensor) in tensors.filter(|(_, tensor)| !tensor.is_external()) {
+            if let (TensorData::Blob(blob), Memory::None) = (&tensor.data, tensor.memory) {
+                let (count, bytes) = rows.entry(tensor.scalar_type).or_default();
+                *count += 1;
+                if seen.insert(*blob) {
+                    *bytes += self.program.blob(*blob).len();
+                }
+            }
+        }
+        let row = |(scalar_type, (tensors, bytes))| ConstantsSummary { scalar_type, tensors, bytes };
+        let mut rows: Vec<ConstantsSummary> = rows.into_iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+        rows
+    }
+
+    /// Returns the number of additional bytes that the file would have if no data were shared.
+    fn shared(&self) -> u64 {
+        let mut seen = BTreeSet::new();
+        let again = self.references().filter(|blob| !seen.insert(*blob));
+        again.map(|blob| self.program.blob(blob).len()).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the number of bytes of data that duplicate others; `None` if the data are too large to compare.
+    fn duplicated(&self, compare: Comparison) -> io::Result<Option<u64>> {
+        let program = self.program;
+        let used: BTreeSet<BlobId> = self.references().collect();
+        let mut sizes: HashMap<u64, usize> = HashMap::new();
+        for blob in &used {
+            *sizes.entry(program.blob(*blob).len()).or_default() += 1;
+        }
+        let blobs = used.iter().map(|blob| program.blob(*blob));
+        let candidates = blobs.filter(|blob| !blob.is_empty() && sizes[&blob.len()] > 1);
+        // Copies that the YAML requests are duplicates, too.
+        let candidates: Vec<Blob> = candidates.map(|blob| Blob { copy: 0, ..blob.clone() }).collect();
+        if compare == Comparison::Little {
+            // Only data that a few samples do not distinguish are compared as a whole.
+            let alike = dedup::alike(&candidates)?;
+            let again = alike.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
+            let total = again.map(|(index, _)| candidates[index].len().saturating_mul(2)).fold(0, u64::saturating_add);
+            if total > MAX_COMPARED {
+                return Ok(None);
+            }
+        }
+        let same = dedup::find(&candidates).map_err(|(_, error)| error)?;
+        let again = same.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
+        Ok(Some(again.map(|(index, _)| candidates[index].len()).sum()))
+    }
+}

@@ -1,0 +1,243 @@
+//! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::number::NumericValue;
+use super::random::Distribution;
+use crate::format::ScalarType;
+use crate::format::scalar_type::Encoding;
+
+/// Index of a blob in [`crate::program::Program::blobs`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobId(pub u32);
+
+/// Data as a length and a source.
+///
+/// ```
+/// use pte_emit::{Blob, Model};
+///
+/// let yaml = "named_data: {zeros: {tensor: float32, sizes: [1000], data: {fill: 0}}}";
+/// let source = Model::from_yaml("zeros.yaml", yaml, ".");
+/// let program = source.parse()?.resolve()?.program;
+/// let blob: &Blob = &program.blobs[0];
+/// assert_eq!(blob.len(), 4000);
+/// assert!(!blob.is_empty());
+/// assert_eq!(blob.file(), None); // the bytes are generated
+/// assert_eq!(blob.read_at(8, 2)?, [0, 0]);
+/// assert_eq!(blob.to_vec()?, [0; 4000]);
+/// assert_eq!(blob.digest()?, Blob::bytes([0; 4000]).digest()?);
+/// let mut copy = Vec::new();
+/// blob.copy_to(&mut copy)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blob {
+    /// Length in bytes.
+    pub len: u64,
+    /// Source of the bytes.
+    pub source: BlobSource,
+    /// Equal data with the same number are stored once; 0 by default.
+    pub copy: u32,
+}
+
+/// Source of a blob's bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BlobSource {
+    /// Bytes in memory.
+    Bytes(Arc<[u8]>),
+    /// A range of a file.
+    File {
+        /// File.
+        path: Arc<Path>,
+        /// Offset in bytes.
+        offset: u64,
+    },
+    /// A pattern that is repeated, and truncated to the blob's length.
+    Repeat(Arc<[u8]>),
+    /// `start`, `start + step`, ... as elements of a type.
+    Iota {
+        /// Element type.
+        scalar_type: ScalarType,
+        /// First number.
+        start: NumericValue,
+        /// Difference between consecutive numbers.
+        step: NumericValue,
+    },
+    /// Random elements of a type, reproducible on every machine.
+    Random {
+        /// Element type.
+        scalar_type: ScalarType,
+        /// Seed of the sequence.
+        seed: u64,
+        /// Distribution of the numbers.
+        distribution: Distribution,
+    },
+    /// The elements of another blob, converted to another type.
+    Converted {
+        /// Blob to convert.
+        data: Arc<Blob>,
+        /// Element type of `data`.
+        from: ScalarType,
+        /// Element type of the result.
+        to: ScalarType,
+    },
+    /// The elements of another blob in another order of dimensions.
+    Reordered {
+        /// Blob to reorder.
+        data: Arc<Blob>,
+        /// Bytes per element.
+        element: u64,
+        /// Size of each dimension.
+        sizes: Arc<[u64]>,
+        /// Dimensions of `data` from the outermost to the innermost.
+        from: Arc<[u8]>,
+        /// Dimensions of the result from the outermost to the innermost.
+        to: Arc<[u8]>,
+    },
+    /// Other blobs, one after the other. The sum of their lengths is the length of the blob.
+    Joined(Arc<[Blob]>),
+}
+
+impl Blob {
+    /// Creates a blob of `len` bytes.
+    pub fn new(len: u64, source: BlobSource) -> Blob {
+        Blob { len, source, copy: 0 }
+    }
+
+    /// Creates a blob of bytes in memory.
+    pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
+        let bytes = bytes.into();
+        Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
+    }
+
+    /// Joins blobs, one after the other, without empty ones. `None` if the length overflows.
+    pub fn joined(parts: impl IntoIterator<Item = Blob>) -> Option<Blob> {
+        let mut parts: Vec<Blob> = parts.into_iter().filter(|part| part.len > 0).collect();
+        let len = parts.iter().try_fold(0u64, |len, part| len.checked_add(part.len))?;
+        match parts.len() {
+            1 => parts.pop(),
+            _ => Some(Blob::new(len, BlobSource::Joined(parts.into()))),
+        }
+    }
+
+    /// Returns `len` bytes from `offset` on, as a range of the same source if possible, otherwise as a copy. `None` if
+    /// they are not within the blob.
+    ///
+    /// # Errors
+    /// The bytes cannot be read.
+    pub fn part(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Ok(None);
+        }
+        if len == 0 {
+            return Ok(Some(Blob::bytes([])));
+        }
+        if len == self.len {
+            return Ok(Some(Blob::new(len, self.source.clone())));
+        }
+        if let BlobSource::Joined(parts) = &self.source {
+            let mut start = 0;
+            for part in parts.iter() {
+                // The sum is the length of the blob.
+                if offset >= start && offset + len <= start + part.len {
+                    return part.part(offset - start, len);
+                }
+                start += part.len;
+            }
+        }
+        Ok(Some(match &self.source {
+            BlobSource::File { path, offset: start } => {
+                let Some(offset) = start.checked_add(offset) else { return Ok(None) };
+                Blob::new(len, BlobSource::File { path: path.clone(), offset })
+            }
+            BlobSource::Bytes(_)
+            | BlobSource::Repeat(_)
+            | BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. }
+            | BlobSource::Reordered { .. }
+            | BlobSource::Joined(_) => {
+                let Ok(len) = usize::try_from(len) else { return Ok(None) };
+                Blob::bytes(self.read_at(offset, len)?)
+            }
+        }))
+    }
+
+    /// Returns a range like [`Blob::part`]. If the range is the whole blob, returns the blob itself without reading it.
+    ///
+    /// # Errors
+    /// The bytes cannot be read.
+    pub fn part_or_whole(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
+        if (offset, len) == (0, self.len) { Ok(Some(self.clone())) } else { self.part(offset, len) }
+    }
+
+    /// Returns the length in bytes.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Returns true if the blob has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the source of the bytes.
+    #[doc(hidden)]
+    pub fn source(&self) -> &BlobSource {
+        &self.source
+    }
+
+    /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the orders are
+    /// equivalent, or if its length does not match the sizes.
+    pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
+        // The position of a dimension of size 1 does not matter.
+        let significant = |order: &[u8]| -> Vec<u8> {
+            order.iter().copied().filter(|d| sizes.get(usize::from(*d)) != Some(&1)).collect()
+        };
+        if from.len() != to.len()
+            || significant(from) == significant(to)
+            || matches!(self.source, BlobSource::Repeat(_))
+        {
+            return self;
+        }
+        let sizes: Arc<[u64]> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
+        let nbytes = sizes.iter().try_fold(element, |product, size| product.checked_mul(*size));
+        if self.len == 0 || nbytes != Some(self.len) {
+            return self;
+        }
+        let (len, from, to) = (self.len, from.into(), to.into());
+        Blob::new(len, BlobSource::Reordered { data: Arc::new(self), element, sizes, from, to })
+    }
+
+    /// Returns the file that the bytes are read from; the first one of several, `None` without one.
+    pub fn file(&self) -> Option<&Path> {
+        let mut first = None;
+        self.each_file(&mut |path| first = first.or(Some(path)));
+        first
+    }
+
+    /// Calls `take` with each file that the bytes are read from.
+    pub fn each_file<'b>(&'b self, take: &mut dyn FnMut(&'b Path)) {
+        match &self.source {
+            BlobSource::File { path, .. } => take(path),
+            BlobSource::Reordered { data, .. } | BlobSource::Converted { data, .. } => data.each_file(take),
+            BlobSource::Joined(parts) => parts.iter().for_each(|part| part.each_file(take)),
+            BlobSource::Bytes(_) | BlobSource::Repeat(_) | BlobSource::Iota { .. } | BlobSource::Random { .. } => {}
+        }
+    }
+
+    /// Converts elements of type `from` to type `to`. `None` for unknown and opaque types, and if the length overflows.
+    pub fn converted(self, from: ScalarType, to: ScalarType) -> Option<Blob> {
+        if from == to {
+            return Some(self);
+        }
+        let (from_info, to_info) = (from.info()?, to.info()?);
+        if from_info.encoding == Encoding::Opaque || to_info.encoding == Encoding::Opaque {
+            return None;
+        }
+        let len = (self.len / from_info.size).checked_mul(to_info.size)?;
+        Some(Blob::new(len, BlobSource::Converted { data: Arc::new(self), from, to }))
+    }
+}

@@ -1,0 +1,354 @@
+//! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
+//! [`verify`] reports every defect, [`walk`] lists every object; [`write`] has the parts of writers.
+//!
+//! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
+//! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
+
+pub mod read;
+pub mod verify;
+pub mod view;
+pub mod walk;
+pub mod write;
+
+use std::cell::Cell;
+
+use super::table::{Kind, TableSchema};
+
+/// Returns the `N` bytes at an offset.
+#[inline(always)]
+pub fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+/// Returns the `u16` at an offset.
+#[inline(always)]
+pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    array(bytes, at).map(u16::from_le_bytes)
+}
+
+/// Returns the `u32` at an offset.
+#[inline(always)]
+pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+/// Returns the target of the relative offset at `at`; `None` for an offset of zero and for a target with fewer than four bytes.
+#[inline(always)]
+pub fn follow(bytes: &[u8], at: usize) -> Option<usize> {
+    let offset = u32_at(bytes, at)? as usize;
+    at.checked_add(offset).filter(|target| offset != 0 && target.checked_add(4).is_some_and(|end| end <= bytes.len()))
+}
+
+/// A vtable with the sizes in its first two words.
+#[derive(Debug, Clone, Copy)]
+pub struct Vtable {
+    /// Offset in the FlatBuffer.
+    pub at: usize,
+    /// Size in bytes.
+    pub size: usize,
+    /// Size of its tables in bytes.
+    pub inline: usize,
+}
+
+impl Vtable {
+    /// Returns the vtable of the table at an offset; `None` if it is outside the bytes.
+    #[inline(always)]
+    pub fn of(bytes: &[u8], table: usize) -> Option<Vtable> {
+        let back = i64::from(u32_at(bytes, table)? as i32);
+        let at = usize::try_from(i64::try_from(table).ok()?.checked_sub(back)?).ok()?;
+        let inline = u16_at(bytes, at.checked_add(2)?)?;
+        Some(Vtable { at, size: u16_at(bytes, at)?.into(), inline: inline.into() })
+    }
+
+    /// Returns the offset of the entry of a slot; `None` if the vtable ends before it.
+    #[inline(always)]
+    pub fn entry(&self, slot: usize) -> Option<usize> {
+        let entry = 4 + 2 * slot;
+        (entry + 2 <= self.size).then_some(self.at + entry)
+    }
+
+    /// Returns the offset of a field from the start of its table; `None` if the field is absent.
+    #[inline(always)]
+    pub fn offset(&self, bytes: &[u8], slot: usize) -> Option<usize> {
+        let offset = u16_at(bytes, self.entry(slot)?)?;
+        (offset != 0).then_some(offset.into())
+    }
+}
+
+/// Limit on the work of traversing a FlatBuffer, in bytes, proportional to its size.
+#[derive(Debug)]
+pub struct Budget {
+    left: Cell<u64>,
+    all: u64,
+}
+
+impl Budget {
+    /// Returns the budget of a FlatBuffer of `len` bytes, which is `8 * len`. A FlatBuffer without overlaps needs less
+    /// than half of it.
+    pub fn of(len: usize) -> Budget {
+        let all = 8 * len as u64 + 65536;
+        Budget { left: Cell::new(all), all }
+    }
+
+    /// Subtracts `cost`; returns `false` and subtracts nothing if less is left.
+    #[inline(always)]
+    pub fn spend(&self, cost: u64) -> bool {
+        match self.left.get().checked_sub(cost) {
+            Some(left) => {
+                self.left.set(left);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Sets the budget to zero.
+    pub fn exhaust(&self) {
+        self.left.set(0);
+    }
+
+    /// Returns the remaining budget.
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Returns the budget spent so far.
+    pub fn spent(&self) -> u64 {
+        self.all - self.left.get()
+    }
+}
+
+/// The type of a number in a table or in a vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scalar {
+    /// One byte, 0 or 1.
+    Bool,
+    /// `u8`
+    U8,
+    /// `i8`
+    I8,
+    /// `u16`
+    U16,
+    /// `i16`
+    I16,
+    /// `i32`
+    I32,
+    /// `u32`
+    U32,
+    /// `i64`
+    I64,
+    /// `u64`
+    U64,
+    /// `f32`
+    F32,
+    /// `f64`
+    F64,
+}
+
+impl Scalar {
+    /// Size in bytes.
+    pub fn size(self) -> usize {
+        match self {
+            Scalar::Bool | Scalar::U8 | Scalar::I8 => 1,
+            Scalar::U16 | Scalar::I16 => 2,
+            Scalar::I32 | Scalar::U32 | Scalar::F32 => 4,
+            Scalar::I64 | Scalar::U64 | Scalar::F64 => 8,
+        }
+    }
+
+    /// Name of the Rust type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scalar::Bool => "bool",
+            Scalar::U8 => "u8",
+            Scalar::I8 => "i8",
+            Scalar::U16 => "u16",
+            Scalar::I16 => "i16",
+            Scalar::I32 => "i32",
+            Scalar::U32 => "u32",
+            Scalar::I64 => "i64",
+            Scalar::U64 => "u64",
+            Scalar::F32 => "f32",
+            Scalar::F64 => "f64",
+        }
+    }
+}
+
+/// Type of an object that an offset refers to.
+#[derive(Debug, Clone, Copy)]
+pub enum ObjectKind {
+    /// A vtable, with the type of the first table that refers to it.
+    Vtable(&'static TableSchema),
+    /// A table.
+    Table(&'static TableSchema),
+    /// A vector of offsets to tables.
+    Tables(&'static TableSchema),
+    /// A vector of numbers.
+    Scalars(Scalar),
+    /// A string.
+    Text,
+}
+
+/// Content of a slot.
+#[derive(Debug, Clone, Copy)]
+pub enum SlotContent {
+    /// A number in the table itself.
+    Scalar(Scalar),
+    /// An offset to an object.
+    Object(ObjectKind),
+    /// An offset to the table that the union's tag, in the previous slot, selects.
+    Union(&'static [&'static TableSchema]),
+}
+
+impl SlotContent {
+    /// Returns the content of a slot of this kind.
+    #[inline(always)]
+    pub fn of(kind: Kind) -> SlotContent {
+        use ObjectKind::{Scalars, Tables, Text};
+        match kind {
+            Kind::Bool => SlotContent::Scalar(Scalar::Bool),
+            Kind::Byte | Kind::Enum(_) => SlotContent::Scalar(Scalar::I8),
+            Kind::UnionTag => SlotContent::Scalar(Scalar::U8),
+            Kind::Short => SlotContent::Scalar(Scalar::I16),
+            Kind::Int => SlotContent::Scalar(Scalar::I32),
+            Kind::UInt => SlotContent::Scalar(Scalar::U32),
+            Kind::Long => SlotContent::Scalar(Scalar::I64),
+            Kind::ULong => SlotContent::Scalar(Scalar::U64),
+            Kind::Float => SlotContent::Scalar(Scalar::F32),
+            Kind::Double => SlotContent::Scalar(Scalar::F64),
+            Kind::Union(members) => SlotContent::Union(members),
+            Kind::Text => SlotContent::Object(Text),
+            Kind::Table(table) => SlotContent::Object(ObjectKind::Table(table)),
+            Kind::Tables(table) => SlotContent::Object(Tables(table)),
+            Kind::Bytes | Kind::AlignedBytes(_) => SlotContent::Object(Scalars(Scalar::U8)),
+            Kind::Bools => SlotContent::Object(Scalars(Scalar::Bool)),
+            Kind::UShorts => SlotContent::Object(Scalars(Scalar::U16)),
+            Kind::Ints => SlotContent::Object(Scalars(Scalar::I32)),
+            Kind::UInts => SlotContent::Object(Scalars(Scalar::U32)),
+            Kind::Longs => SlotContent::Object(Scalars(Scalar::I64)),
+            Kind::ULongs => SlotContent::Object(Scalars(Scalar::U64)),
+            Kind::Floats => SlotContent::Object(Scalars(Scalar::F32)),
+            Kind::Doubles => SlotContent::Object(Scalars(Scalar::F64)),
+        }
+    }
+
+    /// Size in the table, in bytes.
+    #[inline(always)]
+    pub fn size(self) -> usize {
+        match self {
+            SlotContent::Scalar(scalar) => scalar.size(),
+            SlotContent::Object(_) | SlotContent::Union(_) => 4,
+        }
+    }
+}
+
+impl ObjectKind {
+    /// Size of an item of a vector, in bytes; 1 for objects that are not vectors.
+    #[inline(always)]
+    pub fn item_size(self) -> usize {
+        match self {
+            ObjectKind::Tables(_) => 4,
+            ObjectKind::Scalars(scalar) => scalar.size(),
+            ObjectKind::Text | ObjectKind::Table(_) | ObjectKind::Vtable(_) => 1,
+        }
+    }
+}
+
+/// Returns the member of a union that a tag selects.
+#[inline(always)]
+pub fn member(members: &[&'static TableSchema], tag: u8) -> Option<&'static TableSchema> {
+    members.get(usize::from(tag).checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::format::program;
+
+    /// Builds a FlatBuffer with the identifier `TEST`: a vtable with its two sizes and these entries, a root table with
+    /// its offset to the vtable and these bytes, and the rest. The table is at [`table_at`].
+    pub(crate) fn buffer(entries: &[u16], fields: &[u8], rest: &[u8]) -> Vec<u8> {
+        let (size, at) = (4 + 2 * entries.len(), table_at(entries.len()));
+        let mut bytes = (at as u32).to_le_bytes().to_vec();
+        bytes.extend(b"TEST");
+        bytes.resize(at - size, 0);
+        for word in [size as u16, 4 + fields.len() as u16].iter().chain(entries) {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend((size as u32).to_le_bytes());
+        bytes.extend(fields);
+        bytes.extend(rest);
+        bytes
+    }
+
+    /// Offset of the table of [`buffer`]: a multiple of 8.
+    pub(crate) fn table_at(entries: usize) -> usize {
+        (8 + 4 + 2 * entries).next_multiple_of(8)
+    }
+
+    #[test]
+    fn an_offset_leads_to_four_bytes_inside() {
+        let offset = |offset: u32| follow(&[&offset.to_le_bytes()[..], &[0; 8]].concat(), 0);
+        assert_eq!([0, 4, 8, 9, u32::MAX].map(offset), [None, Some(4), Some(8), None, None]);
+        assert_eq!(follow(&[1, 0, 0], 0), None);
+        assert_eq!(follow(&[0; 8], usize::MAX), None);
+    }
+
+    #[test]
+    fn numbers_beyond_the_end_are_absent() {
+        let bytes = [1, 2, 3, 4, 5];
+        assert_eq!((u32_at(&bytes, 1), u32_at(&bytes, 2)), (Some(0x0504_0302), None));
+        assert_eq!((u16_at(&bytes, 3), u16_at(&bytes, 4), u16_at(&bytes, usize::MAX)), (Some(0x0504), None, None));
+    }
+
+    #[test]
+    fn a_vtable_may_be_before_or_behind_its_table() {
+        let bytes = buffer(&[4], &[7, 0, 0, 0], &[]);
+        let at = table_at(1);
+        let vtable = Vtable::of(&bytes, at).unwrap();
+        assert_eq!((vtable.at, vtable.size, vtable.inline), (at - 6, 6, 8));
+        // A table at 0 whose vtable is at 4.
+        let behind = [&(-4i32).to_le_bytes()[..], &[6, 0, 8, 0, 4, 0]].concat();
+        assert_eq!(Vtable::of(&behind, 0).map(|vtable| vtable.at), Some(4));
+    }
+
+    #[test]
+    fn a_vtable_outside_of_the_bytes_is_absent() {
+        for back in [1, i32::MAX, i32::MIN, -4, -5] {
+            let bytes = [&back.to_le_bytes()[..], &[0, 0]].concat();
+            assert!(Vtable::of(&bytes, 0).is_none(), "{back}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_absent_if_the_vtable_ends_before_it_or_has_a_zero() {
+        let bytes = buffer(&[0, 4], &[7, 0, 0, 0], &[]);
+        let vtable = Vtable::of(&bytes, table_at(2)).unwrap();
+        assert_eq!([0, 1, 2, usize::MAX / 4].map(|slot| vtable.offset(&bytes, slot)), [None, Some(4), None, None]);
+    }
+
+    #[test]
+    fn a_budget_is_spent_as_far_as_it_reaches() {
+        let budget = Budget::of(10);
+        let all = budget.left();
+        assert!(budget.spend(all - 1));
+        assert!(!budget.spend(2));
+        assert_eq!((budget.left(), budget.spent()), (1, all - 1));
+        budget.exhaust();
+        assert!(!budget.spend(1) && budget.spend(0));
+    }
+
+    #[test]
+    fn a_tag_selects_the_member_counted_from_1() {
+        let name = |tag| member(program::KERNEL_TYPES, tag).map(|table| table.name);
+        assert_eq!([0, 1, 11, 12, 255].map(name), [None, Some("Null"), Some("OptionalTensorList"), None, None]);
+    }
+
+    #[test]
+    fn a_slot_takes_the_bytes_of_its_kind() {
+        let width = |kind| SlotContent::of(kind).size();
+        let kinds =
+            [Kind::Bool, Kind::UnionTag, Kind::Short, Kind::UInt, Kind::Text, Kind::Longs, Kind::Long, Kind::Double];
+        assert_eq!(kinds.map(width), [1, 1, 2, 4, 4, 4, 8, 8]);
+    }
+}

@@ -1,0 +1,58 @@
+//! Planned memory of a method, and the properties of the exporter's plans that can be seen in a file.
+//!
+//! Nothing is planned here: the planner is part of `pte-emit`.
+
+use super::{EValue, ExecutionPlan, Instruction, Memory, NonConstBufferDevice};
+
+/// Default alignment of planned tensors in bytes, as in the exporter.
+pub const DEFAULT_ALIGNMENT: u64 = 16;
+
+/// Bytes that the exporter adds to each used pool of a method that calls an XNNPACK delegate (docs/format.md, "Sizes and padding").
+pub const XNNPACK_PADDING: u64 = 64;
+
+/// Planned memory of a method.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Pool (`memory_id`) and offset of each value; `None` without planned memory.
+    pub places: Vec<Option<(u32, u64)>>,
+    /// `non_const_buffer_sizes`; index 0 is reserved.
+    pub sizes: Vec<i64>,
+    /// `non_const_buffer_device`; absent if everything is on the CPU.
+    pub devices: Option<Vec<NonConstBufferDevice>>,
+    /// Total size in bytes of the planned tensors without sharing; 0 if nothing was planned.
+    pub unshared: u64,
+}
+
+impl MemoryPlan {
+    /// Returns the plan of a method with explicit offsets, sizes and devices, as read from a file.
+    pub fn stated(plan: &ExecutionPlan) -> MemoryPlan {
+        let place = |value: &EValue| match value.as_tensor()?.memory {
+            Memory::At { pool, offset } => Some((pool, offset)),
+            Memory::None | Memory::Auto { .. } | Memory::View { .. } => None,
+        };
+        MemoryPlan {
+            places: plan.values().iter().map(place).collect(),
+            sizes: plan.memory.non_const_buffer_sizes.clone().unwrap_or_default(),
+            devices: plan.memory.non_const_buffer_device.clone(),
+            unshared: 0,
+        }
+    }
+
+    /// Returns true if these are the explicit offsets, sizes and devices of a method.
+    pub fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
+        let stated = MemoryPlan::stated(plan);
+        (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)
+    }
+}
+
+/// Returns true if a method calls an XNNPACK delegate.
+pub fn calls_xnnpack(plan: &ExecutionPlan) -> bool {
+    plan.instructions().any(|instruction| is_xnnpack_call(plan, instruction))
+}
+
+/// Returns true if an instruction calls an XNNPACK delegate.
+pub fn is_xnnpack_call(plan: &ExecutionPlan, instruction: &Instruction) -> bool {
+    let Instruction::DelegateCall { delegate_index, .. } = instruction else { return false };
+    let delegate = plan.delegate(*delegate_index);
+    delegate.and_then(|delegate| delegate.id.as_ref()).is_some_and(|id| id.to_ascii_lowercase().contains("xnnpack"))
+}

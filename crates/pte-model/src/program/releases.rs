@@ -1,0 +1,97 @@
+//! Determines the release of ExecuTorch that a program needs: the first one whose schema has all its fields (docs/releases.md).
+
+use super::element::{Element, Part};
+use super::{Device, ExecutionPlan, Memory, Program, Tensor, TensorData};
+use crate::format::ScalarType;
+
+/// A feature that a schema introduced.
+pub struct Feature {
+    /// What it is.
+    pub name: &'static str,
+    /// First release with it.
+    pub release: &'static str,
+    /// Function that returns `true` if a tensor uses it.
+    in_tensor: fn(&Tensor) -> bool,
+    /// Function that returns the first element other than a tensor that uses it.
+    elsewhere: fn(&Program) -> Option<Element>,
+}
+
+/// Features, the newest one first.
+const FEATURES: &[Feature] = &[
+    Feature {
+        name: "memory on another device than the CPU",
+        release: "1.3",
+        in_tensor: |tensor| tensor.device() != Device::CPU,
+        elsewhere: |program| {
+            let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
+            let method = program.plans().iter().position(has_device);
+            method.map(|method| Element::Method(method, Part::Whole))
+        },
+    },
+    Feature {
+        name: "named data",
+        release: "0.6",
+        in_tensor: |_| false,
+        elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
+    },
+    Feature {
+        name: "a tensor whose data are in a .ptd",
+        release: "0.5",
+        in_tensor: Tensor::is_external,
+        elsewhere: |_| None,
+    },
+    Feature {
+        name: "an unsigned or float8 element type",
+        release: "0.5",
+        in_tensor: |tensor| is_recent(tensor.scalar_type),
+        elsewhere: |_| None,
+    },
+    Feature { name: "an initial state of a tensor", release: "0.4", in_tensor: has_state, elsewhere: |_| None },
+];
+
+/// Returns the newest feature of a program, and the first element that uses it: a tensor, if one does.
+pub fn newest(program: &Program) -> Option<(&'static Feature, Element)> {
+    let elsewhere = FEATURES.iter().enumerate().find_map(|(rank, feature)| Some((rank, (feature.elsewhere)(program)?)));
+    let mut end = elsewhere.as_ref().map_or(FEATURES.len(), |(rank, _)| rank + 1);
+    let mut in_tensor = None;
+    // One pass finds all features, because reading the tensors takes most of the time.
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            if let Some(rank) = FEATURES[..end].iter().position(|feature| (feature.in_tensor)(tensor)) {
+                in_tensor = Some((rank, Element::Method(method, Part::Value(value))));
+                end = rank;
+            }
+        }
+    }
+    in_tensor.or(elsewhere).map(|(rank, element)| (&FEATURES[rank], element))
+}
+
+fn has_state(tensor: &Tensor) -> bool {
+    tensor.memory != Memory::None && matches!(tensor.data, TensorData::Blob(_))
+}
+
+/// Returns true for the element types that the schema of 0.5 added: bits16, the float8 types, and uint16 to uint64.
+fn is_recent(scalar_type: ScalarType) -> bool {
+    (ScalarType::BITS16..=ScalarType::UINT64).contains(&scalar_type)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_element_types_have_consecutive_codes() {
+        let recent = ScalarType::names().filter(|name| ScalarType::parse(name).is_some_and(is_recent));
+        let expected = [
+            "bits16",
+            "float8_e5m2",
+            "float8_e4m3fn",
+            "float8_e5m2fnuz",
+            "float8_e4m3fnuz",
+            "uint16",
+            "uint32",
+            "uint64",
+        ];
+        assert_eq!(recent.collect::<Vec<_>>(), expected);
+    }
+}

@@ -1,0 +1,96 @@
+//! Test cases of methods as a `.bpte` stores them: inputs and expected outputs.
+//!
+//! ```
+//! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
+//! use pte_emit::{Model, Options};
+//!
+//! let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
+//! let mut resolved = source.parse()?.resolve()?;
+//! let outputs = Some(vec![TestData::Int(7)]);
+//! let case = TestCase::new(Vec::new(), outputs);
+//! assert_eq!((case.atol, case.rtol), (DEFAULT_ATOL, DEFAULT_RTOL));
+//! resolved.tests.push(MethodTests::new("seven", vec![case]));
+//! let assembly = resolved.plan(&Options::default())?.emit()?;
+//! assert_eq!(assembly.tests[0].cases.len(), 1);
+//! # Ok::<(), pte_emit::Error>(())
+//! ```
+
+use crate::data::Blob;
+use crate::format::{DimOrder, ScalarType};
+
+/// Default absolute tolerance of a test.
+pub const DEFAULT_ATOL: f64 = 1e-6;
+
+/// Default relative tolerance of a test.
+pub const DEFAULT_RTOL: f64 = 1e-5;
+
+/// Tests of a method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MethodTests {
+    /// The method.
+    pub method: String,
+    /// Its tests.
+    pub cases: Vec<TestCase>,
+}
+
+impl MethodTests {
+    /// Returns the tests of a method.
+    pub fn new(method: impl Into<String>, cases: Vec<TestCase>) -> MethodTests {
+        MethodTests { method: method.into(), cases }
+    }
+
+    /// Returns the total size of the tensors in bytes.
+    pub fn size(&self) -> u64 {
+        let values = self.cases.iter().flat_map(|case| case.inputs.iter().chain(case.outputs.iter().flatten()));
+        values.fold(0, |sum: u64, value| match value {
+            TestData::Tensor { data, .. } => sum.saturating_add(data.len),
+            TestData::Null | TestData::Int(_) | TestData::Double(_) | TestData::Bool(_) | TestData::String(_) => sum,
+        })
+    }
+}
+
+/// A test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestCase {
+    /// Inputs of the method.
+    pub inputs: Vec<TestData>,
+    /// Expected outputs; `None` if outputs are not compared.
+    pub outputs: Option<Vec<TestData>>,
+    /// Absolute tolerance.
+    pub atol: f64,
+    /// Relative tolerance.
+    pub rtol: f64,
+}
+
+impl TestCase {
+    /// Returns a test with the default allowed differences.
+    pub fn new(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> TestCase {
+        TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL }
+    }
+}
+
+/// A value of a test. The enum is exhaustive on purpose, like [`EValue`](super::EValue).
+#[derive(Debug, Clone, PartialEq)]
+pub enum TestData {
+    /// None.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A floating point number.
+    Double(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A string.
+    String(String),
+    /// A tensor.
+    Tensor {
+        /// Element type.
+        scalar_type: ScalarType,
+        /// Sizes.
+        sizes: Vec<i32>,
+        /// Dimensions from the outermost in memory to the innermost.
+        dim_order: DimOrder,
+        /// Bytes, in the order of memory.
+        data: Blob,
+    },
+}

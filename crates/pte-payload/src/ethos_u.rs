@@ -1,0 +1,222 @@
+//! Payloads of the Ethos-U backend: a stream of named blocks (`vela_bin_stream`) with commands, weights and locations of tensors.
+//!
+//! Described only.
+
+use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED};
+use super::format::PayloadFormat;
+use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
+use pte_model::format::flatbuffer::{array, u32_at};
+
+/// The payloads of the Ethos-U backend.
+#[derive(Debug)]
+pub struct EthosU;
+
+/// Name of the first block.
+const START: &str = "vela_bin_stream";
+/// Name of the last block.
+const END: &str = "vela_end_stream";
+
+/// Size in bytes of the head of a block: name, size, mark of external data, and zeros.
+const BLOCK_HEAD: u64 = 32;
+/// Size in bytes of the name of a block, which zeros fill.
+const NAME: usize = 16;
+/// Blocks begin at multiples of this, in bytes.
+const ALIGNMENT: u64 = 16;
+/// Mark of a block whose content is the key of named data.
+const EXTERNAL: u8 = 1;
+/// Largest number of blocks; the compiler writes seven.
+const MAX_BLOCKS: usize = MAX_LISTED;
+
+/// Number of dimensions of a tensor.
+const DIMS: usize = 6;
+/// Number of words of a tensor: its sizes, the size of an element in bytes, offset, region.
+const WORDS: usize = DIMS + 3;
+
+/// Largest size in bytes of a block that is read: all tensors that are listed.
+const MAX_BLOCK: u64 = 4 + (MAX_LISTED * WORDS * 4) as u64;
+
+/// A block.
+struct Block {
+    name: String,
+    at: u64,
+    size: u64,
+    is_external: bool,
+}
+
+impl PayloadFormat for EthosU {
+    fn name(&self) -> &'static str {
+        "Ethos-U"
+    }
+
+    fn backends(&self) -> &'static [&'static str] {
+        // The second is the name of older releases.
+        &["EthosUBackend", "ArmBackend"]
+    }
+
+    fn has_magic(&self, head: &[u8]) -> bool {
+        head.starts_with(START.as_bytes())
+    }
+
+    fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
+        let blocks = blocks(payload)?;
+        let mut facts = Facts::default();
+        facts.add(
+            "blocks",
+            Fact::list(blocks.iter().map(|block| block.fact(payload)).collect::<Result<Vec<_>, _>>()?, blocks.len()),
+        );
+        let inside = |name: &str| blocks.iter().find(|block| block.name == name && !block.is_external);
+        if let Some(block) = inside("cmd_data") {
+            let magic = payload.read_at(block.at, block.size.min(4) as usize)?;
+            facts.add("commands", &*magic.escape_ascii().to_string());
+        }
+        if let Some(block) = inside("scratch_size") {
+            let Some(size) = u32_at(&block.content(payload)?, 0) else { return Err(block.wrong("expected 4 bytes")) };
+            facts.add("scratch_size", Fact::Bytes(size.into()));
+        }
+        for name in ["inputs", "outputs"] {
+            if let Some(block) = inside(name) {
+                facts.add(name, block.tensors(payload)?);
+            }
+        }
+        Ok(facts)
+    }
+}
+
+/// Returns the blocks up to the last one, which ends the payload.
+fn blocks(payload: &Blob) -> Result<Vec<Block>, DescribeError> {
+    let (mut blocks, mut at) = (Vec::new(), 0u64);
+    loop {
+        let head = description::metadata(payload, at, BLOCK_HEAD, "the head of a block")?;
+        let name = head[..NAME].split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = name.escape_ascii().to_string();
+        let size = u64::from(u32_at(&head, NAME).unwrap_or(0));
+        let start = at.saturating_add(BLOCK_HEAD);
+        let next = start.saturating_add(size.next_multiple_of(ALIGNMENT));
+        if next > payload.len() {
+            let (found, len) = (counted(size, "byte"), counted(payload.len(), "byte"));
+            return Err(DescribeError::malformed(format!(
+                "block `{name}` of {found} at byte {at:#x}, expected it in {len}"
+            )));
+        }
+        if blocks.is_empty() && name != START {
+            return Err(DescribeError::malformed(format!("block `{name}` at byte {at:#x}, expected `{START}`")));
+        }
+        let is_end = name == END;
+        blocks.push(Block { name, at: start, size, is_external: head[NAME + 4] == EXTERNAL });
+        if is_end && next < payload.len() {
+            let more = counted(payload.len() - next, "byte");
+            return Err(DescribeError::malformed(format!("{more} after `{END}` at byte {next:#x}, expected none")));
+        }
+        if is_end {
+            return Ok(blocks);
+        }
+        if blocks.len() == MAX_BLOCKS {
+            return Err(DescribeError::malformed(format!("no `{END}` among the first {MAX_BLOCKS} blocks")));
+        }
+        at = next;
+    }
+}
+
+impl Block {
+    fn wrong(&self, expected: &str) -> DescribeError {
+        let Block { name, at, size, .. } = self;
+        DescribeError::malformed(format!("block `{name}` of {} at byte {at:#x}, {expected}", counted(*size, "byte")))
+    }
+
+    /// Returns the first [`MAX_BLOCK`] bytes of the content.
+    fn content(&self, payload: &Blob) -> Result<Vec<u8>, DescribeError> {
+        Ok(payload.read_at(self.at, self.size.min(MAX_BLOCK) as usize)?)
+    }
+
+    fn fact(&self, payload: &Blob) -> Result<Fact, DescribeError> {
+        let mut facts = Facts::default().with("name", &*self.name);
+        match self.is_external {
+            true => facts.add("named_data", &*self.content(payload)?.escape_ascii().to_string()),
+            false => {
+                facts.add("offset", Fact::Bytes(self.at));
+                facts.add("size", Fact::Bytes(self.size));
+            }
+        }
+        Ok(facts.into_fact())
+    }
+
+    /// Returns the tensors of a block of inputs or outputs.
+    fn tensors(&self, payload: &Blob) -> Result<Fact, DescribeError> {
+        let content = self.content(payload)?;
+        let count = u32_at(&content, 0).map(u64::from).filter(|count| 4 + count * 4 * WORDS as u64 <= self.size);
+        let Some(count) = count else { return Err(self.wrong("expected a number, and as many tensors of 36 bytes")) };
+        let tensors = content[4..].as_chunks::<{ 4 * WORDS }>().0.iter().take(count as usize).map(|tensor| {
+            let word = |index: usize| i64::from(array(tensor, 4 * index).map_or(0, i32::from_le_bytes));
+            let mut facts = Facts::default().with("sizes", Fact::sizes((0..DIMS).map(word)));
+            for (name, index) in [("element_size", DIMS), ("offset", DIMS + 1), ("region", DIMS + 2)] {
+                facts.add(name, Fact::Number(word(index)));
+            }
+            facts.into_fact()
+        });
+        Ok(Fact::list(tensors, count as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(name: &str, content: &[u8], external: u8) -> Vec<u8> {
+        let mut block = name.as_bytes().to_vec();
+        block.resize(NAME, 0);
+        block.extend((content.len() as u32).to_le_bytes());
+        block.push(external);
+        block.resize(BLOCK_HEAD as usize, 0);
+        block.extend(content);
+        block.resize(block.len().next_multiple_of(ALIGNMENT as usize), 0);
+        block
+    }
+
+    /// Describes a stream of these blocks between the first and the last one; YAML with one fact per line, or the error.
+    fn described(blocks: &[Vec<u8>]) -> Result<String, String> {
+        let stream = [block(START, &[], 0), blocks.concat(), block(END, &[], 0)].concat();
+        let facts = EthosU.describe(&Blob::bytes(stream)).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_string(&facts.into_fact()).unwrap())
+    }
+
+    #[test]
+    fn blocks_in_named_data_have_keys() {
+        let text =
+            described(&[block("weight_data", &[b'a'; 64], EXTERNAL), block("cmd_data", b"COP2....", 0)]).unwrap();
+        assert!(text.contains(&format!(r#"{{"name":"weight_data","named_data":"{}"}}"#, "a".repeat(64))), "{text}");
+        assert!(text.contains(r#""commands":"COP2""#), "{text}");
+    }
+
+    #[test]
+    fn tensors_must_fit_their_block() {
+        let tensor: Vec<u8> = (1..=9i32).flat_map(i32::to_le_bytes).collect();
+        let good = [&1i32.to_le_bytes()[..], &tensor].concat();
+        let text = described(&[block("inputs", &good, 0)]).unwrap();
+        assert!(text.contains(r#"{"sizes":[1,2,3,4,5,6],"element_size":7,"offset":8,"region":9}"#), "{text}");
+        for count in [2, -1, i32::MAX] {
+            let wrong = [&count.to_le_bytes()[..], &tensor].concat();
+            let error = described(&[block("inputs", &wrong, 0)]).unwrap_err();
+            assert_eq!(
+                error,
+                "block `inputs` of 40 bytes at byte 0x40, expected a number, and as many tensors of 36 bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn sizes_and_ends_are_checked() {
+        let mut large = block("cmd_data", &[], 0);
+        large[NAME..NAME + 4].fill(0xff);
+        let error = described(&[large]).unwrap_err();
+        assert_eq!(error, "block `cmd_data` of 4294967295 bytes at byte 0x20, expected it in 96 bytes");
+        let error = described(&[block(END, &[], 0)]).unwrap_err();
+        assert_eq!(error, "32 bytes after `vela_end_stream` at byte 0x40, expected none");
+        let error = described(&vec![block("x", &[], 0); 1000]).unwrap_err();
+        assert_eq!(error, "no `vela_end_stream` among the first 64 blocks");
+        assert_eq!(
+            described(&[block("scratch_size", &[1], 0)]).unwrap_err(),
+            "block `scratch_size` of 1 byte at byte 0x40, expected 4 bytes"
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! Arguments of a delegate: the tensors that the values of its graph accept, which the backend does not check.
+
+use std::collections::{HashMap, HashSet};
+
+use super::model::{Graph, NodeOperation};
+use super::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operand, Operation, QDINT8};
+use pte_model::format::ScalarType;
+use pte_model::program::{Tensor, TensorShapeDynamism};
+
+/// A value of a graph that is an argument.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphArgument {
+    /// Number of the argument, from 0.
+    pub number: u32,
+    /// True if the graph reads the argument, false if it writes it.
+    pub is_input: bool,
+    /// Element type: an index of [`super::schema::DATATYPES`].
+    pub datatype: i16,
+    /// Sizes in the order of memory, or in torch's.
+    pub dims: Vec<u64>,
+    /// The sizes may be in torch's order: the graph quantizes the value for convolutions only, which compute sizes from those of the tensor.
+    pub is_torch: bool,
+}
+
+/// Uses of the values of a graph by operations, by their ids, for [`GraphArgument::is_torch`].
+#[derive(Debug, Default)]
+pub struct Readers {
+    /// Values that a value is quantized to at run time.
+    quantized: HashMap<u32, Vec<u32>>,
+    /// Values whose sizes operations read in the order of memory.
+    in_memory: HashSet<u32>,
+}
+
+impl Readers {
+    /// Adds an operation that reads and writes the values with these ids; `is_dynamic` returns `true` for those that are quantized at run time.
+    pub fn add(
+        &mut self,
+        operation: Operation,
+        operands: impl Iterator<Item = (Operand, u32)> + Clone,
+        is_dynamic: impl Fn(u32) -> bool,
+    ) {
+        let written = operands.clone().filter(|(operand, _)| operand.is_output).map(|(_, id)| id).next();
+        for (_, id) in operands.filter(|(operand, _)| !operand.is_output) {
+            match (operation, written) {
+                (Operation::Convert, Some(written)) if is_dynamic(written) => {
+                    self.quantized.entry(id).or_default().push(written);
+                }
+                (Operation::Conv2d | Operation::ConvTranspose2d, _) if is_dynamic(id) => {}
+                _ => _ = self.in_memory.insert(id),
+            }
+        }
+    }
+
+    /// Returns `true` if the sizes of a value may be in torch's order.
+    pub fn take_torch(&self, id: u32) -> bool {
+        let quantized = self.quantized.get(&id).map_or(&[][..], Vec::as_slice);
+        !quantized.is_empty() && quantized.iter().chain([&id]).all(|id| !self.in_memory.contains(id))
+    }
+}
+
+/// Returns the arguments of a graph.
+pub fn of(graph: &Graph) -> Vec<GraphArgument> {
+    let dynamic: HashSet<u32> =
+        graph.values.iter().filter(|value| value.datatype == QDINT8).map(|value| value.id).collect();
+    let mut readers = Readers::default();
+    for node in graph.nodes.iter().filter(|_| !dynamic.is_empty()) {
+        let NodeOperation::Known(operation) = node.operation else { continue };
+        let operands = operation.operands().map(|operand| (operand, node.fields[usize::from(operand.slot)].uint()));
+        readers.add(operation, operands.collect::<Vec<_>>().into_iter(), |id| dynamic.contains(&id));
+    }
+    let is_argument = |flags: u32| flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0;
+    let values = graph.values.iter().filter(|value| value.external_id != NO_ID && is_argument(value.flags));
+    let argument = values.map(|value| GraphArgument {
+        number: value.external_id,
+        is_input: value.flags & EXTERNAL_INPUT != 0,
+        datatype: value.datatype,
+        dims: value.dims.iter().map(|size| u64::from(*size)).collect(),
+        is_torch: readers.take_torch(value.id),
+    });
+    argument.collect()
+}
+
+/// Returns `true` if an input, and therefore the outputs, can have other sizes in other calls. `tensor` returns the
+/// tensor of an argument.
+pub fn has_dynamic_input<'t>(arguments: &[GraphArgument], tensor: impl Fn(u32) -> Option<&'t Tensor>) -> bool {
+    let inputs = arguments.iter().filter(|argument| argument.is_input);
+    inputs
+        .filter_map(|argument| tensor(argument.number))
+        .any(|tensor| tensor.shape_dynamism != TensorShapeDynamism::STATIC)
+}
+
+/// Returns the sizes of a tensor for a message, with the order of its dimensions if that is not the default.
+pub fn sizes_of(tensor: &Tensor) -> String {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    match is_reordered(tensor) {
+        true => format!("{sizes:?} with dim_order {:?}", tensor.dim_order.as_deref().unwrap_or_default()),
+        false => format!("{sizes:?}"),
+    }
+}
+
+/// Returns `true` if the order of a tensor's dimensions in memory is not the default.
+pub fn is_reordered(tensor: &Tensor) -> bool {
+    tensor.dim_order.as_deref().is_some_and(|order| !order.is_sorted())
+}
+
+impl GraphArgument {
+    /// Element types of tensors that the value takes.
+    pub fn tensor_types(&self) -> &'static [ScalarType] {
+        Datatype::of(self.datatype).map_or(&[], |datatype| datatype.tensors)
+    }
+
+    /// Returns `true` if the value takes the sizes of a tensor; `has_dynamic_input` is that of the call.
+    pub fn takes_sizes_of(&self, tensor: &Tensor, has_dynamic_input: bool) -> bool {
+        match self.is_input {
+            true => has_sizes(tensor, self),
+            false => has_dynamic_input || resizes(tensor, self),
+        }
+    }
+}
+
+/// Returns `true` if an output can be resized to the sizes of a value of the graph: in the order of memory, and within the bound of the elements
+/// of a dynamic tensor. The exporter writes sizes `[1]` of a scalar.
+fn resizes(tensor: &Tensor, external: &GraphArgument) -> bool {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let elements = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(1, u64::saturating_mul);
+    let bound = elements(&mut sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)));
+    if sizes.is_empty() && external.dims == [1] {
+        return true;
+    }
+    match tensor.shape_dynamism == TensorShapeDynamism::STATIC {
+        true => in_memory(tensor).eq(external.dims.iter().map(|size| Some(*size))),
+        false => sizes.len() == external.dims.len() && elements(&mut external.dims.iter().copied()) <= bound,
+    }
+}
+
+/// Returns the sizes of a tensor in the order of memory; `None` for a dimension that it does not have.
+fn in_memory(tensor: &Tensor) -> impl Iterator<Item = Option<u64>> {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let order = tensor.dim_order.as_deref().unwrap_or_default();
+    order.iter().map(|dim| sizes.get(usize::from(*dim)).and_then(|size| u64::try_from(*size).ok()))
+}
+
+/// Returns `true` if a tensor has the sizes of a value of the graph, in the order of memory, or torch's if the value takes that. The exporter
+/// writes the sizes of an input that is quantized for a convolution so, and sizes `[1]` of a scalar.
+fn has_sizes(tensor: &Tensor, external: &GraphArgument) -> bool {
+    let sizes = tensor.sizes.as_deref().unwrap_or_default();
+    let size = |dim: usize| sizes.get(dim).and_then(|size| u64::try_from(*size).ok());
+    if sizes.is_empty() && external.dims == [1] {
+        return true;
+    }
+    sizes.len() == external.dims.len()
+        && (in_memory(tensor).eq(external.dims.iter().map(|size| Some(*size)))
+            || external.is_torch && (0..sizes.len()).map(size).eq(external.dims.iter().map(|size| Some(*size))))
+}

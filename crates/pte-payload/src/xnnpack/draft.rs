@@ -1,0 +1,685 @@
+//! A graph without the properties that follow from rules: ids, numbers of arguments, flags, indices, offsets and sizes
+//! of constants. The rules are those of the exporter. [`Draft::complete`] applies them, and [`Draft::of`] finds the
+//! draft of a graph, with its deviations from them.
+//!
+//! | part | rule |
+//! |---|---|
+//! | id of a value | its position |
+//! | external id | inputs, then outputs, are the arguments of the delegate in this order |
+//! | flags of a value | input, output |
+//! | ids of inputs and outputs | in the order of the values |
+//! | constants | for each value its data, then its scales; the first constant stands for none |
+//! | size of a constant | that of the value, of its scales |
+//! | offset of a constant | the end of the one before, aligned |
+//! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
+
+use smallvec::smallvec;
+
+use super::model::{
+    Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+};
+use super::schema::*;
+use crate::header::ALIGNMENT;
+use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
+use pte_model::format::Kind;
+use pte_model::format::table::Field;
+
+/// Version that all exporters write.
+pub const VERSION: &str = "0";
+
+/// Identifier of the current schema.
+pub const IDENTIFIER: &str = IDENTIFIERS[1];
+
+/// `debug_handle` of a node that the exporter added.
+pub const DEBUG_HANDLE: u32 = 65535;
+
+/// A graph without the properties that follow from rules. A deviation from a rule is an `Option`, which is `None` if
+/// the rule holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// File identifier: one of [`IDENTIFIERS`].
+    pub identifier: &'static str,
+    /// Location of the constants.
+    pub container: Container,
+    /// The constant that stands for none has an empty key.
+    pub has_named_keys: bool,
+    /// Version of the schema, if it is not [`VERSION`].
+    pub version: Option<String>,
+    /// Values.
+    pub values: Vec<DraftValue>,
+    /// Values that are inputs, in the order of arguments.
+    pub inputs: Vec<usize>,
+    /// Values that are outputs, in the order of arguments.
+    pub outputs: Vec<usize>,
+    /// Operations.
+    pub nodes: Vec<DraftNode>,
+    /// As [`Graph::num_externs`].
+    pub num_externs: Option<u32>,
+    /// As [`Graph::input_ids`].
+    pub input_ids: Option<Vec<u32>>,
+    /// As [`Graph::output_ids`].
+    pub output_ids: Option<Vec<u32>>,
+    /// As [`Graph::mem_buffer_sizes`].
+    pub mem_buffer_sizes: Option<Vec<u32>>,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftValue {
+    /// Element type: an index of [`DATATYPES`].
+    pub datatype: i16,
+    /// Size of each dimension.
+    pub dims: Dims,
+    /// Content of a constant.
+    pub constant: Option<DraftConstant>,
+    /// Quantization.
+    pub quantization: Option<DraftQuantization>,
+    /// As [`GraphValue::num_dims`].
+    pub num_dims: Option<u32>,
+    /// As [`GraphValue::id`].
+    pub id: Option<u32>,
+    /// As [`GraphValue::external_id`].
+    pub external_id: Option<u32>,
+    /// As [`GraphValue::flags`].
+    pub flags: Option<u32>,
+    /// As [`GraphValue::dq_datatype`].
+    pub dq_datatype: i16,
+}
+
+/// A constant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftConstant {
+    /// Data or key.
+    pub source: ConstantSource,
+    /// As [`Constant::size`]; the rule takes it from the sizes for named data, and is the size of data in the payload.
+    pub size: Option<u64>,
+}
+
+/// Source of a constant.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConstantSource {
+    /// In the payload.
+    Data(Blob),
+    /// Key in the named data of the program.
+    Key(String),
+}
+
+/// Quantization of a value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DraftQuantization {
+    /// `PerTensorQuant`
+    Tensor {
+        /// Scale.
+        scale: f32,
+        /// Zero point.
+        zero_point: i32,
+    },
+    /// `PerChannelQuant`
+    Channel {
+        /// Dimension of the channels.
+        channel_dim: i32,
+        /// A scale for each channel.
+        scales: Scales,
+        /// Number of scales that the graph states.
+        num_scales: Option<u32>,
+    },
+    /// `PerTokenDynamicQuant`
+    Token {
+        /// Number of trailing dimensions that share a scale.
+        num_nonbatch_dims: i32,
+    },
+    /// `PerChannelGroupQuant`
+    Group {
+        /// Dimension of the channels.
+        channel_dim: i32,
+        /// Number of elements that share a scale.
+        group_size: i32,
+        /// A scale for each group.
+        scales: Scales,
+        /// Number of scales that the graph states.
+        num_scales: Option<u32>,
+        /// Scales as bfloat16, which no release reads.
+        scale_bf16: Option<Vec<u16>>,
+    },
+}
+
+/// Scales of channels or groups.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Scales {
+    /// In the graph.
+    Listed(Vec<f32>),
+    /// In a constant.
+    Constant(DraftConstant),
+}
+
+/// An operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftNode {
+    /// Operation.
+    pub operation: NodeOperation,
+    /// By slot of the table of the operation.
+    pub fields: Vec<DraftField>,
+    /// As [`Node::extra`].
+    pub extra: Vec<ExtraContent>,
+    /// As [`Node::debug_handle`], if it is not [`DEBUG_HANDLE`].
+    pub debug_handle: Option<u32>,
+    /// Bounds of the output.
+    pub output_min_max: Option<[f32; 2]>,
+}
+
+/// A field of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DraftField {
+    /// A value, by its position.
+    Value(usize),
+    /// No value.
+    NoValue,
+    /// An id that no value has.
+    Id(u32),
+    /// A parameter.
+    Parameter(FieldContent),
+    /// The number of dimensions of the first list among the fields.
+    NumDims,
+}
+
+/// Returns `true` if a field of an operation has the id of a value.
+pub fn is_operand(field: &Field) -> bool {
+    matches!(field.kind, Kind::UInt) && field.name.ends_with("_id")
+}
+
+/// Returns `true` if a field of an operation has the length of a list.
+fn is_num_dims(field: &Field) -> bool {
+    field.name == "num_dims"
+}
+
+/// Returns the content of a field that is omitted.
+pub fn default_field(field: &Field) -> DraftField {
+    match field.kind {
+        _ if is_operand(field) => DraftField::NoValue,
+        _ if is_num_dims(field) => DraftField::NumDims,
+        Kind::Float => DraftField::Parameter(FieldContent::Float(0.0)),
+        Kind::UInts => DraftField::Parameter(FieldContent::UInts([].into())),
+        kind => DraftField::Parameter(content_of(kind)),
+    }
+}
+
+/// Returns the content of a number that is left out; no operation has other kinds of fields.
+fn content_of(kind: Kind) -> FieldContent {
+    debug_assert!(matches!(kind, Kind::UInt), "{kind:?}");
+    FieldContent::UInt(0)
+}
+
+impl DraftField {
+    fn of(field: &Field, content: &FieldContent, position: impl Fn(u32) -> Option<usize>, dims: u32) -> DraftField {
+        let number = content.uint();
+        match () {
+            () if is_operand(field) && number == NO_ID => DraftField::NoValue,
+            () if is_operand(field) => position(number).map_or(DraftField::Id(number), DraftField::Value),
+            () if is_num_dims(field) && number == dims => DraftField::NumDims,
+            () => DraftField::Parameter(content.clone()),
+        }
+    }
+}
+
+/// Returns the length of the first list.
+fn list_len<'c>(fields: impl IntoIterator<Item = &'c FieldContent>) -> u32 {
+    let lists = fields.into_iter().find_map(|field| {
+        let FieldContent::UInts(items) = field else { return None };
+        Some(items.len() as u32)
+    });
+    lists.unwrap_or(0)
+}
+
+/// Returns the number of elements; `None` beyond `u64`.
+pub fn count(dims: &[u64]) -> Option<u64> {
+    dims.iter().try_fold(1u64, |count, size| count.checked_mul(*size))
+}
+
+/// Returns the size of a value in bytes; `None` beyond `u64`. Rows of 4-bit elements end at a byte.
+pub fn nbytes(dims: &[u64], bits: u64) -> Option<u64> {
+    let Some((last, rows)) = dims.split_last() else { return Some(bits.div_ceil(8)) };
+    count(rows)?.checked_mul(last.checked_mul(bits)?.div_ceil(8))
+}
+
+impl DraftValue {
+    /// Creates a value without content.
+    pub fn new(datatype: i16, dims: impl Into<Dims>) -> DraftValue {
+        DraftValue {
+            datatype,
+            dims: dims.into(),
+            constant: None,
+            quantization: None,
+            num_dims: None,
+            id: None,
+            external_id: None,
+            flags: None,
+            dq_datatype: INVALID,
+        }
+    }
+
+    fn sizes(&self) -> Vec<u64> {
+        self.dims.iter().map(|size| u64::from(*size)).collect()
+    }
+
+    /// Number of bytes of the value; 0 if it overflows.
+    pub fn nbytes(&self) -> u64 {
+        let bits = Datatype::of(self.datatype).map_or(0, |found| found.bits);
+        nbytes(&self.sizes(), bits).unwrap_or(0)
+    }
+
+    /// Number of scales that the sizes need; 0 without channels.
+    pub fn scales(&self) -> u64 {
+        let size =
+            |dim: i32| usize::try_from(dim).ok().and_then(|dim| self.dims.get(dim)).map_or(0, |size| u64::from(*size));
+        match &self.quantization {
+            Some(DraftQuantization::Channel { channel_dim, .. }) => size(*channel_dim),
+            Some(DraftQuantization::Group { group_size, .. }) => {
+                let group = u64::try_from(*group_size).unwrap_or(0).max(1);
+                size(0).saturating_mul(size(1) / group)
+            }
+            Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => 0,
+        }
+    }
+}
+
+/// Returns the size of a scale in a constant, in bytes.
+pub fn scale_size(kind: QuantParams) -> u64 {
+    kind.scale_type().info().map_or(1, |info| info.size)
+}
+
+/// The constants of a graph while it is completed.
+struct Constants {
+    container: Container,
+    list: Vec<Constant>,
+    end: u64,
+}
+
+impl Constants {
+    /// Adds a constant; `size` is that of named data. Returns its index.
+    fn add(&mut self, constant: &DraftConstant, size: u64) -> u32 {
+        let mut added = match &constant.source {
+            ConstantSource::Key(key) => {
+                Constant { key: Some(key.clone()), offset: u64::MAX, size, data: Blob::bytes([]) }
+            }
+            ConstantSource::Data(data) => {
+                let offset = if self.container == Container::Header { self.end } else { 0 };
+                self.end = aligned(self.end.saturating_add(data.len()));
+                Constant { key: None, offset, size: data.len(), data: data.clone() }
+            }
+        };
+        added.size = constant.size.unwrap_or(added.size);
+        self.list.push(added);
+        (self.list.len() - 1) as u32
+    }
+}
+
+fn aligned(offset: u64) -> u64 {
+    offset.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX)
+}
+
+impl Draft {
+    /// Creates a draft of the current form without values and nodes.
+    pub fn new() -> Draft {
+        Draft {
+            identifier: IDENTIFIER,
+            container: Container::Header,
+            has_named_keys: true,
+            version: None,
+            values: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            nodes: Vec::new(),
+            num_externs: None,
+            input_ids: None,
+            output_ids: None,
+            mem_buffer_sizes: None,
+        }
+    }
+
+    /// Applies the rules. Positions of values that do not exist count as no value.
+    pub fn complete(&self) -> Graph {
+        let key = (self.has_named_keys && self.container == Container::Header).then(String::new);
+        let none = Constant { key, offset: 0, size: 0, data: Blob::bytes([]) };
+        let mut constants = Constants { container: self.container, list: vec![none], end: 0 };
+        let (flags, external) = self.arguments();
+        let mut values = Vec::with_capacity(self.values.len());
+        for (position, value) in self.values.iter().enumerate() {
+            let constant = value.constant.as_ref().map_or(0, |constant| constants.add(constant, value.nbytes()));
+            values.push(GraphValue {
+                datatype: value.datatype,
+                num_dims: value.num_dims.unwrap_or(value.dims.len() as u32),
+                dims: value.dims.clone(),
+                constant,
+                external_id: external[position],
+                flags: value.flags.unwrap_or(flags[position]),
+                id: self.id(position),
+                dq_datatype: value.dq_datatype,
+                quantization: value
+                    .quantization
+                    .as_ref()
+                    .map(|params| Box::new(params.complete(value, &mut constants))),
+            });
+        }
+        let listed = |positions: &[usize]| {
+            let mut positions: Vec<usize> = positions.iter().copied().filter(|at| *at < self.values.len()).collect();
+            positions.sort_unstable();
+            positions.into_iter().map(|position| self.id(position)).collect::<Vec<u32>>()
+        };
+        let largest = external.iter().copied().filter(|id| *id != NO_ID).max();
+        let sizes = constants.list.iter().map(|constant| constant.size as u32);
+        Graph {
+            container: self.container,
+            identifier: self.identifier,
+            version: self.version.clone().unwrap_or_else(|| VERSION.to_owned()),
+            nodes: self.nodes.iter().map(|node| self.node(node)).collect(),
+            values,
+            num_externs: self.num_externs.unwrap_or_else(|| largest.map_or(0, |id| id + 1)),
+            input_ids: self.input_ids.clone().unwrap_or_else(|| listed(&self.inputs)),
+            output_ids: self.output_ids.clone().unwrap_or_else(|| listed(&self.outputs)),
+            mem_buffer_sizes: self.mem_buffer_sizes.clone().or_else(|| match self.container {
+                Container::Header => None,
+                Container::Bare => Some(sizes.collect()),
+            }),
+            constants: constants.list,
+            constants_len: if self.container == Container::Header { constants.end } else { 0 },
+        }
+    }
+
+    /// Returns the flags and the external id of each value.
+    fn arguments(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut flags = vec![0; self.values.len()];
+        let mut external = vec![NO_ID; self.values.len()];
+        for (position, value) in self.values.iter().enumerate() {
+            external[position] = value.external_id.unwrap_or(NO_ID);
+        }
+        let mut next = 0;
+        let both = [(&self.inputs, EXTERNAL_INPUT), (&self.outputs, EXTERNAL_OUTPUT)];
+        for (list, flag) in both {
+            for position in list.iter().copied().filter(|position| *position < self.values.len()) {
+                if flags[position] == 0 {
+                    let id = self.values[position].external_id.unwrap_or(next);
+                    external[position] = id;
+                    next = id.saturating_add(1);
+                }
+                flags[position] |= flag;
+            }
+        }
+        (flags, external)
+    }
+
+    fn id(&self, position: usize) -> u32 {
+        self.values.get(position).map_or(NO_ID, |value| value.id.unwrap_or(position as u32))
+    }
+
+    fn node(&self, node: &DraftNode) -> Node {
+        let lists = node.fields.iter().filter_map(|field| match field {
+            DraftField::Parameter(content) => Some(content),
+            DraftField::Value(_) | DraftField::NoValue | DraftField::Id(_) | DraftField::NumDims => None,
+        });
+        let dims = list_len(lists);
+        let fields = node.fields.iter().map(|field| match field {
+            DraftField::Value(position) => FieldContent::UInt(self.id(*position)),
+            DraftField::NoValue => FieldContent::UInt(NO_ID),
+            DraftField::Id(id) => FieldContent::UInt(*id),
+            DraftField::Parameter(content) => content.clone(),
+            DraftField::NumDims => FieldContent::UInt(dims),
+        });
+        Node {
+            operation: node.operation,
+            fields: fields.collect(),
+            extra: node.extra.clone(),
+            debug_handle: node.debug_handle.unwrap_or(DEBUG_HANDLE),
+            output_min_max: node.output_min_max,
+        }
+    }
+
+    /// Returns the draft of a graph.
+    ///
+    /// # Errors
+    /// A draft cannot express a part of the graph: constants that no value uses, or that are used in another order. The
+    /// error describes it.
+    pub fn of(graph: &Graph) -> Result<Draft, String> {
+        let mut next = 1;
+        let mut values = Vec::with_capacity(graph.values.len());
+        for (position, value) in graph.values.iter().enumerate() {
+            values.push(DraftValue::of(graph, value, &mut next).map_err(|error| format!("value {position}: {error}"))?);
+        }
+        match graph.constants.len().checked_sub(next) {
+            Some(0) => {}
+            Some(unused) => return Err(format!("{} that no value uses", counted(unused, "constant"))),
+            None => return Err("no constant that stands for none".to_owned()),
+        }
+        let arguments = |flag: u32| {
+            let with = (0..graph.values.len()).filter(|position| graph.values[*position].flags & flag != 0);
+            let mut with: Vec<usize> = with.collect();
+            with.sort_by_key(|position| graph.values[*position].external_id);
+            with
+        };
+        let mut positions = std::collections::HashMap::with_capacity(graph.values.len());
+        for (position, value) in graph.values.iter().enumerate() {
+            positions.entry(value.id).or_insert(position);
+        }
+        let nodes = graph.nodes.iter().map(|node| {
+            let dims = list_len(&node.fields);
+            let fields = node
+                .operation
+                .table()
+                .fields
+                .iter()
+                .zip(&node.fields)
+                .map(|(field, content)| DraftField::of(field, content, |id| positions.get(&id).copied(), dims));
+            DraftNode {
+                operation: node.operation,
+                fields: fields.collect(),
+                extra: node.extra.clone(),
+                debug_handle: (node.debug_handle != DEBUG_HANDLE).then_some(node.debug_handle),
+                output_min_max: node.output_min_max,
+            }
+        });
+        let mut draft = Draft {
+            identifier: graph.identifier,
+            container: graph.container,
+            has_named_keys: graph.container == Container::Bare
+                || graph.constants.first().is_some_and(|none| none.key.is_some()),
+            version: (graph.version != VERSION).then(|| graph.version.clone()),
+            values,
+            inputs: arguments(EXTERNAL_INPUT),
+            outputs: arguments(EXTERNAL_OUTPUT),
+            nodes: nodes.collect(),
+            ..Draft::new()
+        };
+        draft.deviate(graph)?;
+        Ok(draft)
+    }
+
+    /// Sets the deviations from the rules.
+    fn deviate(&mut self, graph: &Graph) -> Result<(), String> {
+        let differs = |own: u32, rule: u32| (own != rule).then_some(own);
+        let (mut next, mut numbered) = (0, vec![false; self.values.len()]);
+        for position in self.inputs.iter().chain(&self.outputs) {
+            // A value that is both input and output has one number.
+            if !std::mem::replace(&mut numbered[*position], true) {
+                let id = graph.values[*position].external_id;
+                self.values[*position].external_id = differs(id, next);
+                next = id.saturating_add(1);
+            }
+        }
+        let plain = self.complete();
+        // Most graphs follow all rules.
+        if plain == *graph {
+            return Ok(());
+        }
+        for (value, (own, rule)) in self.values.iter_mut().zip(graph.values.iter().zip(&plain.values)) {
+            value.id = differs(own.id, rule.id);
+            value.num_dims = differs(own.num_dims, rule.num_dims);
+            value.flags = differs(own.flags, rule.flags);
+            if own.external_id != rule.external_id {
+                value.external_id = Some(own.external_id);
+            }
+            let size = |index: u32| {
+                let own = graph.constants.get(index as usize)?.size;
+                (plain.constants.get(index as usize)?.size != own).then_some(own)
+            };
+            if let Some(constant) = &mut value.constant {
+                constant.size = size(own.constant);
+            }
+            if let Some(params) = &mut value.quantization
+                && let (Some(own), Some(rule)) = (&own.quantization, &rule.quantization)
+            {
+                params.deviate(own, rule, size);
+            }
+        }
+        let plain = self.complete();
+        self.num_externs = differs(graph.num_externs, plain.num_externs);
+        self.input_ids = (graph.input_ids != plain.input_ids).then(|| graph.input_ids.clone());
+        self.output_ids = (graph.output_ids != plain.output_ids).then(|| graph.output_ids.clone());
+        if graph.mem_buffer_sizes != plain.mem_buffer_sizes {
+            self.mem_buffer_sizes.clone_from(&graph.mem_buffer_sizes);
+        }
+        let complete = self.complete();
+        let deviation = match () {
+            () if complete == *graph => return Ok(()),
+            () if complete.constants != graph.constants || complete.constants_len != graph.constants_len => {
+                "constants with unusual offsets"
+            }
+            () if complete.values != graph.values => "values with unusual fields",
+            () if complete.nodes != graph.nodes => "nodes with unusual fields",
+            () => "unusual fields of the graph",
+        };
+        Err(deviation.to_owned())
+    }
+}
+
+impl Default for Draft {
+    fn default() -> Draft {
+        Draft::new()
+    }
+}
+
+/// Takes the constant with an index, which must be the next one.
+fn take(graph: &Graph, index: u32, next: &mut usize) -> Result<Option<DraftConstant>, String> {
+    if index == 0 {
+        return Ok(None);
+    }
+    if index as usize != *next {
+        return Err(format!("constant {index}, expected {next}"));
+    }
+    let Some(constant) = graph.constants.get(*next) else { return Err(format!("unknown constant {index}")) };
+    *next += 1;
+    let source = match &constant.key {
+        None => ConstantSource::Data(constant.data.clone()),
+        Some(key) => ConstantSource::Key(key.clone()),
+    };
+    Ok(Some(DraftConstant { source, size: None }))
+}
+
+impl DraftValue {
+    fn of(graph: &Graph, value: &GraphValue, next: &mut usize) -> Result<DraftValue, String> {
+        let constant = take(graph, value.constant, next)?;
+        let quantization = match &value.quantization {
+            Some(params) => Some(DraftQuantization::of(graph, params, next)?),
+            None => None,
+        };
+        Ok(DraftValue {
+            constant,
+            quantization,
+            dq_datatype: value.dq_datatype,
+            ..DraftValue::new(value.datatype, value.dims.clone())
+        })
+    }
+}
+
+impl DraftQuantization {
+    /// Member of the union.
+    pub fn kind(&self) -> QuantParams {
+        match self {
+            DraftQuantization::Tensor { .. } => QuantParams::PerTensor,
+            DraftQuantization::Channel { .. } => QuantParams::PerChannel,
+            DraftQuantization::Token { .. } => QuantParams::PerTokenDynamic,
+            DraftQuantization::Group { .. } => QuantParams::PerChannelGroup,
+        }
+    }
+
+    /// Returns the scales for parts of the value, whose number follows from the sizes.
+    pub fn scales(&self) -> Option<&Scales> {
+        match self {
+            DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } => Some(scales),
+            DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. } => None,
+        }
+    }
+
+    fn complete(&self, value: &DraftValue, constants: &mut Constants) -> QuantParamsValue {
+        use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
+        let kind = self.kind();
+        let count = value.scales();
+        // List, index of the constant, and number of scales.
+        let mut parts = |scales: &Scales, num_scales: Option<u32>| match scales {
+            Scales::Listed(list) => (Floats(list.as_slice().into()), UInt(0), UInt(num_scales.unwrap_or(0))),
+            Scales::Constant(constant) => {
+                let index = constants.add(constant, count.saturating_mul(scale_size(kind)));
+                (Floats([].into()), UInt(index), UInt(num_scales.unwrap_or(count as u32)))
+            }
+        };
+        let fields = match self {
+            DraftQuantization::Tensor { scale, zero_point } => smallvec![Float(*scale), Int(*zero_point)],
+            DraftQuantization::Token { num_nonbatch_dims } => smallvec![Int(*num_nonbatch_dims)],
+            DraftQuantization::Channel { channel_dim, scales, num_scales } => {
+                let (list, index, number) = parts(scales, *num_scales);
+                smallvec![list, Int(*channel_dim), index, number]
+            }
+            DraftQuantization::Group { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
+                let (list, index, number) = parts(scales, *num_scales);
+                let bf16 = scale_bf16.as_deref().map_or(Absent, |scales| UShorts(scales.into()));
+                smallvec![list, Int(*channel_dim), Int(*group_size), bf16, index, number]
+            }
+        };
+        QuantParamsValue { kind, fields }
+    }
+
+    fn of(graph: &Graph, params: &QuantParamsValue, next: &mut usize) -> Result<DraftQuantization, String> {
+        use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
+        let mut scales = |list: &[f32], index: u32| {
+            let constant = take(graph, index, next)?;
+            Ok::<_, String>(constant.map_or_else(|| Scales::Listed(list.to_vec()), Scales::Constant))
+        };
+        Ok(match (params.kind, &params.fields[..]) {
+            (QuantParams::PerTensor, [Float(scale), Int(zero_point)]) => {
+                DraftQuantization::Tensor { scale: *scale, zero_point: *zero_point }
+            }
+            (QuantParams::PerTokenDynamic, [Int(dims)]) => DraftQuantization::Token { num_nonbatch_dims: *dims },
+            (QuantParams::PerChannel, [Floats(list), Int(channel_dim), UInt(index), UInt(_)]) => {
+                let scales = scales(list, *index)?;
+                DraftQuantization::Channel { channel_dim: *channel_dim, scales, num_scales: None }
+            }
+            (
+                QuantParams::PerChannelGroup,
+                [Floats(list), Int(channel_dim), Int(group_size), bf16, UInt(index), UInt(_)],
+            ) => DraftQuantization::Group {
+                channel_dim: *channel_dim,
+                group_size: *group_size,
+                scales: scales(list, *index)?,
+                num_scales: None,
+                scale_bf16: match bf16 {
+                    UShorts(scales) => Some(scales.to_vec()),
+                    Absent | UInt(_) | Int(_) | Float(_) | FieldContent::UInts(_) | Floats(_) => None,
+                },
+            },
+            (kind, _) => return Err(format!("{kind:?} without a list of scales")),
+        })
+    }
+
+    /// States a number of scales, and a size of their constant, that deviate from the rules.
+    fn deviate(&mut self, own: &QuantParamsValue, rule: &QuantParamsValue, size: impl Fn(u32) -> Option<u64>) {
+        let (DraftQuantization::Channel { scales, num_scales, .. }
+        | DraftQuantization::Group { scales, num_scales, .. }) = self
+        else {
+            return;
+        };
+        let [.., FieldContent::UInt(index), FieldContent::UInt(number)] = &own.fields[..] else { return };
+        *num_scales = (own.fields.last() != rule.fields.last()).then_some(*number);
+        if let Scales::Constant(constant) = scales {
+            constant.size = size(*index);
+        }
+    }
+}

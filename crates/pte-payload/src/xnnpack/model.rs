@@ -1,0 +1,251 @@
+//! The graph of an XNNPACK payload as plain data: values, nodes and constants with all their fields.
+//!
+//! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its table, so that no
+//! operation has a type of its own.
+
+use smallvec::SmallVec;
+
+use super::schema::{Operand, Operation, QuantParams};
+use pte_model::data::Blob;
+use pte_model::format::TableSchema;
+use pte_model::format::table::Union;
+
+/// Location of the constants of a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// After the graph, in a payload with a header.
+    Header,
+    /// In the graph, which is the payload.
+    Bare,
+}
+
+/// Sizes of a value: most have at most four dimensions.
+pub type Dims = SmallVec<[u32; 4]>;
+
+/// Fields of a table, by slot: most operations have at most four.
+pub type Fields = SmallVec<[FieldContent; 4]>;
+
+/// A payload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    /// Location of the constants.
+    pub container: Container,
+    /// File identifier: one of [`super::schema::IDENTIFIERS`].
+    pub identifier: &'static str,
+    /// Version of the schema.
+    pub version: String,
+    /// Operations, in order.
+    pub nodes: Vec<Node>,
+    /// Values.
+    pub values: Vec<GraphValue>,
+    /// Number of arguments of the delegate.
+    pub num_externs: u32,
+    /// Ids of the values that are inputs.
+    pub input_ids: Vec<u32>,
+    /// Ids of the values that are outputs.
+    pub output_ids: Vec<u32>,
+    /// Constants; the first one stands for none.
+    pub constants: Vec<Constant>,
+    /// Size of the constants after the graph, in bytes, with padding.
+    pub constants_len: u64,
+    /// Sizes in bytes in a field that no release reads.
+    pub mem_buffer_sizes: Option<Vec<u32>>,
+}
+
+/// Constant data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constant {
+    /// Key in the named data of the program. The runtime looks up any key, also an empty one: `None` if the data are in the payload.
+    pub key: Option<String>,
+    /// Offset in the constants of the payload; `u64::MAX` for named data, 0 in a graph that contains the constants.
+    pub offset: u64,
+    /// Size in bytes that the graph states.
+    pub size: u64,
+    /// Bytes in the payload; empty for named data.
+    pub data: Blob,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphValue {
+    /// Element type: an index of [`super::schema::DATATYPES`].
+    pub datatype: i16,
+    /// Number of dimensions that the graph states.
+    pub num_dims: u32,
+    /// Size of each dimension.
+    pub dims: Dims,
+    /// Index of the constant; 0 for none.
+    pub constant: u32,
+    /// Number of the argument of the delegate, or [`super::schema::NO_ID`].
+    pub external_id: u32,
+    /// [`super::schema::EXTERNAL_INPUT`] and [`super::schema::EXTERNAL_OUTPUT`].
+    pub flags: u32,
+    /// Id that nodes refer to.
+    pub id: u32,
+    /// Element type of the result of a conversion that quantizes at run time, before release 0.4.
+    pub dq_datatype: i16,
+    /// Quantization; `None` for an `XNNTensorValue`. Boxed, because few values of a large graph have one.
+    pub quantization: Option<Box<QuantParamsValue>>,
+}
+
+/// Parameters of the quantization of a value: the fields of the members of `XNNQuantParams`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QuantParamsValue {
+    /// Member of the union.
+    pub kind: QuantParams,
+    /// By slot of its table.
+    pub fields: Fields,
+}
+
+/// An operation. Two are equal if they have the same bytes: floats are compared by their bits.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Operation.
+    pub operation: NodeOperation,
+    /// By slot of the table of the operation.
+    pub fields: Fields,
+    /// Fields that the table of the schema does not have, by ascending slot.
+    pub extra: Vec<ExtraContent>,
+    /// Number of the node in the exporter's graph.
+    pub debug_handle: u32,
+    /// Bounds of the output.
+    pub output_min_max: Option<[f32; 2]>,
+}
+
+/// Member of the union of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeOperation {
+    /// One of the schema.
+    Known(Operation),
+    /// The tag of one that a newer schema has.
+    Unknown(u8),
+}
+
+/// Table of operations that the schema does not have: all their fields are unknown.
+static UNKNOWN: TableSchema = TableSchema { name: "unknown operation", fields: &[] };
+
+impl NodeOperation {
+    /// Returns the operation of a tag; `None` for 0, which means none.
+    pub fn of_tag(tag: u8) -> Option<NodeOperation> {
+        let known = Operation::of_tag(tag).map(NodeOperation::Known);
+        known.or_else(|| (tag != 0).then_some(NodeOperation::Unknown(tag)))
+    }
+
+    /// Returns the tag in the union.
+    pub fn tag(self) -> u8 {
+        match self {
+            NodeOperation::Known(operation) => operation.tag(),
+            NodeOperation::Unknown(tag) => tag,
+        }
+    }
+
+    /// Returns the table of the operation; one without fields if it is unknown.
+    pub fn table(self) -> &'static TableSchema {
+        match self {
+            NodeOperation::Known(operation) => operation.table(),
+            NodeOperation::Unknown(_) => &UNKNOWN,
+        }
+    }
+
+    /// Returns the operands, as [`Operation::operands`]; none if the operation is unknown.
+    pub fn operands(self) -> impl Iterator<Item = Operand> {
+        let known = match self {
+            NodeOperation::Known(operation) => Some(operation),
+            NodeOperation::Unknown(_) => None,
+        };
+        known.into_iter().flat_map(Operation::operands)
+    }
+
+    /// Returns the name of the operation.
+    pub fn word(self) -> &'static str {
+        match self {
+            NodeOperation::Known(operation) => operation.word(),
+            NodeOperation::Unknown(_) => UNKNOWN_WORD,
+        }
+    }
+}
+
+/// What stands for the name of an operation that the schema does not have.
+pub const UNKNOWN_WORD: &str = "unknown";
+
+/// A field that the schema does not have: its slot and its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExtraContent {
+    /// Slot in the table of the operation.
+    pub slot: u16,
+    /// Size of an item of a vector in bytes; `None` for a number in the table.
+    pub width: Option<u8>,
+    /// The number, or the items of the vector.
+    pub bytes: Vec<u8>,
+}
+
+impl ExtraContent {
+    /// Returns `true` if the content is representable: a number of 1, 2, 4 or 8 bytes, or a vector of such items.
+    pub fn is_valid(&self) -> bool {
+        let is_size = |size: usize| matches!(size, 1 | 2 | 4 | 8);
+        match self.width {
+            None => is_size(self.bytes.len()),
+            Some(width) => is_size(width.into()) && self.bytes.len().is_multiple_of(width.into()),
+        }
+    }
+}
+
+/// Content of a field. Two are equal if they have the same bytes: floats are compared by their bits.
+#[derive(Debug, Clone)]
+pub enum FieldContent {
+    /// `u32`: a parameter, flags, or the id of a value.
+    UInt(u32),
+    /// `i32`
+    Int(i32),
+    /// `f32`
+    Float(f32),
+    /// A vector of `u32`.
+    UInts(Box<[u32]>),
+    /// A vector of `u16`.
+    UShorts(Box<[u16]>),
+    /// A vector of `f32`.
+    Floats(Box<[f32]>),
+    /// A vector that is absent.
+    Absent,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Node) -> bool {
+        let Node { operation, fields, extra, debug_handle, output_min_max } = self;
+        let bits = |bounds: &Option<[f32; 2]>| bounds.map(|bounds| bounds.map(f32::to_bits));
+        (operation, fields, extra, debug_handle) == (&other.operation, &other.fields, &other.extra, &other.debug_handle)
+            && bits(output_min_max) == bits(&other.output_min_max)
+    }
+}
+
+impl PartialEq for FieldContent {
+    fn eq(&self, other: &FieldContent) -> bool {
+        use FieldContent::{Absent, Float, Floats, Int, UInt, UInts, UShorts};
+        match (self, other) {
+            (UInt(one), UInt(other)) => one == other,
+            (Int(one), Int(other)) => one == other,
+            (Float(one), Float(other)) => one.to_bits() == other.to_bits(),
+            (UInts(one), UInts(other)) => one == other,
+            (UShorts(one), UShorts(other)) => one == other,
+            (Floats(one), Floats(other)) => {
+                one.iter().map(|item| item.to_bits()).eq(other.iter().map(|item| item.to_bits()))
+            }
+            (Absent, Absent) => true,
+            (UInt(_) | Int(_) | Float(_) | UInts(_) | UShorts(_) | Floats(_) | Absent, _) => false,
+        }
+    }
+}
+
+impl FieldContent {
+    /// Returns a `u32`; 0 for other content.
+    pub fn uint(&self) -> u32 {
+        if let FieldContent::UInt(number) = self { *number } else { 0 }
+    }
+}
+
+impl Constant {
+    /// Returns `true` if the data are in the payload, and not only the mark for no constant.
+    pub fn is_inside(&self) -> bool {
+        self.key.is_none() && self.size > 0
+    }
+}

@@ -1,0 +1,244 @@
+//! Payloads from drafts and back: rules, both forms, and bytes that are malformed.
+
+use super::draft::{
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
+};
+use super::encode::encode;
+use super::model::{Container, FieldContent, NodeOperation};
+use super::read;
+use super::schema::*;
+use proptest::prelude::*;
+use pte_model::data::Blob;
+use pte_model::format::Kind;
+use pte_model::format::table::Union;
+
+fn data(bytes: &[u8]) -> Option<DraftConstant> {
+    Some(DraftConstant { source: ConstantSource::Data(Blob::bytes(bytes)), size: None })
+}
+
+/// A node whose first fields are given.
+fn node(operation: Operation, fields: &[DraftField]) -> DraftNode {
+    let mut all: Vec<DraftField> = operation.table().fields.iter().map(default_field).collect();
+    all[..fields.len()].clone_from_slice(fields);
+    DraftNode {
+        operation: NodeOperation::Known(operation),
+        fields: all,
+        extra: Vec::new(),
+        debug_handle: None,
+        output_min_max: None,
+    }
+}
+
+/// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its result.
+fn sample() -> Draft {
+    let scales = Scales::Constant(data(&[0; 8]).unwrap());
+    let bias = DraftConstant { source: ConstantSource::Key("b".into()), size: None };
+    Draft {
+        values: vec![
+            DraftValue::new(FP32, vec![1, 3]),
+            DraftValue {
+                constant: data(&[1, 2, 3, 4, 5, 6]),
+                quantization: Some(DraftQuantization::Channel { channel_dim: 0, scales, num_scales: None }),
+                ..DraftValue::new(QCINT8, vec![2, 3])
+            },
+            DraftValue { constant: Some(bias), ..DraftValue::new(FP32, vec![2]) },
+            DraftValue::new(FP32, vec![1, 2]),
+            DraftValue::new(FP32, vec![2, 1]),
+        ],
+        inputs: vec![0],
+        outputs: vec![4],
+        nodes: vec![
+            node(Operation::FullyConnected, &[0, 1, 2, 3].map(DraftField::Value)),
+            node(
+                Operation::StaticTranspose,
+                &[
+                    DraftField::NumDims,
+                    DraftField::Parameter(FieldContent::UInts([1, 0].into())),
+                    DraftField::Value(3),
+                    DraftField::Value(4),
+                ],
+            ),
+        ],
+        ..Draft::new()
+    }
+}
+
+/// The sample with its constants in the graph.
+fn bare() -> Draft {
+    let mut draft = Draft { container: Container::Bare, identifier: IDENTIFIERS[0], ..sample() };
+    draft.values[2].constant = data(&[0; 8]);
+    draft.values[1].quantization =
+        Some(DraftQuantization::Channel { channel_dim: 0, scales: Scales::Listed(vec![0.5, 0.1]), num_scales: None });
+    draft
+}
+
+fn payload(draft: &Draft) -> Vec<u8> {
+    encode(&draft.complete()).unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn ids_offsets_and_indices_follow_from_the_rules() {
+    let graph = sample().complete();
+    assert_eq!((graph.num_externs, &graph.input_ids[..], &graph.output_ids[..]), (2, &[0][..], &[4][..]));
+    let fields = |index: usize| {
+        let value = &graph.values[index];
+        (value.id, value.external_id, value.flags, value.constant)
+    };
+    assert_eq!([0, 1, 4].map(fields), [(0, 0, 1, 0), (1, NO_ID, 0, 1), (4, 1, 2, 0)]);
+    let constants: Vec<_> =
+        graph.constants.iter().map(|constant| (constant.key.as_deref(), constant.offset, constant.size)).collect();
+    assert_eq!(constants, [(Some(""), 0, 0), (None, 0, 6), (None, 16, 8), (Some("b"), u64::MAX, 8)]);
+    assert_eq!(graph.constants_len, 32);
+    assert_eq!(graph.nodes[1].fields[0], FieldContent::UInt(2));
+}
+
+#[test]
+fn a_payload_is_read_as_it_was_written() {
+    for draft in [sample(), bare()] {
+        let bytes = payload(&draft);
+        assert_eq!(read(&Blob::bytes(bytes.clone())), Ok(draft.clone()));
+        let header = draft.container == Container::Header;
+        assert_eq!(&bytes[4..8], if header { b"XH00" } else { b"XN00" });
+    }
+}
+
+#[test]
+fn deviations_from_the_rules_are_stated() {
+    let mut draft = sample();
+    draft.values[0].external_id = Some(3);
+    draft.values[3].id = Some(70);
+    draft.values[4].num_dims = Some(9);
+    draft.values[2].constant.as_mut().unwrap().size = Some(12);
+    (draft.num_externs, draft.input_ids) = (Some(9), Some(vec![4, 0]));
+    (draft.version, draft.has_named_keys) = (Some("x".into()), false);
+    draft.nodes[1].fields[4] = DraftField::Parameter(FieldContent::UInt(1));
+    assert_eq!(read(&Blob::bytes(payload(&draft))), Ok(draft));
+}
+
+#[test]
+fn constants_that_overlap_or_that_nothing_uses_are_no_graph() {
+    let mut graph = sample().complete();
+    graph.constants[2].offset = 4;
+    assert!(encode(&graph).is_err());
+    let mut graph = sample().complete();
+    graph.values[2].constant = 0;
+    let payload = encode(&graph).unwrap();
+    assert_eq!(read(&payload), Err("1 constant that no value uses".to_owned()));
+}
+
+#[test]
+fn malformed_bytes_are_an_error_or_reproduced() {
+    for draft in [sample(), bare()] {
+        let bytes = payload(&draft);
+        for len in 0..bytes.len() {
+            assert!(read(&Blob::bytes(&bytes[..len])).is_err(), "{len} bytes");
+        }
+        for at in 0..bytes.len() {
+            for byte in [0, 1, 0x7f, 0xff, bytes[at] ^ 4] {
+                let mut changed = bytes.clone();
+                changed[at] = byte;
+                if let Ok(draft) = read(&Blob::bytes(changed.clone())) {
+                    assert!(payload(&draft) == changed, "byte {at} = {byte}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn names_of_operations_and_of_their_fields_are_distinct() {
+    for (index, operation) in Operation::ALL.iter().enumerate() {
+        assert!(Operation::ALL[..index].iter().all(|other| other.word() != operation.word()), "{}", operation.word());
+        let table = operation.table();
+        let keys: Vec<&str> = (0..table.fields.len()).map(|slot| field_key(table, slot)).collect();
+        assert!((1..keys.len()).all(|slot| !keys[..slot].contains(&keys[slot])), "{keys:?}");
+    }
+    assert_eq!([0, 1].map(|slot| field_key(&FULLY_CONNECTED, slot)), ["input", "filter"]);
+    assert_eq!([0, 1, 2].map(|slot| field_key(&NODE_2X1, slot)), ["input1", "input2", "output"]);
+}
+
+/// A value of any type, with content or without.
+fn any_value() -> impl Strategy<Value = DraftValue> {
+    let scales = prop_oneof![
+        prop::collection::vec(-1e3f32..1e3, 0..4).prop_map(Scales::Listed),
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Scales::Constant(data(&bytes).unwrap())),
+        "[a-z]{1,4}".prop_map(|key| Scales::Constant(DraftConstant { source: ConstantSource::Key(key), size: None })),
+    ];
+    let quantization = prop_oneof![
+        (-1e3f32..1e3, any::<i32>()).prop_map(|(scale, zero_point)| DraftQuantization::Tensor { scale, zero_point }),
+        any::<i32>().prop_map(|num_nonbatch_dims| DraftQuantization::Token { num_nonbatch_dims }),
+        (any::<i8>(), scales.clone(), prop::option::of(0u32..9)).prop_map(|(dim, scales, num_scales)| {
+            DraftQuantization::Channel { channel_dim: dim.into(), scales, num_scales }
+        }),
+        (any::<i8>(), scales, prop::option::of(prop::collection::vec(any::<u16>(), 0..3))).prop_map(
+            |(size, scales, scale_bf16)| DraftQuantization::Group {
+                channel_dim: 0,
+                group_size: size.into(),
+                scales,
+                num_scales: None,
+                scale_bf16,
+            }
+        ),
+    ];
+    let constant = prop::option::of(prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| ConstantSource::Data(Blob::bytes(bytes))),
+        "[a-z]{0,4}".prop_map(ConstantSource::Key),
+    ]);
+    let dims = prop::collection::vec(0u32..5, 0..7);
+    let numbers = prop::array::uniform3(prop::option::weighted(0.1, 0u32..9));
+    (0i16..15, dims, constant, prop::option::of(quantization), numbers).prop_map(
+        |(datatype, dims, constant, quantization, [id, external_id, flags])| DraftValue {
+            constant: constant.map(|source| DraftConstant { source, size: None }),
+            quantization,
+            id,
+            external_id,
+            flags,
+            ..DraftValue::new(datatype, dims)
+        },
+    )
+}
+
+/// An operation with any fields; ids are those of the first values, or of none.
+fn any_node() -> impl Strategy<Value = DraftNode> {
+    let numbers = prop::collection::vec(any::<u8>(), 24);
+    let bounds = prop::option::of(prop::array::uniform2(-1e3f32..1e3));
+    (0..Operation::ALL.len(), numbers, bounds, prop::option::of(any::<u32>())).prop_map(
+        |(operation, numbers, output_min_max, debug_handle)| {
+            let operation = Operation::ALL[operation];
+            let fields = operation.table().fields.iter().zip(numbers).map(|(field, number)| match field.kind {
+                _ if number % 4 == 0 => default_field(field),
+                Kind::Float => DraftField::Parameter(FieldContent::Float(number.into())),
+                Kind::UInts => {
+                    DraftField::Parameter(FieldContent::UInts(vec![number.into(); usize::from(number % 5)].into()))
+                }
+                _ => DraftField::Parameter(FieldContent::UInt(u32::from(number % 9))),
+            });
+            DraftNode {
+                operation: NodeOperation::Known(operation),
+                fields: fields.collect(),
+                extra: Vec::new(),
+                debug_handle,
+                output_min_max,
+            }
+        },
+    )
+}
+
+proptest! {
+    /// Graphs of all kinds of values and operations, most of which XNNPACK rejects.
+    #[test]
+    fn any_graph_is_read_as_it_was_written(
+        values in prop::collection::vec(any_value(), 0..8),
+        nodes in prop::collection::vec(any_node(), 0..8),
+        (inputs, outputs) in (0usize..4, 0usize..4),
+        named in any::<bool>(),
+    ) {
+        let count = values.len();
+        let (inputs, outputs) = ((0..inputs.min(count)).collect(), (count - outputs.min(count)..count).collect());
+        let draft = Draft { values, nodes, inputs, outputs, has_named_keys: named, ..Draft::new() };
+        let bytes = payload(&draft);
+        let found = read(&Blob::bytes(bytes.clone()));
+        prop_assert!(found.is_ok(), "{:?}", found);
+        prop_assert!(payload(&found.unwrap()) == bytes);
+    }
+}

@@ -1,0 +1,73 @@
+//! Finds a small program with the same defect. It proposes programs with parts removed or made smaller, and keeps those
+//! that a test accepts.
+//!
+//! It runs no command and reads no file: the caller tests the candidates, and may reject invalid ones. The same answers
+//! give the same candidates.
+
+mod bytes;
+mod candidate;
+pub mod flow;
+mod graphs;
+mod instructions;
+mod parts;
+mod search;
+mod sizes;
+pub use bytes::reduce_bytes;
+use candidate::Reduction;
+pub use candidate::{Candidate, CandidateTest};
+pub use search::{Reduced, Stopped};
+
+/// Offers smaller candidates than the best one.
+type Pass = fn(&mut Reduction<'_>) -> Result<(), Stopped>;
+
+/// Passes in their order. The ones that remove the most with few tests come first.
+const PASSES: &[Pass] = &[
+    parts::attributes,
+    parts::methods,
+    parts::tests,
+    parts::unused,
+    instructions::reduce,
+    parts::outputs,
+    parts::lists,
+    parts::inputs,
+    parts::named_data,
+    parts::external_constants,
+    parts::external_data,
+    parts::compile_specs,
+    parts::payloads,
+    graphs::reduce,
+    parts::zeros,
+    sizes::reduce,
+];
+
+/// Reduces a program that has the defect: repeats all passes until none makes it smaller. `test` returns whether a candidate has the defect; it is a
+/// [`CandidateTest`].
+///
+/// ```
+/// use pte_emit::{Candidate, Model, Reduced, Stopped, reduce_program};
+///
+/// let resolved = Model::open("examples/linear.yaml")?.resolve_for_changes()?;
+/// let calls = |candidate: &Candidate| candidate.program.plans().iter().flat_map(|plan| plan.instructions()).count();
+/// let candidate = Candidate::new(resolved.program, resolved.tests);
+/// let reduced = reduce_program(candidate, &mut |candidate| Ok(calls(candidate) > 0));
+/// assert!(reduced.is_complete);
+/// assert_eq!(calls(&reduced.best), 1);
+///
+/// // A test that has no more time.
+/// let Reduced { best, is_complete, .. } = reduce_program(reduced.best, &mut |_| Err(Stopped));
+/// assert_eq!((calls(&best), is_complete), (1, false));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
+pub fn reduce_program<'t>(candidate: Candidate, test: &'t mut CandidateTest<'t>) -> Reduced<Candidate> {
+    let mut reduction = Reduction { best: candidate, test };
+    let done = loop {
+        let before = reduction.best.clone();
+        if let Err(stopped) = PASSES.iter().try_for_each(|pass| pass(&mut reduction)) {
+            break Err(stopped);
+        }
+        if reduction.best == before {
+            break Ok(());
+        }
+    };
+    Reduced { best: reduction.best, is_complete: done.is_ok() }
+}

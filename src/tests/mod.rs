@@ -1,0 +1,17 @@
+//! Tests of single stages and crates whose inputs are YAML: they are here, above all of these, since no stage knows the ones after it.
+
+mod check_paths;
+mod check_semantics;
+mod emit_flat_tensor;
+mod emit_program;
+mod emit_safetensors;
+mod keys;
+mod layout_data;
+mod layout_memory;
+mod layout_shared;
+mod lifetimes;
+mod prune;
+mod read_bundled_program;
+mod read_flat_tensor;
+mod read_program;
+mod reduce;

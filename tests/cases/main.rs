@@ -1,0 +1,25 @@
+//! Tests with one case per file: `cargo test --test cases -- --list`. The kind of a case is its
+//! module, and filters are parts of `golden::upstream/bytes/linear`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod broken;
+mod conformance;
+mod examples;
+mod golden;
+mod malformed;
+
+use std::process::ExitCode;
+
+use libtest_mimic::Trial;
+
+fn main() -> ExitCode {
+    let all: [(&str, Vec<Trial>); 4] = [
+        ("conformance", conformance::trials()),
+        ("examples", examples::trials()),
+        ("golden", golden::trials()),
+        ("malformed", malformed::trials()),
+    ];
+    support::run(all)
+}

@@ -1,0 +1,368 @@
+//! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first line; no command
+//! panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`; with `--ignored`, the real runtime
+//! answers as in the first line (`BLESS=1 cargo test --test malformed -- --ignored` writes its answers there).
+//!
+//! `cargo test --test malformed segment` runs those whose name contains the word. tests/golden.rs has snapshots of the findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use libtest_mimic::Trial;
+use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity, rules};
+use pte_emit::PrintOptions;
+use pte_emit::program::test_cases::TestData;
+use pte_emit::program::{EValue, ExecutionPlan};
+use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_model::data::Blob;
+use pte_model::data::Origin;
+
+use crate::support::case::{Case, inputs};
+use crate::support::folder::{Done, Folder};
+use crate::support::runner::{self, Mode};
+use crate::support::{files, properties, snapshot, sources, trial};
+
+/// The cases, by name.
+pub fn trials() -> Vec<Trial> {
+    let mut tests = vec![trial("every_defect_is_unique", every_defect_is_unique)];
+    for case in cases() {
+        let path = case.input.clone();
+        tests.push(trial(case.name().to_owned(), move || example(&Example::read(&path))));
+        let (path, name) = (case.input.clone(), format!("{}/in_the_real_runtime", case.name()));
+        if Example::read(&path).answers.is_some() {
+            let test = trial(name, move || in_the_real_runtime(&Example::read(&path)));
+            tests.push(test.with_ignored_flag(true));
+        }
+    }
+    tests
+}
+
+fn cases() -> Vec<Case> {
+    inputs("examples/malformed")
+}
+
+/// Names of the loading modes in the first line, and the options of the runner.
+const MODES: [(&str, Mode); 2] =
+    [("verified", Mode { verify: "full", loader: "file" }), ("unverified", Mode { verify: "minimal", loader: "file" })];
+
+/// Malformed example.
+struct Example {
+    path: PathBuf,
+    name: String,
+    text: String,
+    /// First line: the rule, the defect, and the answers of the runtime in the order of `MODES`; no answers for a `.bpte`.
+    rule: String,
+    defect: String,
+    answers: Option<[String; 2]>,
+}
+
+impl Example {
+    fn read(path: &Path) -> Example {
+        let text = fs::read_to_string(path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let first = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
+        let (rule, defect, answers) = match first.split(" | ").collect::<Vec<_>>()[..] {
+            [rule, defect, "runtime: not run"] => (rule, defect, None),
+            [rule, defect, verified, unverified] => {
+                let answer = |(part, (mode, _)): (&str, (&str, Mode))| {
+                    let answer = part.strip_prefix(mode).and_then(|part| part.strip_prefix(": "));
+                    answer.unwrap_or_else(|| panic!("{name}: `{part}` is not an answer")).to_owned()
+                };
+                let [first, second] = MODES;
+                (rule, defect, Some([answer((verified, first)), answer((unverified, second))]))
+            }
+            _ => panic!("{name}: the first line is `# RULE | DEFECT | verified: ANSWER | unverified: ANSWER`"),
+        };
+        Example { rule: rule.to_owned(), defect: defect.to_owned(), answers, path: path.to_owned(), name, text }
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap()
+    }
+
+    fn assemble(&self) -> Assembly {
+        sources::assembly(&self.name, &self.text, self.folder())
+    }
+
+    /// Returns true if the defect is in the `.bpte` around a program.
+    fn is_bundle(&self) -> bool {
+        self.answers.is_none()
+    }
+
+    /// Assembled files with their names.
+    fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let assembly = self.assemble();
+        if self.is_bundle() {
+            return vec![("model.bpte".into(), assembly.bundled().unwrap().to_vec().unwrap())];
+        }
+        let program = assembly.program_file().unwrap().to_vec().unwrap();
+        let data = assembly.data_files().enumerate();
+        let data = data.map(|(number, (_, file))| (format!("{number}.ptd"), file.to_vec().unwrap()));
+        std::iter::once(("model.pte".to_owned(), program)).chain(data).collect()
+    }
+}
+
+fn example(example: &Example) {
+    has_a_valid_first_line(example);
+    properties::parsers_agree(&example.text);
+    properties::valid_by_schema(&example.text);
+    let files = example.files();
+    check_finds_the_defect(example, &files);
+    if files[0].0 == "model.pte" {
+        properties::check_finds_the_same_in_metadata(&files[0].1);
+    }
+    commands_do_not_panic(example);
+    is_dumped_and_assembled_again(example, &files);
+}
+
+fn has_a_valid_first_line(example: &Example) {
+    let Example { name, text, rule, answers, .. } = example;
+    assert!(rule.parse::<rules::RuleId>().is_ok(), "unknown rule {rule}");
+    assert!(
+        text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"),
+        "it is not ASCII, has trailing spaces, or no newline at the end"
+    );
+    assert!(text.len() <= 2000, "it has {} bytes", text.len());
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    assert!(name.bytes().all(is_allowed), "the name has other characters than lower-case letters, digits and _");
+    for answer in answers.iter().flatten().flat_map(|answers| answers.split(" or ")) {
+        let known = match answer.split_once(' ') {
+            None => ["accepts", "crashes"].contains(&answer),
+            Some((step, error)) => {
+                ["program", "methods", "load", "execute"].contains(&step)
+                    && error.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            }
+        };
+        assert!(known, "`{answer}` is not an answer of the runtime");
+    }
+}
+
+fn every_defect_is_unique() {
+    let mut defects = BTreeMap::new();
+    for case in cases() {
+        let Example { name, rule, defect, .. } = Example::read(&case.input);
+        if let Some(other) = defects.insert((rule.clone(), defect.clone()), name.clone()) {
+            panic!("{other} and {name} have the same defect: {rule}, {defect}");
+        }
+    }
+}
+
+/// Findings of `check` in these files: each `.ptd`, then the program with its data.
+fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
+    let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
+    let with: Vec<DataFile> =
+        files[1..].iter().map(|(name, bytes)| DataFile::from_bytes(name.clone(), bytes).unwrap()).collect();
+    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&CheckOptions::default())).collect();
+    let options = with_data(with);
+    let (name, bytes) = &files[0];
+    findings.push(match name.as_str() {
+        // Without an identifier, a .bpte is recognized only by its extension.
+        "model.bpte" => pte_check::bundled_program(bytes, &options),
+        _ => pte_check::file(&origin(bytes), &options).unwrap(),
+    });
+    findings
+}
+
+fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
+    let findings = findings(files);
+    let all = || findings.iter().flat_map(|findings| &findings.list);
+    let found: BTreeSet<&str> = all().map(|finding| finding.rule.id.as_str()).collect();
+    assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
+    let reported = all().any(|finding| finding.rule.severity < RuleSeverity::Note);
+    let accepted = example.answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer == "accepts"));
+    assert!(reported || accepted, "check: the runtime rejects it, but there is no error or warning");
+}
+
+/// Runs the command; asserts that it does not panic.
+#[track_caller]
+fn runs(folder: &Folder, arguments: &[&str]) -> Done {
+    let done = folder.run(arguments);
+    assert!(matches!(done.code, Some(0..=3)), "pte-emit {} ends with {:?}\n{}", done.command, done.code, done.stderr);
+    done
+}
+
+/// Assembles the example, with the warnings of `check`; validates, annotates and joins its files, and describes their payloads.
+fn commands_do_not_panic(example: &Example) {
+    let folder = Folder::new(&[]);
+    let target = if example.is_bundle() { "model.bpte" } else { "model.pte" };
+    let written = runs(&folder, &[example.path.to_str().unwrap(), "-o", target]).exits(0);
+    let names = folder.names();
+    let files: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(files.contains(&target), "{files:?}");
+    let data = files.iter().filter(|file| file.ends_with(".ptd"));
+    let with: Vec<&str> = data.flat_map(|file| ["--with", file]).collect();
+    let checked = runs(&folder, &[&["check", "--all-data"], with.as_slice(), &files].concat());
+    let reported = checked.code == Some(1) || checked.stderr.contains("warning");
+    assert!(
+        !reported || written.stderr.contains("warning: "),
+        "check finds errors, but it is written without a warning"
+    );
+    for file in &files {
+        runs(&folder, &["annotate", file]);
+        runs(&folder, &["payload", "show", file]);
+    }
+    if !with.is_empty() {
+        runs(&folder, &[&[target, "-o", "joined.pte", "--internal-data"], with.as_slice()].concat());
+    }
+}
+
+fn options(explicit: bool) -> PrintOptions {
+    let mut options = PrintOptions::default();
+    (options.explicit, options.file) = (explicit, "file".to_owned());
+    options
+}
+
+/// File of an assembly with the extension of `name`.
+fn file(assembly: &Assembly, name: &str) -> std::io::Result<Vec<u8>> {
+    match assembly.data_files().next() {
+        _ if name.ends_with(".bpte") => assembly.bundled()?.to_vec(),
+        Some((_, data)) if name.ends_with(".ptd") => data.to_vec(),
+        _ => assembly.program_file().ok_or_else(|| std::io::Error::other("no methods"))?.to_vec(),
+    }
+}
+
+/// `dump` of the files assembles to the same bytes. A snapshot has the reason for files that `dump` cannot read or reproduce.
+fn is_dumped_and_assembled_again(example: &Example, files: &[(String, Vec<u8>)]) {
+    let mut differences = String::new();
+    for (name, bytes) in files {
+        let origin = Origin::Bytes(bytes.as_slice().into());
+        // These must not panic; their results are not compared.
+        let _ = crate::support::model("dump", &origin).to_yaml(Path::new(""), &options(true));
+        let _ = crate::support::model(name, &origin)
+            .assemble(&AssembleOptions::default())
+            .map(|assembly| file(&assembly, name));
+        let printed = match crate::support::model("dump", &origin).to_yaml(Path::new(""), &options(false)) {
+            Ok(printed) => printed,
+            Err(error) => {
+                differences += &format!("{name}: cannot be read: {}\n", error.diagnostics()[0].message);
+                continue;
+            }
+        };
+        let input = Model::from_yaml(name, &printed.text, Path::new(""));
+        let again = input.assemble(&AssembleOptions::default()).ok().map(|assembly| file(&assembly, name));
+        match (again, printed.difference) {
+            (Some(Ok(again)), None) if again == *bytes => {}
+            (_, Some(difference)) => differences += &format!("{name}: {difference}\n"),
+            (Some(_), None) => panic!("{name}: dump reports no difference, but the bytes differ"),
+            (None, None) => panic!("{name}: dump reports no difference, but the source is rejected"),
+        }
+    }
+    snapshot::check(&format!("malformed/{}.txt", example.name), &differences);
+}
+
+// ------------------------------------------------------------------------------------------------------- the real runtime
+
+static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
+
+/// The first of these tests downloads the runtime from a package index.
+fn in_the_real_runtime(example: &Example) {
+    let expected = example.answers.as_ref().expect("a .pte has answers");
+    let folder = tempfile::tempdir().unwrap();
+    let assembly = example.assemble();
+    let (pte, ptds) = files::write(&assembly, folder.path()).unwrap();
+    let plans = assembly.program().plans();
+    let answer = |mode| answer(&RUNNER, &pte, &ptds, mode, plans).unwrap_or_else(|error| panic!("{error}"));
+    if snapshot::blessing() {
+        let mut answers = MODES.iter().zip(expected).map(|((_, mode), expected)| {
+            // Answers that depend on uninitialized memory are not deterministic.
+            let found: BTreeSet<String> = (0..5).map(|_| answer(*mode)).collect();
+            let known: BTreeSet<&str> = expected.split(" or ").collect();
+            match found.iter().all(|answer| known.contains(answer.as_str())) {
+                true => expected.clone(),
+                false => found.into_iter().collect::<Vec<_>>().join(" or "),
+            }
+        });
+        let (verified, unverified) = (answers.next().unwrap(), answers.next().unwrap());
+        let (_, rest) = example.text.split_once('\n').unwrap();
+        let Example { rule, defect, .. } = example;
+        let text = format!("# {rule} | {defect} | verified: {verified} | unverified: {unverified}\n{rest}");
+        return fs::write(&example.path, text).unwrap();
+    }
+    for ((level, mode), expected) in MODES.into_iter().zip(expected) {
+        let found = answer(mode);
+        assert!(
+            expected.split(" or ").any(|answer| answer == found),
+            "{level}: `{found}`, expected `{expected}` (first line)"
+        );
+    }
+}
+
+/// First error of the runtime when all methods that it lists (by default those of the source) are loaded and executed. Inputs are those of
+/// the program before the overrides; tensors are zeros.
+fn answer(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, plans: &[ExecutionPlan]) -> Result<String, String> {
+    let ask = |script: &str| -> Result<Option<Vec<String>>, String> {
+        let ended = runner::start(runner, pte, ptds, mode, script)?;
+        Ok(if ended.status.signal().is_some() { None } else { Some(ended.answers) })
+    };
+    let Some(answers) = ask("methods\n")? else { return Ok("crashes".into()) };
+    if let Some(error) = answers.iter().find_map(|answer| error(answer)) {
+        return Ok(error);
+    }
+    let listed =
+        answers.get(1).and_then(|answer| answer.strip_prefix("methods")).ok_or("the runner lists no methods")?;
+    let mut names: Vec<String> = listed.split_whitespace().map(str::to_owned).collect();
+    if names.is_empty() {
+        // The overrides may have removed the names.
+        names = plans.iter().map(|plan| runner::quote(plan.name.as_deref().unwrap_or_default())).collect();
+    }
+    for (number, name) in names.iter().enumerate() {
+        let mut script = format!("load {name}\n");
+        for (number, value) in plans.get(number).into_iter().flat_map(method_inputs).enumerate() {
+            let value = runner::spell(&value).map_err(|error| error.to_string())?;
+            script += &format!("input {number} {value}\n");
+        }
+        script += "execute\n";
+        let Some(answers) = ask(&script)? else { return Ok("crashes".into()) };
+        // A rejected input is reported by `execute`.
+        let steps = answers.iter().filter(|answer| !answer.starts_with("input "));
+        if let Some(error) = steps.filter_map(|answer| error(answer)).next() {
+            return Ok(error);
+        }
+        if answers.last().is_none_or(|answer| answer != "execute ok") {
+            return Err(format!("the runner ends with `{answers:?}`"));
+        }
+    }
+    Ok("accepts".into())
+}
+
+/// `load error 0x23 InvalidProgram` -> `load InvalidProgram`.
+fn error(answer: &str) -> Option<String> {
+    match answer.split(' ').collect::<Vec<_>>()[..] {
+        [step, "error", _, name] => Some(format!("{step} {name}")),
+        _ => None,
+    }
+}
+
+/// Value for each input; None for kinds without a zero.
+fn method_inputs(plan: &ExecutionPlan) -> Vec<TestData> {
+    let values = plan.inputs.iter().flatten();
+    values.map(|id| plan.value(*id).and_then(zero).unwrap_or(TestData::Null)).collect()
+}
+
+fn zero(value: &EValue) -> Option<TestData> {
+    Some(match value {
+        EValue::Null => TestData::Null,
+        EValue::Int(n) => TestData::Int(*n),
+        EValue::Double(x) => TestData::Double(*x),
+        EValue::Bool(b) => TestData::Bool(*b),
+        EValue::Tensor(tensor) => {
+            let (sizes, dim_order) = (tensor.sizes.as_ref()?.to_vec(), tensor.dim_order.clone()?);
+            let mut bytes = tensor.scalar_type.info()?.size as usize;
+            for size in &sizes {
+                bytes = bytes.checked_mul(usize::try_from(*size).ok()?).filter(|bytes| *bytes <= 1 << 20)?;
+            }
+            let data = Blob::bytes(vec![0; bytes]);
+            TestData::Tensor { scalar_type: tensor.scalar_type, sizes, dim_order, data }
+        }
+        _ => return None,
+    })
+}
+
+/// Options of validation with these `.ptd` files.
+fn with_data(with: Vec<DataFile>) -> CheckOptions {
+    let mut options = CheckOptions::default();
+    options.with = with;
+    options
+}

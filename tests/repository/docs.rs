@@ -1,0 +1,401 @@
+//! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs, here or in
+//! `.ci/run`, generated tables and rules are up to date (`BLESS=1 cargo test --test docs` updates them), the table of dependencies matches
+//! Cargo.toml.
+//!
+//! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pretty_assertions::assert_eq;
+use pte_check::rules::{self, Rule};
+use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
+
+use crate::support::root;
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
+    pages.sort();
+    pages
+}
+
+/// Fenced blocks of a language, with their line numbers.
+fn blocks(page: &str, language: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String, bool)> = None;
+    for (number, line) in page.lines().enumerate() {
+        // Blocks in lists are indented.
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (None, Some(info)) => open = Some((number + 1, String::new(), info == language)),
+            (Some(_), Some(_)) => {
+                if let Some((number, text, true)) = open.take() {
+                    blocks.push((number, text));
+                }
+            }
+            (Some((_, text, _)), None) => *text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "every block is closed");
+    blocks
+}
+
+#[test]
+fn every_yaml_block_assembles() {
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, block) in blocks(&text, "yaml") {
+            let name = format!("{}:{line}", page.display());
+            let documents = Model::from_yaml(&name, block, root()).documents(&Default::default());
+            for source in documents.unwrap_or_else(|error| panic!("{error}")).models {
+                let assembly = source.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(assembly.warnings.to_string(), "", "{name}");
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no YAML block was found");
+}
+
+/// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
+/// `cargo test` is skipped: it is running already.
+#[test]
+fn every_command_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&root().join("examples"), &folder.path().join("examples"));
+    let binary = Path::new(env!("CARGO_BIN_EXE_pte-emit"));
+    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut count = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for (line, block) in blocks(&text, "sh") {
+            let script = block.replace("cargo run --release --", "pte-emit").replace("cargo test\n", "true\n");
+            if script.contains("cargo ") {
+                for command in block.lines() {
+                    assert!(is_run_by_ci(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
+                }
+                continue;
+            }
+            let output = Command::new("sh")
+                .args(["-e", "-c", &script])
+                .current_dir(&folder)
+                .env("PATH", &path)
+                .output()
+                .unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{}:{line}: {script}\n{stderr}", page.display());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no command was found");
+    assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
+}
+
+/// Returns true for a command that builds or measures and that `.ci/run` runs, alone or as a part of `cargo test`. Environment variables
+/// and comments are ignored.
+fn is_run_by_ci(line: &str) -> bool {
+    let command = line.split(" #").next().unwrap().trim();
+    let (assignments, command) = command.split_at(command.find("cargo ").unwrap_or(0));
+    let command = command.strip_suffix(" --nocapture").unwrap_or(command);
+    let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    // Plain `cargo test` runs all tests, except ignored ones.
+    let is_part = command.starts_with("cargo test") && !words.contains(&"--ignored") && {
+        let targets = words.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1]);
+        targets.map(|name| root().join("tests").join(name).with_extension("rs")).all(|path| path.exists())
+    };
+    let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty());
+    let is_whole = ci.lines().any(|line| line == command) || command == ".ci/run";
+    assignments.split_whitespace().all(is_assignment) && (is_whole || is_part)
+}
+
+#[test]
+fn commands_of_ci_are_recognized() {
+    for command in [
+        "cargo test --locked",
+        "cargo test --test golden check/H-14  # some of them",
+        "BLESS=1 cargo test --no-fail-fast",
+        "A=1 cargo test --locked --test mutants -- --ignored --nocapture",
+        ".ci/run",
+    ] {
+        assert!(is_run_by_ci(command), "{command}");
+    }
+    for command in
+        ["cargo test --test no_such_test", "cargo test --test cli -- --ignored", "cargo build", "echo cargo test"]
+    {
+        assert!(!is_run_by_ci(command), "{command}");
+    }
+}
+
+#[test]
+fn the_picture_shows_the_bytes_of_an_example() {
+    let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
+    let input = Model::from_yaml("linear.yaml", &text, root().join("examples"));
+    let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let bytes = assembly.program_file().unwrap().to_vec().unwrap();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for row in 0..3 {
+        let hex: Vec<String> = bytes[16 * row..16 * row + 16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!("{:04x}  {}", 16 * row, hex.join(" "));
+        assert!(readme.contains(&line), "README.md lacks `{line}`");
+    }
+    let memory = &assembly.plan().memory[0];
+    assert!(readme.contains(&format!("{} bytes for {} of tensors", memory.sizes[1], memory.unshared)));
+    let base = assembly.program_file().unwrap().placement().segment_base_offset;
+    assert!(readme.contains(&format!("then at {base:04x}")));
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Reasons why `dump` does not reproduce a malformed file: parts of messages, and what they mean.
+const NOT_REPRODUCED: [(&[&str], &str); 7] = [
+    (
+        &[
+            "points outside",
+            "points into",
+            "invalid vtable",
+            "exceeds the file",
+            "exceed the file",
+            "end of the file",
+            "no terminator",
+        ],
+        "cannot be read: an offset, a vtable, a list or a string leads out of the file, or the file ends too early",
+    ),
+    (
+        &["unknown kind", "unknown instruction", "unknown location", "missing "],
+        "cannot be read: a value, an instruction or data of an unknown kind, or without content",
+    ),
+    (&["out of range"], "cannot be read: a constant, a payload, a segment or data that do not exist"),
+    (&["exceed its data", "bytes, expected"], "cannot be read: a tensor is larger than its data"),
+    (&["invalid bool", "not UTF-8"], "cannot be read: a bool other than 0 and 1, a string that is not UTF-8"),
+    (&["file identifier", "0.6 or older"], "cannot be read: the file identifier or the tables of another version"),
+    (
+        &["cannot express", "differs outside"],
+        "is dumped, but YAML cannot express all of it: a .ptd without keys, a constant without a header, tests whose version, method, inputs or types do not match the program",
+    ),
+];
+
+/// The reasons are the snapshots of tests/malformed.rs, which verifies that all other files are reproduced.
+#[test]
+fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
+    let folder = root().join("tests/golden/snapshots/malformed");
+    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    let mut groups = vec![Vec::new(); NOT_REPRODUCED.len()];
+    for path in names {
+        let (name, message) = (path.file_stem().unwrap().display(), std::fs::read_to_string(&path).unwrap());
+        let group = NOT_REPRODUCED.iter().position(|(parts, _)| parts.iter().any(|part| message.contains(part)));
+        let group =
+            group.unwrap_or_else(|| panic!("{name}: NOT_REPRODUCED in {} has no reason for {message}", file!()));
+        groups[group].push(format!("[{name}](../examples/malformed/{name}.yaml)"));
+    }
+    let rows = NOT_REPRODUCED
+        .iter()
+        .zip(&groups)
+        .map(|((_, meaning), files)| format!("| {meaning} | {} |\n", files.join(", ")));
+    let table = format!("\n| reason | files |\n|---|---|\n{}\n", rows.collect::<String>());
+    assert!(groups.iter().all(|files| !files.is_empty()), "a reason without files");
+    let path = root().join("docs/dump.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- not reproduced -->\n").expect("docs/dump.md has the marker");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let updated = format!("{before}<!-- not reproduced -->\n{table}<!-- end -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+}
+
+/// The default runtime first, then the libraries with the namespaces of their operators.
+#[test]
+fn the_table_of_libraries_is_up_to_date() {
+    let path = root().join("docs/operators.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- libraries -->\n").expect("docs/operators.md has the marker");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let mut libraries: BTreeMap<Option<&str>, BTreeMap<&str, u32>> = BTreeMap::new();
+    for name in pte_operators::names() {
+        let namespace = name.split_once("::").unwrap().0;
+        *libraries.entry(pte_operators::library(name)).or_default().entry(namespace).or_default() += 1;
+    }
+    let rows = libraries.iter().map(|(library, namespaces)| {
+        let library = library.map_or("the default runtime".to_owned(), |library| format!("`{library}`"));
+        let counts: Vec<String> = namespaces.iter().map(|(name, count)| format!("{count} of `{name}`")).collect();
+        format!("| {library} | {} |\n", counts.join(", "))
+    });
+    let table = format!("\n| library | operators |\n|---|---|\n{}\n", rows.collect::<String>());
+    let updated = format!("{before}<!-- libraries -->\n{table}<!-- end -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+}
+
+/// Compares the outputs in docs/inspect.md with those of the command in the comment before each, run in a folder with
+/// `model.pte` from examples/linear.yaml.
+#[test]
+fn the_outputs_of_commands_are_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&root().join("examples"), &folder.path().join("examples"));
+    let run = |arguments: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pte-emit"));
+        let output = command.args(arguments.split(' ')).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run("examples/linear.yaml -o model.pte");
+    let path = root().join("docs/inspect.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut updated = String::new();
+    let mut rest = &*text;
+    let mut count = 0;
+    while let Some((before, after)) = rest.split_once("<!-- ") {
+        let (arguments, after) = after.split_once(" -->\n```text\n").expect("a block follows");
+        let (_, after) = after.split_once("```\n").expect("the block ends");
+        updated += &format!("{before}<!-- {arguments} -->\n```text\n{}```\n", run(arguments));
+        rest = after;
+        count += 1;
+    }
+    updated += rest;
+    assert!(count > 0, "no output was found in {}", path.display());
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+}
+
+#[test]
+fn the_rules_are_up_to_date() {
+    let path = root().join("docs/rules.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- rules -->\n").expect("docs/rules.md has the marker `rules`");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let rules: String = rules::RULES.iter().map(describe_rule).collect();
+    let updated = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+}
+
+fn describe_rule(rule: &Rule) -> String {
+    let Rule { id, severity, title, why, runtime, example, profiles } = rule;
+    let profiles = match *profiles == rules::ALL {
+        true => String::new(),
+        false => {
+            let names: Vec<String> = profiles.iter().map(ToString::to_string).collect();
+            format!("\n- Profiles: {}.", names.join(", "))
+        }
+    };
+    format!(
+        "### {id}: {title}\n\n{why}\n\n- Severity: {severity}.{profiles}\n- The runtime: {runtime}.\n- Example: {example}.\n\n"
+    )
+}
+
+/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/cli.rs and
+/// tests/reduce.rs have the messages.
+const CODES_OF_COMMANDS: [(Code, &str); 2] = [
+    (Code::UnmetRequest, "the YAML does not reproduce the file byte for byte"),
+    (Code::OperatorList, "line 1: unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
+];
+
+/// The messages of a source, whether it assembles or not.
+fn messages(source: Model) -> Vec<Diagnostic> {
+    let assembled = |source: &Model| match source.assemble(&AssembleOptions::default()) {
+        Ok(assembly) => assembly.warnings.diagnostics,
+        Err(error) => error.diagnostics().to_vec(),
+    };
+    match source.documents(&BTreeMap::new()) {
+        Ok(documents) => documents.models.iter().flat_map(assembled).collect(),
+        Err(error) => error.diagnostics().to_vec(),
+    }
+}
+
+/// The codes with their shortest message in the sources of `tests/golden/snapshots/errors`, and in what no source has: options and calls
+/// of the library.
+fn messages_by_code() -> BTreeMap<Code, String> {
+    let folder = root().join("tests/golden/snapshots/errors");
+    let paths = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let sources =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "json"));
+    let mut found: Vec<Diagnostic> = sources
+        .flat_map(|path| match Model::open(&path) {
+            Ok(source) => messages(source),
+            Err(error) => error.diagnostics().to_vec(),
+        })
+        .collect();
+    let confined = Model::from_yaml("x.yaml", "named_data: {x: {file: Cargo.toml}}", root()).confined_to("docs");
+    found.extend(messages(confined));
+    let not_text = Model::from_bytes("x.yaml", vec![0xff], root()).unwrap_err();
+    for error in [not_text, foreign_value()] {
+        found.extend(error.diagnostics().to_vec());
+    }
+    let here = format!("{}/", root().display());
+    let mut shortest: BTreeMap<Code, String> =
+        CODES_OF_COMMANDS.map(|(code, message)| (code, message.to_owned())).into();
+    for diagnostic in found {
+        let message = diagnostic.message.replace(&format!("{}/", folder.display()), "").replace(&here, "");
+        let known = shortest.entry(diagnostic.code).or_insert_with(|| message.clone());
+        if (message.len(), &message) < (known.len(), known) {
+            *known = message;
+        }
+    }
+    shortest
+}
+
+/// The error of a method with a value of another one.
+fn foreign_value() -> Error {
+    let mut other = MethodBuilder::new("other");
+    let x = other.input(pte_emit::ScalarType::FLOAT, &[1]);
+    let mut method = MethodBuilder::new("forward");
+    method.output(x);
+    Resolved::from_methods([method]).unwrap_err()
+}
+
+#[test]
+fn the_codes_are_up_to_date() {
+    let examples = messages_by_code();
+    let without: Vec<&str> =
+        Code::ALL.iter().filter(|code| !examples.contains_key(code)).map(|code| code.name()).collect();
+    assert!(without.is_empty(), "no source in tests/golden/snapshots/errors has a message of {}", without.join(", "));
+    let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    assert_eq!(names.len(), Code::ALL.len(), "names are unique");
+    let row = |code: &Code| {
+        let example = examples[code].replace('|', "\\|");
+        format!("| {code} | `{}` | {} | {example} |\n", code.name(), code.description())
+    };
+    let rows: String = Code::ALL.iter().map(row).collect();
+    let path = root().join("docs/diagnostics.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- codes -->\n").expect("docs/diagnostics.md has the marker `codes`");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let head = "| code | name | problem | example |\n|---|---|---|---|\n";
+    let updated = format!("{before}<!-- codes -->\n{head}{rows}<!-- end -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+}
+
+/// Rows of README.md are the dependencies in Cargo.toml, in alphabetical order; optional ones begin with their feature.
+#[test]
+fn the_table_of_dependencies_is_up_to_date() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut expected = Vec::new();
+    let mut section = "";
+    for line in manifest.lines() {
+        match line.split_once(" = ") {
+            _ if line.starts_with('[') => section = line.trim_matches(['[', ']']),
+            Some((name, value)) if section.ends_with("dependencies") && section != "dev-dependencies" => {
+                expected.push((name.to_owned(), value.contains("optional = true")));
+            }
+            _ => {}
+        }
+    }
+    expected.sort();
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
+    let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with('`'))).collect();
+    assert_eq!(found, expected);
+}

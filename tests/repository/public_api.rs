@@ -1,0 +1,306 @@
+//! Every public item of the library is used in an example: a Rust block of the documentation or of README.md, or examples/library.rs.
+//!
+//! Items are found in the sources: the re-exports of src/lib.rs and src/program/mod.rs, and what these files and
+//! src/program/test_cases.rs declare. A function or type is used if an example contains its name
+//! outside of `use`; a type also if its documentation links to an item with an example, or the reverse. A method is used if an example of
+//! its type calls it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pretty_assertions::assert_eq;
+
+use super::list::Sources;
+use crate::support::{files_below, root};
+
+/// A public item.
+struct Item {
+    /// Name; `Type::name` for a method or an associated constant.
+    path: String,
+    /// The type of a method or of an associated constant.
+    owner: Option<String>,
+    /// True for a method with `self`.
+    has_self: bool,
+    /// True for an item of a trait, which an example may implement.
+    is_trait: bool,
+    docs: Docs,
+}
+
+/// A documentation comment.
+#[derive(Default)]
+struct Docs {
+    /// Paths of intra-doc links, without `crate::` and `()`.
+    links: Vec<String>,
+    /// Rust code without imports and hidden lines.
+    examples: Vec<String>,
+    /// Imports of the examples.
+    imports: String,
+}
+
+impl Docs {
+    fn new(text: &str) -> Docs {
+        let links = text.split("[`").skip(1).filter_map(|rest| rest.split_once('`'));
+        let links = links.map(|(link, _)| link.trim_start_matches("crate::").trim_end_matches("()").to_owned());
+        let (mut examples, mut imports) = (Vec::new(), String::new());
+        for (number, part) in text.split("```").enumerate() {
+            let (info, code) = part.split_once('\n').unwrap_or((part, ""));
+            if number % 2 == 1 && ["", "rust"].contains(&info) {
+                let (code, imported) = split_imports(code);
+                examples.push(code);
+                imports += &imported;
+            }
+        }
+        Docs { links: links.collect(), examples, imports }
+    }
+}
+
+/// Returns the code without imports and hidden lines, and the imports: an item that is only imported is not used.
+fn split_imports(code: &str) -> (String, String) {
+    let mut in_import = false;
+    let (mut kept, mut imports) = (String::new(), String::new());
+    for line in code.lines().filter(|line| !line.starts_with("# ")) {
+        in_import |= line.trim_start().starts_with("use ");
+        let part = if in_import { &mut imports } else { &mut kept };
+        *part += &format!("{line}\n");
+        in_import &= !line.ends_with(';');
+    }
+    (kept, imports)
+}
+
+/// Modules that src/lib.rs re-exports as a whole, and their files.
+const MODULES: &[(&str, &str)] = &[
+    ("file_error", "src/diagnostics/file_error.rs"),
+    ("text", "src/diagnostics/text.rs"),
+    ("workers", "src/data/workers.rs"),
+];
+
+/// The names that src/lib.rs and src/program/mod.rs re-export, each with the prefix of the files that may declare it, and the name in these
+/// files if it differs.
+fn public_names() -> Vec<(String, String, String)> {
+    let mut names = vec![];
+    for (file, folder) in [("src/lib.rs", "src"), ("src/program/mod.rs", "src/program")] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        for statement in text.split(";\n") {
+            let Some((_, import)) = statement.split_once("pub use ") else { continue };
+            let (module, list) = import.rsplit_once("::").filter(|_| !import.contains('{')).unwrap_or_else(|| {
+                let (module, list) = import.split_once("::{").expect("a path");
+                (module, list.trim_end_matches('}'))
+            });
+            let (folder, module) = module.strip_prefix("crate::").map_or((folder, module), |module| ("src", module));
+            let file = format!("{folder}/{}", module.split("::").next().unwrap());
+            for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+                if MODULES.iter().any(|(module, _)| *module == name) {
+                    continue;
+                }
+                let (declared, public) = name.split_once(" as ").unwrap_or((name, name));
+                names.push((file.clone(), declared.to_owned(), public.to_owned()));
+            }
+        }
+    }
+    names
+}
+
+/// Returns the name after a keyword, such as `Program` of `pub struct Program {`.
+fn declared(line: &str, keywords: &[&str]) -> Option<String> {
+    let rest = keywords.iter().find_map(|keyword| line.strip_prefix(keyword))?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    Some(rest[..end].to_owned())
+}
+
+/// Returns all public items, and the documentation of modules.
+fn items() -> (Vec<Item>, Vec<Docs>) {
+    const DECLARATIONS: &[&str] =
+        &["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub const ", "pub static ", "pub fn "];
+    let names = public_names();
+    let public = |file: &str, name: &str| {
+        let is_module = MODULES.iter().any(|(_, of)| *of == file);
+        let own = is_module || ["src/lib.rs", "src/program/mod.rs", "src/program/test_cases.rs"].contains(&file);
+        let found = names.iter().find(|(prefix, declared, _)| declared == name && file.starts_with(prefix.as_str()));
+        found.map(|(_, _, public)| public.clone()).or_else(|| own.then(|| name.to_owned()))
+    };
+    let files = files_below(&root().join("src"), &["rs"]);
+    let sources: Vec<(String, String)> = files
+        .iter()
+        .map(|path| (path.strip_prefix(root()).unwrap().display().to_string(), std::fs::read_to_string(path).unwrap()))
+        .filter(|(file, _)| !file.starts_with("src/cli/"))
+        .collect();
+    // Types first: their methods may be in other files.
+    let (mut items, mut modules, mut types) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for (file, text) in &sources {
+        let module: String = text.lines().map_while(|line| line.strip_prefix("//!")).map(line_of_docs).collect();
+        modules.push(Docs::new(&module));
+        // Types that a macro declares are indented.
+        let nested = &["pub struct ", "pub enum ", "pub static "];
+        let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, nested));
+        for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
+            if let Some(public) = public(file, &name) {
+                types.insert(name, public.clone());
+                items.push(Item { path: public, owner: None, has_self: false, is_trait: false, docs });
+            }
+        }
+    }
+    for (_, text) in &sources {
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find("\nimpl").into_iter().chain(rest.find("\npub trait ")).min() {
+            let block = &rest[at + 1..];
+            let (head, body) = block.split_once('\n').unwrap_or((block, ""));
+            let end = if head.ends_with('{') { body.find("\n}").unwrap_or(body.len()) } else { 0 };
+            rest = &body[end..];
+            // `impl<const N: usize> Ints<N> {`
+            let head = head.trim_start_matches("impl").trim_start();
+            let head = if head.starts_with('<') { head.split_once("> ").map_or(head, |(_, head)| head) } else { head };
+            let is_trait = head.starts_with("pub trait ");
+            let Some(owner) = declared(head, &["pub trait ", ""]).and_then(|name| types.get(&name)) else { continue };
+            if head.contains(" for ") {
+                continue;
+            }
+            let keywords: &[&str] =
+                if is_trait { &["fn ", "const "] } else { &["pub fn ", "pub const fn ", "pub const "] };
+            let body = &body[..end];
+            for (name, docs) in declarations(body, "    ", keywords) {
+                let signature = body.split_once(&format!("fn {name}")).map_or("", |(_, rest)| rest);
+                let parameters = signature.split_once('(').map_or("", |(_, rest)| rest);
+                let has_self = contains(parameters.split([',', ')']).next().unwrap(), "self");
+                items.push(Item {
+                    path: format!("{owner}::{name}"),
+                    owner: Some(owner.clone()),
+                    has_self,
+                    is_trait,
+                    docs,
+                });
+            }
+        }
+    }
+    (items, modules)
+}
+
+fn line_of_docs(line: &str) -> String {
+    format!("{}\n", line.strip_prefix(' ').unwrap_or(line))
+}
+
+/// Returns the declarations with this indentation and their documentation, except hidden ones.
+fn declarations(text: &str, indentation: &str, keywords: &[&str]) -> Vec<(String, Docs)> {
+    let mut found = Vec::new();
+    let (mut docs, mut hidden) = (String::new(), false);
+    for line in text.lines().take_while(|line| *line != "mod tests {") {
+        let Some(line) = line.strip_prefix(indentation) else { continue };
+        if let Some(line) = line.strip_prefix("///") {
+            docs += &line_of_docs(line);
+        } else if line.starts_with("#[") {
+            hidden |= line == "#[doc(hidden)]";
+        } else {
+            if let Some(name) = declared(line, keywords).filter(|_| !hidden) {
+                found.push((name, Docs::new(&docs)));
+            }
+            (docs, hidden) = (String::new(), false);
+        }
+    }
+    found
+}
+
+/// Returns true if `code` contains `name` as a word.
+fn contains(code: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    code.match_indices(name)
+        .any(|(at, _)| !code[..at].ends_with(is_word) && !code[at + name.len()..].starts_with(is_word))
+}
+
+#[test]
+fn every_public_item_is_used_in_an_example() {
+    let (items, modules) = items();
+    let mut pages: Vec<Docs> = modules;
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    pages.push(Docs::new(&text("README.md")));
+    for page in files_below(Path::new(&root().join("docs")), &["md"]) {
+        let page = Docs::new(&std::fs::read_to_string(page).unwrap());
+        pages.push(Docs { examples: page.examples, ..Docs::default() });
+    }
+    let (example, _) = split_imports(&text("examples/library.rs"));
+    pages.push(Docs { examples: vec![example], ..Docs::default() });
+
+    // All examples, each with its item.
+    let examples: Vec<(Option<&Item>, &str)> = items
+        .iter()
+        .map(|item| (Some(item), &item.docs))
+        .chain(pages.iter().map(|page| (None, page)))
+        .flat_map(|(item, docs)| docs.examples.iter().map(move |code| (item, code.as_str())))
+        .collect();
+    let item_of = |path: &str| items.iter().find(|item| item.path == path);
+    let links = |from: &Item, to: &str| from.docs.links.iter().any(|link| link == to);
+    // Examples of a type.
+    let examples_of = |name: &str| -> Vec<&str> {
+        let found = examples.iter().filter(|(item, code)| {
+            let linked = item.is_some_and(|item| {
+                item.path == name
+                    || item.owner.as_deref() == Some(name)
+                    || links(item, name)
+                    || item_of(name).is_some_and(|own| links(own, &item.path))
+            });
+            linked || contains(code, name)
+        });
+        found.map(|(_, code)| *code).collect()
+    };
+    let is_used = |item: &Item| match &item.owner {
+        None => !examples_of(&item.path).is_empty(),
+        Some(owner) => {
+            let name = item.path.rsplit(':').next().unwrap();
+            examples_of(owner).iter().any(|code| {
+                contains(code, &item.path)
+                    || item.is_trait && contains(code, name)
+                    || item.has_self && (code.contains(&format!(".{name}(")) || code.contains(&format!(".{name}::<")))
+            })
+        }
+    };
+    let mut unused: Vec<&str> = items.iter().filter(|item| !is_used(item)).map(|item| item.path.as_str()).collect();
+    unused.sort_unstable();
+    assert_eq!(unused, Vec::<&str>::new(), "items without an example");
+}
+
+/// tests/golden/public-api.txt is the public API, so that a review of a change sees what it does to users of the library.
+#[test]
+fn the_list_of_the_public_api_is_up_to_date() {
+    let list = Sources::read(&root().join("src"), &files_below(&root().join("src"), &["rs"])).list();
+    let path = root().join("tests/golden/public-api.txt");
+    crate::support::snapshot::update(&path, &list, "BLESS=1 cargo test --test public_api");
+}
+
+/// Documentation tests are compiled with the feature `internals`, which users of the library do not have.
+#[test]
+fn examples_import_public_items_only() {
+    let (items, modules) = items();
+    let docs = items.iter().map(|item| &item.docs).chain(&modules);
+    for import in docs.flat_map(|docs| docs.imports.split(";\n")).filter(|import| import.starts_with("use pte_emit::"))
+    {
+        let path = import.replace(['{', '}', ',', '\n'], " ").replace("use pte_emit::", " ");
+        for module in path.split_whitespace().filter_map(|path| Some(path.rsplit_once("::")?.0)) {
+            let module = module.trim_end_matches("::");
+            let is_public =
+                ["program", "program::test_cases"].contains(&module) || MODULES.iter().any(|(name, _)| *name == module);
+            assert!(is_public, "`{module}` is not public: {import}");
+        }
+    }
+}
+
+/// The items are found: every re-export, functions, methods and constants.
+#[test]
+fn items_are_found_in_the_sources() {
+    let (items, _) = items();
+    let paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
+    for (_, _, name) in public_names() {
+        assert_eq!(paths.iter().filter(|path| **path == name).count(), 1, "{name}");
+    }
+    for path in [
+        "Model::assemble",
+        "Argument::NONE",
+        "Instruction::args",
+        "Program::to_files",
+        "Ints::push",
+        "TensorElement::append_to",
+        "Args",
+    ] {
+        assert!(paths.contains(&path), "{path}");
+    }
+    for path in ["Blob::new", "EValue::member", "Element", "OutputFile::emitted", "Model::from_origin"] {
+        assert!(!paths.contains(&path), "{path} is not public");
+    }
+}

@@ -1,0 +1,163 @@
+//! Tests of `pte-emit generate`: its output is the same for a seed, valid, and round-trips; the real runtime executes it (ignored: it
+//! downloads the runtime).
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{Seek, Write as _};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use pretty_assertions::assert_eq;
+use pte_check::CheckOptions;
+use pte_emit::{LargeData, Model, Options, PrintOptions};
+use pte_generate::calls::{operators, runs_on_cpu};
+use pte_generate::programs::{KnownOperator, program};
+use pte_generate::random::Random;
+use pte_model::data::Origin;
+
+use crate::support::{runner, snapshot};
+
+/// Number of instructions of a method.
+const INSTRUCTIONS: usize = 10;
+
+/// Programs that are executed with one instruction of each operator, and with several.
+const OF_OPERATOR: u64 = 6;
+const CHAINS: u64 = 600;
+
+fn generate(arguments: &[&str], folder: &Path) -> Output {
+    let binary = env!("CARGO_BIN_EXE_pte-emit");
+    Command::new(binary).arg("generate").args(arguments).arg("-o").arg(folder).output().unwrap()
+}
+
+/// A program as a file.
+fn file(seed: u64, index: u64, operators: &[KnownOperator], instructions: usize) -> Vec<u8> {
+    let program = program(&mut Random::of_item(seed, index), operators, instructions);
+    let files = crate::support::program::files(&program).unwrap_or_else(|error| panic!("{seed} {index}: {error}"));
+    files.program_file().unwrap().to_vec().unwrap()
+}
+
+fn of_cpu() -> Vec<KnownOperator> {
+    operators().into_iter().filter(|(name, _)| runs_on_cpu(name)).collect()
+}
+
+#[test]
+fn the_output_is_the_same_for_a_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/folder");
+    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6"], &out);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for number in 0..2 {
+        let name = format!("3-{number}.yaml");
+        snapshot::check(&format!("generate/{name}"), &fs::read_to_string(out.join(&name)).unwrap());
+    }
+    let output = generate(&["--seed", "3", "--operators", "quantize_per_channel", "--wild"], folder.path());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(folder.path().join("3-0.yaml")).unwrap();
+    assert!(text.contains("quantize_per_channel"), "{text}");
+    let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--to", "pte"], folder.path());
+    assert!(output.status.success());
+    let bytes = file(3, 1, &of_cpu(), 6);
+    assert_eq!(fs::read(folder.path().join("3-1.pte")).unwrap(), bytes);
+}
+
+#[test]
+fn unknown_operators_and_numbers_out_of_range_are_usage_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    for (pattern, reason) in [
+        ("nonsense", "contains `nonsense`; `pte-emit ops` lists all"),
+        ("_d2h_copy", "calls of `et_copy::_d2h_copy.out` are not generated"),
+        ("cadence::", "calls of the library `cadence_ops_lib` are not generated"),
+    ] {
+        let output = generate(&["--operators", pattern], &folder.path().join("out"));
+        assert_eq!(output.status.code(), Some(2));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(reason), "{message}");
+    }
+    assert_eq!(generate(&["--count", "0"], folder.path()).status.code(), Some(2));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn programs_are_valid_and_round_trip() {
+    let operators = of_cpu();
+    let mut used = std::collections::BTreeSet::new();
+    for index in 0..150 {
+        let bytes = file(1, index, &operators, INSTRUCTIONS);
+        let findings = pte_check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
+        assert!(!findings.has_errors(), "{index}: {errors:?}");
+        let mut options = PrintOptions::default();
+        options.large_data = LargeData::Inline;
+        let printed = Model::from_binary("", &bytes).to_yaml(Path::new("."), &options).unwrap();
+        assert_eq!(printed.difference, None, "{index}");
+        assert!(!printed.text.contains("Every property"), "{index}: {}", printed.text);
+        let assembly = Model::from_yaml("", &printed.text, ".").assemble(&Options::default()).unwrap();
+        assert!(assembly.program_file().unwrap().to_vec().unwrap() == bytes, "{index}");
+        let program = Model::from_binary("", &bytes).resolve().unwrap().program;
+        let plans = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
+        used.extend(plans.filter_map(|operator| operator.name.clone()));
+    }
+    assert!(used.len() > 150, "{} operators", used.len());
+}
+
+#[test]
+fn every_operator_has_programs_and_they_are_valid() {
+    for operator in of_cpu() {
+        let name = operator.0;
+        let program = program(&mut Random::of_item(1, 0), std::slice::from_ref(&operator), 2);
+        let plan = &program.plans()[0];
+        assert!(plan.operators.iter().flatten().next().is_some(), "{name}");
+        // Many calls: a rare one is not valid if outs are not compared with the element types that the kernel writes.
+        let bytes = file(0, 0, &[operator], 60);
+        let findings = pte_check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap();
+        let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
+        assert!(!findings.has_errors(), "{name}: {errors:?}");
+    }
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test generate -- --ignored`"]
+fn the_runtime_executes_programs() {
+    let operators = of_cpu();
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for operator in &operators {
+        for index in 0..OF_OPERATOR {
+            let bytes = file(2, index, std::slice::from_ref(operator), 1);
+            files.push((format!("{} seed 2 number {index}", operator.0), bytes));
+        }
+    }
+    for index in 0..CHAINS {
+        files.push((format!("seed 2 number {index}"), file(2, index, &operators, INSTRUCTIONS)));
+    }
+    let driver = runner::locate().with_file_name("mutants");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("programs");
+    let (mut all, mut lines) = (Vec::new(), String::new());
+    for (_, bytes) in &files {
+        writeln!(lines, "{} {}", all.len(), bytes.len()).unwrap();
+        all.extend_from_slice(bytes);
+    }
+    fs::write(&path, &all).unwrap();
+    let mut script = tempfile::tempfile().unwrap();
+    script.write_all(lines.as_bytes()).unwrap();
+    script.rewind().unwrap();
+    let mut command = Command::new(driver);
+    command.arg(&path).args(["--many", "yes", "--executions", "2", "--gigabytes", "2", "--content", "ones"]);
+    let output = command.stdin(Stdio::from(script)).output().unwrap();
+    assert!(output.status.success());
+    let (mut executed, mut failures) = (0, Vec::new());
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let Some((number, outcome)) = line.split_once(' ') else { continue };
+        let Ok(number) = number.parse::<usize>() else { continue };
+        match outcome.starts_with("ok") {
+            true => executed += 1,
+            false => failures.push(format!("{}: {outcome}", files[number].0)),
+        }
+    }
+    println!("{executed} of {} programs executed\n{}", files.len(), failures.join("\n"));
+    assert_eq!(executed + failures.len(), files.len());
+    let crashes: Vec<&String> = failures.iter().filter(|failure| failure.contains(": signal")).collect();
+    assert!(crashes.is_empty(), "{crashes:?}");
+    // Kernels lack some element types that the rules accept.
+    assert!(failures.len() * 50 <= files.len(), "{} of {}", failures.len(), files.len());
+}

@@ -1,0 +1,14 @@
+//! Tests in the real ExecuTorch runtime (tests/conformance/README.md). Those that need it are ignored by default.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod generate;
+mod inference_runtime;
+mod kernel_calls;
+mod memory;
+mod mutants;
+mod program_mutants;
+mod sharing;
+mod xnnpack_graphs;
+mod xnnpack_mutants;

@@ -1,0 +1,247 @@
+//! `pte-emit memory` against the real runtime: sizes of the pools, and what loading takes from the method allocator, to the byte; and the
+//! inputs and outputs that `inspect` prints against its `MethodMeta`.
+//!
+//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test memory -- --ignored`. It takes all programs that
+//! ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::runner;
+use pte_emit::{Abi, MemoryOptions, Model, Options};
+use serde_json::Value;
+
+/// Memory of a program, as JSON; `None` if the file cannot be read.
+fn computed(source: &Model, abi: Abi, external: bool) -> Option<Value> {
+    let mut options = MemoryOptions::default();
+    (options.abi, options.external) = (abi, external);
+    let memory = source.memory(&options).ok()?;
+    Some(serde_json::to_value(memory).expect("JSON"))
+}
+
+/// Figures of the runtime built for 64-bit x86 and for 32-bit Arm.
+#[test]
+fn the_method_allocator_of_both_abis() {
+    for (name, bits64, arm32) in [
+        ("add", 384, 240),
+        ("linear", 888, 564),
+        ("nested", 896, 532),
+        ("stateful_init", 872, 520),
+        ("index", 936, 596),
+        ("conv_dyn", 3104, 2080),
+    ] {
+        let path = PathBuf::from(format!("tests/golden/upstream/bytes/{name}/model.pte"));
+        let source = Model::open(&path).expect("a golden file");
+        for (abi, expected) in [(Abi::Bits64, bits64), (Abi::Arm32, arm32)] {
+            let memory = computed(&source, abi, false).expect("a valid file");
+            assert_eq!(memory["methods"][0]["method_allocator"]["bytes"], expected, "{name} {abi:?}");
+        }
+    }
+}
+
+/// A plan has room for all that is alive, and its timeline covers all instructions.
+#[test]
+fn no_pool_is_smaller_than_what_is_alive() {
+    let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
+    let mut pools = 0;
+    for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+        let Ok(source) = Model::open(&path) else { continue };
+        let Some(memory) = computed(&source, Abi::Bits64, false) else { continue };
+        for method in memory["methods"].as_array().expect("methods") {
+            let instructions = method["instructions"].as_array().expect("instructions").len();
+            for pool in method["pools"].as_array().expect("pools") {
+                let number = |key: &str| pool[key].as_u64().expect("a number");
+                assert!(number("lower_bound") <= number("bytes"), "{}: {pool}", path.display());
+                let timeline = pool["timeline"].as_array().expect("a timeline");
+                let times: Vec<u64> = timeline.iter().filter_map(|change| change[0].as_u64()).collect();
+                assert_eq!(times[0], 0, "{}", path.display());
+                assert!(times.is_sorted() && times.iter().all(|time| *time < instructions as u64 + 2), "{times:?}");
+                let most = timeline.iter().filter_map(|change| change[1].as_u64()).max();
+                assert_eq!(most, Some(number("lower_bound")), "{}", path.display());
+                pools += 1;
+            }
+        }
+    }
+    assert!(pools > 30, "{pools} pools");
+}
+
+/// What is stored of a pool follows from its tensors, not from the number of instructions.
+#[test]
+fn the_timelines_of_many_pools_are_small() {
+    let count = 1000;
+    let pool =
+        |number: usize| format!("      v{number}: {{tensor: float32, sizes: [4], memory: {{pool: {}}}}}\n", number + 1);
+    let call = |number: usize| format!("      - {{kernel: aten::relu.out, args: [v{}], out: v{number}}}\n", number - 1);
+    let yaml = format!(
+        "methods:\n  forward:\n    values:\n{}    inputs: [v0]\n    outputs: [v{}]\n    instructions:\n{}",
+        (0..=count).map(pool).collect::<String>(),
+        count,
+        (1..=count).map(call).collect::<String>()
+    );
+    let memory = computed(&Model::from_yaml("pools.yaml", yaml, "."), Abi::Bits64, false).expect("a program");
+    let pools = memory["methods"][0]["pools"].as_array().expect("pools");
+    assert_eq!(pools.len(), count + 1);
+    assert_eq!(pools[7]["timeline"], serde_json::json!([[0, 0], [7, 16], [9, 0]]));
+}
+
+/// All `.pte` files in a folder and those below it, in order.
+fn pte_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let of_path = |path: PathBuf| match path.is_dir() {
+        true => pte_files(&path),
+        false => vec![path],
+    };
+    let files = paths.into_iter().flat_map(of_path);
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "pte")).collect()
+}
+
+/// What the runtime says about a method.
+struct Loaded {
+    name: String,
+    pools: Vec<u64>,
+    /// Bytes with and without a temporary allocator; `None` if it cannot be loaded.
+    used: Option<[u64; 2]>,
+    /// What `MethodMeta` says of each input and of each output.
+    ends: [Vec<String>; 2],
+}
+
+/// Element type and sizes of a tensor of `MethodMeta`, as `inspect` prints them; `None` for other values.
+fn described(end: &str) -> Option<String> {
+    let (tensor, _) = end.strip_prefix("tensor ")?.split_once(" bytes ")?;
+    let mut numbers = tensor.split(' ');
+    let code: i8 = numbers.next()?.parse().ok()?;
+    Some(format!("{} [{}]", pte_model::format::ScalarType(code), numbers.collect::<Vec<_>>().join(", ")))
+}
+
+/// Compares inputs and outputs. Returns the number of tensors that were compared.
+fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> usize {
+    let source = Model::open(pte).expect("the runtime reads it");
+    let files = source.inspect(&pte_emit::InspectOptions::default()).expect("the runtime reads it");
+    let document: Value = serde_json::to_value(&files[0].1).expect("JSON");
+    let mut compared = 0;
+    for Loaded { name, ends, .. } in methods {
+        let all = document["methods"].as_array().expect("methods");
+        if let Some(values) = document["constant_methods"].get(name) {
+            let count = values.as_array().expect("values").len();
+            if (ends[0].len(), ends[1].len()) != (0, count) {
+                failures.push(format!("{}, {name}: {ends:?}, not {values}", pte.display()));
+            }
+            continue;
+        }
+        let Some(method) = all.iter().find(|method| method["name"] == **name) else {
+            failures.push(format!("{}: no method {name}", pte.display()));
+            continue;
+        };
+        for (key, ends) in ["inputs", "outputs"].into_iter().zip(ends) {
+            let found = method[key].as_array().expect("a list");
+            let is_alike = |(end, found): (&String, &Value)| {
+                let kind = found["type"].as_str().expect("a type").replace("<=", "");
+                described(end).is_none_or(|expected| expected == kind)
+            };
+            compared += ends.iter().filter_map(|end| described(end)).count();
+            if found.len() != ends.len() || !ends.iter().zip(found).all(is_alike) {
+                failures.push(format!("{}, {name}: {key} {ends:?}, not {}", pte.display(), method[key]));
+            }
+        }
+    }
+    compared
+}
+
+/// Loads all methods of a program. `None` if the runtime rejects the program.
+fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<Vec<Loaded>> {
+    let mut command = Command::new(judge);
+    command.arg(pte);
+    if let Some(ptd) = ptd {
+        command.arg("--data").arg(ptd);
+    }
+    let output = command.output().expect("the judge starts");
+    // A broken program crashes it; what it printed before does not count.
+    if output.status.code() != Some(0) {
+        return None;
+    }
+    let mut methods: Vec<Loaded> = Vec::new();
+    for line in String::from_utf8(output.stdout).expect("UTF-8").lines() {
+        let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let numbers = || rest.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>().ok();
+        match (what, methods.last_mut()) {
+            ("method", _) => {
+                methods.push(Loaded { name: rest.to_owned(), pools: Vec::new(), used: None, ends: Default::default() })
+            }
+            ("input" | "output", Some(method)) => {
+                let (_, end) = rest.split_once(' ').unwrap_or_default();
+                method.ends[usize::from(what == "output")].push(end.to_owned());
+            }
+            ("pools", Some(method)) => method.pools = numbers().unwrap_or_default(),
+            ("used", Some(method)) => method.used = numbers().and_then(|used| used.try_into().ok()),
+            _ => {}
+        }
+    }
+    Some(methods)
+}
+
+/// Compares a program with the runtime. Returns the number of methods and of inputs and outputs that were compared.
+fn compare(judge: &Path, pte: &Path, ptd: Option<&Path>, failures: &mut Vec<String>) -> [usize; 2] {
+    let Some(methods) = loaded(judge, pte, ptd) else { return [0; 2] };
+    let ends = compare_ends(pte, &methods, failures);
+    let Some(memory) = Model::open(pte).ok().and_then(|source| computed(&source, Abi::Bits64, ptd.is_some())) else {
+        failures.push(format!("{}: the runtime loads it", pte.display()));
+        return [0, ends];
+    };
+    let mut compared = 0;
+    for Loaded { name, pools, used, .. } in methods {
+        let all = memory["methods"].as_array().expect("methods");
+        let Some(method) = all.iter().find(|method| method["name"] == *name) else { continue };
+        let planned: u64 = pools.iter().sum();
+        if method["planned"] != planned {
+            failures.push(format!("{}, {name}: planned {planned}, not {}", pte.display(), method["planned"]));
+        }
+        let allocator = &method["method_allocator"];
+        let Some(used) = used.filter(|_| allocator["at_least"] == false) else { continue };
+        compared += 1;
+        for (key, expected) in ["bytes", "without_temporary_allocator"].iter().zip(used) {
+            if allocator[key] != expected {
+                failures.push(format!("{}, {name}: {key} {expected}, not {}", pte.display(), allocator[key]));
+            }
+        }
+    }
+    [compared, ends]
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime"]
+fn the_runtime_takes_as_much() {
+    let judge = runner::locate().with_file_name("memory");
+    let mut failures = Vec::new();
+    let mut compared = [0; 2];
+    let mut count = |[methods, ends]: [usize; 2]| compared = [compared[0] + methods, compared[1] + ends];
+    let mut folders = vec![PathBuf::from("tests/golden/upstream")];
+    folders.extend(std::env::var_os("PTE_EMIT_PROGRAMS").map(PathBuf::from));
+    for folder in &folders {
+        for pte in pte_files(folder) {
+            let ptd = pte.with_extension("ptd");
+            count(compare(&judge, &pte, ptd.exists().then_some(&ptd), &mut failures));
+        }
+    }
+    let temporary = tempfile::tempdir().expect("there is room");
+    let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
+    for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+        let Ok(assembly) = Model::open(&path).and_then(|source| source.assemble(&Options::default())) else {
+            continue;
+        };
+        if assembly.program_file().is_none() {
+            continue;
+        }
+        let folder = temporary.path().join(path.file_stem().expect("a name"));
+        std::fs::create_dir(&folder).expect("there is room");
+        let (pte, ptds) = crate::support::files::write(&assembly, &folder).expect("there is room");
+        if ptds.len() < 2 {
+            count(compare(&judge, &pte, ptds.first().map(PathBuf::as_path), &mut failures));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let [methods, ends] = compared;
+    assert!(methods > 100 && ends > 200, "only {methods} methods, {ends} inputs and outputs were compared");
+    println!("{methods} methods, {ends} inputs and outputs compared");
+}

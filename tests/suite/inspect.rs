@@ -1,0 +1,398 @@
+//! `inspect` and `size` against the files: every byte has one owner, the JSON has the documented schema, equal questions have equal
+//! answers for YAML and for the file that it assembles to.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::folder::{Folder, RELU};
+use pte_emit::{InspectOptions, MemoryOptions, Model, SizeDimension, SizeOptions};
+use serde_json::Value;
+
+/// All files of the repository with one of the extensions.
+fn files(folder: &Path, extensions: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extensions.iter().any(|other| extension == *other)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn sizes(source: &Model, dimensions: &[SizeDimension]) -> Option<Vec<(String, Value)>> {
+    let mut options = SizeOptions::default();
+    options.dimensions = dimensions.to_vec();
+    let files = source.size(&options).ok()?;
+    Some(files.into_iter().map(|(name, file)| (name, serde_json::to_value(file).unwrap())).collect())
+}
+
+/// Every node is the sum of its children.
+fn assert_sums(node: &Value, name: &str) {
+    let Some(children) = node["children"].as_array().filter(|children| !children.is_empty()) else { return };
+    let sum: u64 = children.iter().map(|child| child["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(node["bytes"], sum, "{name}: {}", node["name"]);
+    children.iter().for_each(|child| assert_sums(child, name));
+}
+
+const ALL: &[SizeDimension] =
+    &[SizeDimension::Segment, SizeDimension::Method, SizeDimension::Kind, SizeDimension::Tensor];
+
+#[test]
+fn every_byte_of_the_references_has_one_owner() {
+    let paths = files(Path::new("tests/golden"), &["pte", "ptd", "bpte"]);
+    assert!(paths.len() > 150, "{} files", paths.len());
+    for path in paths {
+        let name = path.display().to_string();
+        let len = std::fs::metadata(&path).unwrap().len();
+        let source = Model::open(&path).unwrap();
+        let measured = sizes(&source, ALL).unwrap_or_else(|| panic!("{name} is measured"));
+        assert_eq!(measured[0].1["bytes"], len, "{name}");
+        assert_sums(&measured[0].1, &name);
+        let alone = sizes(&source, &[SizeDimension::Tensor]).unwrap();
+        assert_eq!(alone[0].1["bytes"], len, "{name}");
+        assert_sums(&alone[0].1, &name);
+    }
+}
+
+/// YAML is measured without its data: these have 60 GiB.
+#[test]
+fn the_data_of_yaml_are_not_read_for_their_sizes() {
+    let tensor =
+        |name: &str| format!("{name}: {{tensor: uint8, sizes: [15, 1073741824], data: {{fill: {}}}}}", name.len());
+    let values: Vec<String> = ["a", "bb", "ccc", "dddd"].into_iter().map(tensor).collect();
+    let yaml = format!("methods: {{forward: {{values: {{{}}}, outputs: [a, bb, ccc, dddd]}}}}", values.join(", "));
+    let source = Model::from_yaml("large.yaml", yaml, ".");
+    let files = sizes(&source, ALL).unwrap();
+    assert!(files[0].1["bytes"].as_u64().unwrap() > 60 << 30);
+    assert_sums(&files[0].1, "large.yaml");
+}
+
+/// The sizes of YAML are those of the files that it assembles to.
+#[test]
+fn yaml_has_the_sizes_of_its_files() {
+    let mut compared = 0;
+    for path in files(Path::new("examples"), &["yaml"]) {
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Some(measured) = sizes(&source, ALL) else { continue };
+        for ((extension, bytes), (name, found)) in crate::support::sources::files(&assembly).into_iter().zip(measured) {
+            let Some(expected) = sizes(&Model::from_binary(format!("a.{extension}"), &bytes), ALL) else { continue };
+            assert_eq!(found["bytes"], expected[0].1["bytes"], "{name}");
+            let parts = |tree: &Value| -> Vec<Value> {
+                tree["children"].as_array().unwrap().iter().map(|child| child["bytes"].clone()).collect()
+            };
+            assert_eq!(parts(&found), parts(&expected[0].1), "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 300, "{compared} files");
+}
+
+/// Malformed files, too: whatever their offsets say.
+#[test]
+fn every_byte_of_malformed_files_has_one_owner() {
+    let mut measured = 0;
+    for path in files(Path::new("examples"), &["yaml"]) {
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        for (extension, bytes) in crate::support::sources::files(&assembly) {
+            let name = format!("{}.{extension}", path.display());
+            let Some(files) = sizes(&Model::from_binary(name.clone(), &bytes), ALL) else { continue };
+            assert_eq!(files[0].1["bytes"], bytes.len(), "{name}");
+            assert_sums(&files[0].1, &name);
+            measured += 1;
+        }
+    }
+    assert!(measured > 300, "{measured} files");
+}
+
+/// The documents of all three commands have the schema of docs/inspect.schema.json.
+#[test]
+fn the_json_has_the_schema() {
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string("docs/inspect.schema.json").unwrap()).unwrap();
+    let validator = |part: &str| {
+        let mut schema = schema.clone();
+        schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
+        jsonschema::validator_for(&schema).unwrap()
+    };
+    let [inspection, tree, needed] = ["Inspection", "FileSize", "ProgramMemory"].map(validator);
+    let check = |validator: &jsonschema::Validator, document: &Value, name: &str| {
+        let errors: Vec<String> =
+            validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
+    };
+    let mut checked = 0;
+    let upstream = files(Path::new("tests/golden/upstream"), &["pte", "ptd", "bpte"]);
+    for path in upstream.into_iter().chain(files(Path::new("examples"), &["yaml"])) {
+        let name = path.display().to_string();
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
+        for (name, document) in documents {
+            check(&inspection, &serde_json::to_value(document).unwrap(), &name);
+        }
+        sizes(&source, ALL).into_iter().flatten().for_each(|(name, document)| check(&tree, &document, &name));
+        if let Ok(memory) = source.memory(&MemoryOptions::default()) {
+            check(&needed, &serde_json::to_value(memory).unwrap(), &name);
+        }
+        checked += 1;
+    }
+    assert!(checked > 300, "{checked} files");
+    // A schema that accepts anything would not fail above.
+    assert!(!inspection.is_valid(&serde_json::json!({"version": 1})));
+    assert!(!tree.is_valid(&serde_json::json!({"version": 1, "dimensions": [], "bytes": -1, "children": []})));
+    assert!(!needed.is_valid(&serde_json::json!({"version": 1, "abi": "64", "methods": []})));
+}
+
+/// YAML and the file that it assembles to have the same contents, and need the same memory.
+#[test]
+fn yaml_is_inspected_as_its_files() {
+    let mut compared = 0;
+    let examples = files(Path::new("examples"), &["yaml"]);
+    let examples = examples.into_iter().filter(|path| path.parent() == Some(Path::new("examples")));
+    for path in examples.chain(files(Path::new("tests/golden/upstream"), &["yaml"])) {
+        let Ok(source) = Model::open(&path) else { continue };
+        let Ok(documents) = source.inspect(&InspectOptions::default()) else { continue };
+        let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
+        let Some(program) = assembly.program_file() else { continue };
+        let file = Model::from_binary("file.pte", program.to_vec().unwrap());
+        let found = file.inspect(&InspectOptions::default()).unwrap();
+        let [mut yaml, mut binary] = [&documents, &found].map(|files| serde_json::to_value(&files[0].1).unwrap());
+        yaml["file"] = "file.pte".into();
+        // Names are those of the source, or those that `dump` would print.
+        for document in [&mut yaml, &mut binary] {
+            for method in document["methods"].as_array_mut().unwrap() {
+                for list in ["inputs", "outputs", "state", "delegates"] {
+                    method[list].as_array_mut().unwrap().iter_mut().for_each(|value| value["name"] = Value::Null);
+                }
+            }
+        }
+        pretty_assertions::assert_eq!(yaml, binary, "{}", path.display());
+        let needed = |source: &Model| {
+            let memory = source.memory(&MemoryOptions::default()).unwrap();
+            let mut document = serde_json::to_value(memory).unwrap();
+            for method in document["methods"].as_array_mut().unwrap() {
+                for pool in method["pools"].as_array_mut().unwrap() {
+                    let tensors = pool["tensors"].as_array_mut().unwrap();
+                    tensors.iter_mut().for_each(|tensor| tensor["name"] = Value::Null);
+                }
+            }
+            document
+        };
+        pretty_assertions::assert_eq!(needed(&source), needed(&file), "{}", path.display());
+        compared += 1;
+    }
+    assert!(compared > 80, "{compared} sources");
+}
+
+/// Tensors live while instructions use them: also those of other branches and of later iterations, and views do not count.
+#[test]
+fn lifetimes_are_those_of_the_execution() {
+    let pool = |name: &str| -> Value {
+        let source = Model::open(format!("tests/golden/upstream/bytes/{name}/model.pte")).unwrap();
+        let memory = source.memory(&MemoryOptions::default()).unwrap();
+        serde_json::to_value(memory).unwrap()["methods"][0]["pools"][0].clone()
+    };
+    let alive = |pool: &Value, wanted: &str| -> Value {
+        let tensors = pool["tensors"].as_array().unwrap();
+        tensors.iter().find(|tensor| tensor["name"] == wanted).unwrap_or_else(|| panic!("{wanted}: {pool}"))["alive"]
+            .clone()
+    };
+    assert_eq!(alive(&pool("cond"), "x"), serde_json::json!([0, 7]));
+    let scan = pool("scan");
+    assert_eq!(alive(&scan, "mul"), serde_json::json!([5, 7]));
+    assert_eq!(alive(&scan, "x"), serde_json::json!([0, 13]));
+    // What the second iteration reads again lives in the whole loop; a copy overwrites the state before.
+    assert_eq!(alive(&scan, "x_1"), serde_json::json!([0, 10]));
+    assert_eq!((&scan["unshared"], &scan["lower_bound"]), (&384.into(), &208.into()));
+    assert_eq!(pool("view_dyn")["unshared"], 968);
+}
+
+/// What nothing refers to, or what is no FlatBuffer, is not read: the memory is limited to less than the files have.
+#[cfg(target_os = "linux")]
+#[test]
+fn large_files_without_content_are_not_read() {
+    let folder = Folder::new(&[]);
+    let program = std::fs::read("tests/golden/upstream/bytes/linear/model.pte").unwrap();
+    let header = |magic: &[u8], offset: u8| [&[offset, 0, 0, 0], magic].concat();
+    for (name, content, status) in [
+        ("zeros.pte", Vec::new(), 1),
+        ("other.pte", b"GGUF\x03\0\0\0".to_vec(), 1),
+        ("root.pte", header(b"ET12", 99), 1),
+        ("tests.bpte", header(b"BP08", 48), 1),
+        ("weights.ptd", header(b"FT01", 48), 1),
+        ("text.yaml", Vec::new(), 1),
+        ("no_extension", Vec::new(), 1),
+        ("tail.pte", program, 0),
+    ] {
+        folder.write(name, content);
+        std::fs::File::options().write(true).open(folder.path().join(name)).unwrap().set_len(1 << 30).unwrap();
+        for command in ["inspect", "memory", "size"] {
+            let is_measured = command == "size" && !["text.yaml", "no_extension"].contains(&name);
+            let run = std::process::Command::new("sh")
+                .args(["-c", "ulimit -v 700000; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_pte-emit"), command, name])
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            let error = String::from_utf8_lossy(&run.stderr);
+            assert_eq!(run.status.code(), Some(if is_measured { 0 } else { status }), "{command} {name}: {error}");
+        }
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+}
+
+/// Rows of several files, and of several documents, say which one they are of.
+#[test]
+fn files_and_documents_are_told_apart() {
+    let split =
+        RELU.replace("    inputs:", "      w: {tensor: float32, data: [1, 2], name: w, external: true}\n    inputs:");
+    let folder = Folder::new(&[("split.yaml", &split), ("two.yaml", &format!("{}---{RELU}", RELU.trim_start()))]);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    let csv = text(&["size", "split.yaml", "--format", "csv", "-d", "segment"]);
+    assert!(csv.starts_with("file,segment,bytes\n\"split.pte\","), "{csv}");
+    let short = text(&["size", "split.yaml", "--format", "csv", "-d", "kind", "--limit", "2"]);
+    assert!(short.contains(" more)\","), "{short}");
+    for command in ["inspect", "size", "memory"] {
+        let shown = text(&[command, "two.yaml"]);
+        assert!(shown.contains("document 1:") && shown.contains("document 2:"), "{shown}");
+    }
+    folder.run(&["inspect", "-", "-"]).exits(2).stderr_contains("standard input can be read only once");
+}
+
+/// The header and the segments of a `.bpte` are those of its program.
+#[test]
+fn bundled_programs_have_the_facts_of_the_program() {
+    let source = Model::open("tests/golden/upstream/bundled/addmul/model.bpte").unwrap();
+    let files = source.inspect(&InspectOptions::default()).unwrap();
+    let bundle: Value = serde_json::to_value(&files[0].1).unwrap();
+    assert_eq!(bundle["header"]["magic"], "eh00");
+    assert_eq!(bundle["segments"].as_array().map(Vec::len), Some(1));
+    assert!(bundle["metadata_bytes"].as_u64() < bundle["bytes"].as_u64());
+}
+
+/// Data of delegates have the name of the operation that reads them, and delegates that of `payload show`.
+#[test]
+fn weights_of_delegates_have_names() {
+    let source = Model::open("tests/golden/upstream/bytes/conv_xnn/model.pte").unwrap();
+    let files = source.inspect(&InspectOptions::default()).unwrap();
+    let document: Value = serde_json::to_value(&files[0].1).unwrap();
+    let delegates = document["methods"][0]["delegates"].as_array().unwrap();
+    let known: Vec<String> = source.payloads().unwrap().into_iter().map(|payload| payload.path).collect();
+    assert_eq!(
+        delegates.iter().map(|delegate| &delegate["name"]).collect::<Vec<_>>(),
+        known.iter().collect::<Vec<_>>()
+    );
+    let data = document["named_data"].as_object().unwrap();
+    let total: u64 = data.values().filter_map(Value::as_u64).sum();
+    assert!(total > 0);
+    assert_eq!(delegates.iter().filter_map(|delegate| delegate["named_data_bytes"].as_u64()).sum::<u64>(), total);
+    let users = document["named_data_users"].as_object().unwrap();
+    assert_eq!(users.len(), data.len());
+    let is_weight =
+        |user: &Value| user.as_str().unwrap().ends_with("filter") || user.as_str().unwrap().ends_with("bias");
+    assert!(users.values().all(is_weight), "{users:?}");
+    let tree = sizes(&source, &[SizeDimension::Tensor]).unwrap();
+    let largest = tree[0].1["children"][0]["name"].as_str().unwrap();
+    assert!(largest.starts_with("forward/delegates[0] nodes["), "{largest}");
+}
+
+/// Operators and their calls, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).
+#[test]
+fn operators_are_those_of_gen_oplist() {
+    let recorded: Value = serde_json::from_str(&std::fs::read_to_string("tests/inspect/oplist.json").unwrap()).unwrap();
+    let programs = recorded["programs"].as_object().unwrap();
+    assert!(programs.len() > 20, "{} programs", programs.len());
+    for (path, expected) in programs {
+        let source = Model::open(Path::new(path)).unwrap();
+        let documents = source.inspect(&InspectOptions::default()).unwrap();
+        let document: Value = serde_json::to_value(&documents[0].1).unwrap();
+        let methods = document["methods"].as_array().unwrap();
+        let mut names: Vec<&String> =
+            methods.iter().flat_map(|method| method["operators"].as_object().unwrap().keys()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(serde_json::json!(names), *expected, "{path}");
+    }
+}
+
+/// Of a malformed file, what can be read is printed, and the errors beside it.
+#[test]
+fn malformed_files_are_inspected_as_far_as_they_can_be_read() {
+    let folder = Folder::new(&[
+        (
+            "weights.yaml",
+            "named_data: {a: {tensor: int8, data: [1, 2]}, b: {tensor: float32, data: [3]}}\nraw: {set: {\"named_data[1].segment_index\": 9}}",
+        ),
+        (
+            "program.yaml",
+            "methods: {forward: {values: {x: {tensor: int8, sizes: [1]}, w: {tensor: int8, data: [1]}}, inputs: [x], outputs: [y], instructions: [{kernel: 'aten::add.out', args: [x, w], out: y}]}}\nraw: {set: {methods.forward.values.w.data_buffer_idx: 9}}",
+        ),
+    ]);
+    folder.run(&["weights.yaml", "-q", "-o", "weights.ptd"]).exits(0);
+    folder.run(&["program.yaml", "-q", "-o", "program.pte"]).exits(0);
+    let text = |arguments: &[&str]| {
+        let done = folder.run(&[&["inspect"], arguments].concat()).exits(1).stderr_contains(arguments[0]);
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let weights = text(&["weights.ptd"]);
+    assert!(
+        weights.contains("a: int8 [2], 2 bytes") && weights.contains("errors") && weights.contains("segment 9"),
+        "{weights}"
+    );
+    let program = text(&["program.pte"]);
+    assert!(program.contains("method forward") && program.contains("aten::add.out"), "{program}");
+    assert!(program.contains(": data 9 are out of range"), "{program}");
+    let json: Value = serde_json::from_str(&text(&["program.pte", "--json"])).unwrap();
+    assert_eq!((json["errors"].as_array().unwrap().len(), &json["methods"][0]["name"]), (1, &"forward".into()));
+    // The FlatBuffer is cut: only the header is known. Other files are printed, too.
+    let bytes = folder.read("program.pte");
+    folder.write("cut.pte", &bytes[..bytes.len() / 2]);
+    let both = text(&["cut.pte", "program.pte"]);
+    assert!(
+        both.contains("cut.pte: program (.pte)") && both.contains("header") && both.contains("method forward"),
+        "{both}"
+    );
+    for (name, start) in [("weights.ptd", 60), ("weights.ptd", 8), ("program.pte", 8), ("program.pte", 100)] {
+        folder.write(&format!("short.{}", &name[name.len() - 3..]), &folder.read(name)[..start]);
+        assert!(text(&[&format!("short.{}", &name[name.len() - 3..])]).contains("errors"), "{name} {start}");
+    }
+}
+
+/// An empty file is called that.
+#[test]
+fn empty_files_are_called_empty() {
+    let folder = Folder::new(&[("a.pte", ""), ("a.ptd", ""), ("a.bpte", ""), ("relu.yaml", RELU)]);
+    for name in ["a.pte", "a.ptd", "a.bpte"] {
+        for command in ["inspect", "memory", "dump"] {
+            folder.run(&[command, name]).exits(1).stderr_contains("the file is empty");
+        }
+        folder.run(&["diff", "relu.yaml", name]).exits(2).stderr_contains("the file is empty");
+    }
+}
+
+/// A list that is cut says so, and how to see all; programs of any size have a screen of text.
+#[test]
+fn long_lists_are_cut_with_a_line_that_says_so() {
+    let values: Vec<String> = (0..40).map(|i| format!("x{i}: {{tensor: float32, sizes: [{}]}}", i + 1)).collect();
+    let names: Vec<String> = (0..40).map(|i| format!("x{i}")).collect();
+    let methods: Vec<String> = (0..30)
+        .map(|i| format!("m{i}: {{values: {{{}}}, inputs: [{}], outputs: [y], instructions: [{{kernel: 'aten::relu.out', args: [x0], out: y}}]}}", values.join(", "), names.join(", ")))
+        .collect();
+    let folder = Folder::new(&[("many.yaml", &format!("methods: {{{}}}", methods.join(", ")))]);
+    let text = |arguments: &[&str]| String::from_utf8(folder.run(arguments).exits(0).stdout).unwrap();
+    for command in ["memory", "inspect"] {
+        let short = text(&[command, "many.yaml"]);
+        assert!(short.contains("and 20 more methods (`--limit 0` for all)"), "{short}");
+        assert!(short.lines().count() < 300, "{short}");
+        let all = text(&[command, "many.yaml", "--limit", "0"]);
+        assert!(!all.contains("--limit") && all.contains("method m29") && all.contains("x39"), "{all}");
+    }
+    let xnnpack =
+        text(&["memory", Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/xnnpack_linear.yaml").to_str().unwrap()]);
+    assert!(xnnpack.contains("64  after the last tensor, which the exporter adds for XNNPACK"), "{xnnpack}");
+}

@@ -1,0 +1,27 @@
+//! Tests of the library and of the command line.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accesses;
+mod annotate;
+mod bundled;
+mod check;
+mod cli;
+mod cli_errors;
+mod cli_options;
+mod diff;
+mod dump;
+mod faults;
+mod hostile_names;
+mod inference_exported;
+mod inspect;
+mod library;
+mod never_panics;
+mod payloads;
+mod reader;
+mod reduce;
+mod report;
+mod safetensors;
+mod schema;
+mod xnnpack_payloads;

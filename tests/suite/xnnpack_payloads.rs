@@ -1,0 +1,377 @@
+//! Payloads of XNNPACK delegates, decoded and encoded: every payload of the repository, of each release, is reproduced byte for byte.
+//!
+//! `PTE_EMIT_PROGRAMS` names a folder of further `.pte` files.
+
+use std::path::{Path, PathBuf};
+
+use pte_emit::RuleId;
+use pte_emit::{CheckOptions, LargeData, Model, Options, PrintOptions};
+use pte_model::data::{Blob, Origin};
+use pte_model::reader;
+use pte_payload::xnnpack::draft::Draft;
+use pte_payload::xnnpack::{self, decode, encode};
+
+use crate::support::{files_below, root};
+
+/// The `.pte` files of the repository, and those below `PTE_EMIT_PROGRAMS`.
+fn programs() -> Vec<PathBuf> {
+    let mut files = files_below(&root().join("tests/golden/upstream"), &["pte"]);
+    if let Some(folder) = std::env::var_os("PTE_EMIT_PROGRAMS") {
+        files.extend(files_below(Path::new(&folder), &["pte"]));
+    }
+    files
+}
+
+/// Calls `take` with each XNNPACK payload, and its name for messages.
+fn payloads(mut take: impl FnMut(&str, &Blob)) {
+    for file in programs() {
+        let Ok(found) = reader::program::read(&Origin::File(file.as_path().into())) else { continue };
+        for plan in found.program.plans() {
+            for (index, delegate) in plan.delegates().iter().enumerate() {
+                if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
+                    let name = format!("{} {:?} {index}", file.display(), plan.name);
+                    take(&name, &found.program.blobs[delegate.processed.0 as usize]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_payload_is_reproduced() {
+    let (mut count, mut failures) = (0, Vec::new());
+    payloads(|name, payload| {
+        count += 1;
+        match decode::decode(payload) {
+            Ok(graph) => {
+                let encoded = encode::encode(&graph).unwrap().to_vec().unwrap();
+                let original = payload.to_vec().unwrap();
+                if encoded != original {
+                    let at = encoded.iter().zip(&original).position(|(a, b)| a != b);
+                    failures.push(format!("{name}: {} of {} bytes, differs at {at:?}", encoded.len(), original.len()));
+                }
+                match Draft::of(&graph) {
+                    Ok(draft) => assert_eq!(draft.complete(), graph, "{name}"),
+                    Err(error) => failures.push(format!("{name}: {error}")),
+                }
+            }
+            Err(error) => failures.push(format!("{name}: {error}")),
+        }
+    });
+    assert!(failures.is_empty(), "{} of {count}:\n{}", failures.len(), failures.join("\n"));
+    assert!(count >= 50, "{count}");
+}
+
+/// A dump states no sizes of what nodes write, since they are inferred, except for those that are quantized at run time, which the exporter
+/// writes in another order, and what follows from these.
+#[test]
+fn sizes_of_results_are_left_out() {
+    let (mut implied, mut stated) = (0, 0);
+    for file in programs() {
+        let Ok(printed) = Model::open(&file).unwrap().to_yaml(Path::new("/"), &options(&file)) else {
+            continue;
+        };
+        for line in printed.text.lines() {
+            let is_result = line.strip_prefix("            ").is_some_and(|name| name.starts_with(['v', 'y']));
+            implied += usize::from(is_result && line.ends_with(": {}"));
+            stated += usize::from(is_result && line.contains("sizes: ") && !line.contains("qdint8"));
+        }
+        assert!(printed.difference.is_none(), "{}", file.display());
+    }
+    assert!(implied >= 20 && stated <= implied / 10, "{implied} inferred, {stated} stated");
+}
+
+/// The sizes of an input of a dumped graph are stated once.
+#[test]
+fn sizes_of_an_input_are_one_edit() {
+    let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2, 3]}, y: {tensor: float32, sizes: [6]}},
+        inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}],
+        delegates: {part: {backend: XnnpackBackend, graph: {values: {x: {datatype: fp32, sizes: [2, 3]}}, inputs: [x],
+        outputs: [y], nodes: [{static_reshape: {input: x, output: z, new_shape: [0]}}, {tanh: {input: z, output: y}}]}}}}}";
+    let assembled = |text: &str| {
+        let assembly = Model::from_yaml("m.yaml", text, ".").assemble(&Options::default());
+        assembly.unwrap_or_else(|error| panic!("{error}\n{text}")).program_file().unwrap().to_vec().unwrap()
+    };
+    let print = |bytes: &[u8], options: &PrintOptions| {
+        Model::from_binary("m.pte", bytes).to_yaml(Path::new("."), options).unwrap().text
+    };
+    let original = assembled(yaml);
+    let printed = print(&original, &PrintOptions::default());
+    assert_eq!(printed.matches("datatype").count(), 1, "{printed}");
+    assert!(assembled(&printed) == original);
+    let mut options = PrintOptions::default();
+    options.explicit = true;
+    let explicit = print(&original, &options);
+    assert_eq!(explicit.matches("datatype").count(), 3, "{explicit}");
+    let larger = |text: &str| text.replace("[2, 3]", "[4, 3]").replace("sizes: [6]", "sizes: [12]");
+    assert!(assembled(&larger(&printed)) == assembled(&larger(yaml)));
+}
+
+fn options(file: &Path) -> PrintOptions {
+    let mut options = PrintOptions::default();
+    (options.large_data, options.file) = (LargeData::Refer, file.canonicalize().unwrap().display().to_string());
+    options
+}
+
+/// What the schema of a newer release has is kept as bytes; `tests/xnnpack/newer.py` wrote the payloads.
+#[test]
+fn operations_and_fields_of_a_newer_schema_are_kept() {
+    let printed = |name: &str| {
+        let yaml = format!(
+            "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [x], outputs: [x],
+            delegates: {{part: {{backend: XnnpackBackend, data: {{file: {name}}}}}}},
+            instructions: [{{delegate: part, args: [x, x]}}]}}}}"
+        );
+        let bytes = assembled(&yaml, &root().join("tests/xnnpack"));
+        let mut options = PrintOptions::default();
+        options.large_data = LargeData::Inline;
+        let printed = Model::from_binary("model.pte", &bytes).to_yaml(Path::new("."), &options).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        assert!(assembled(&printed.text, Path::new(".")) == bytes, "{}", printed.text);
+        printed.text
+    };
+    let text = printed("newer_operations.bin");
+    for expected in [
+        "- {unknown: {tag: 48}, extra: [{slot: 0, bytes: {hex: \"01 00 00 00\"}}, {slot: 1, bytes: {hex: \"02 00 00 00\"}}], ",
+        "{unknown: {tag: 49}, extra: [{slot: 0, width: 4, bytes: {hex: \"01 00 00 00 02 00 00 00 03 00 00 00\"}}, \
+         {slot: 1, width: 1, bytes: {hex: \"01 00 01 01 00\"}}, {slot: 2, width: 8, ",
+        "groups: 1}, extra: [{slot: 20, bytes: {hex: \"02 00 00 00\"}}, {slot: 21, width: 4, bytes: {hex: \"07 00 00 00\"}}], ",
+        "perm: [1, 0]}, extra: [{slot: 5, width: 4, bytes: {hex: \"04 00 00 00 05 00 00 00\"}}, ",
+        "# the schema of ExecuTorch 1.5.1 has no such operation",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    let text = printed("newer_value.bin");
+    assert!(text.contains("field 8 is not in the schema of ExecuTorch 1.5.1 (at byte 0x3d8)"), "{text}");
+}
+
+/// `.nan` is a number of a graph; a NaN with other bits is not expressed, and the payload stays opaque with this reason. A graph without
+/// content, and a constant without dimensions in named data, are printed as they are read.
+#[test]
+fn unusual_parts_of_graphs_are_printed_as_they_are_read() {
+    let dump = |bytes: &[u8]| {
+        let source = Model::from_binary("model.pte", bytes);
+        let printed = source.to_yaml(Path::new("."), &PrintOptions::default()).unwrap();
+        assert_eq!(printed.difference, None, "{}", printed.text);
+        printed.text
+    };
+    let round_trip = |yaml: &str| {
+        let bytes = assembled(yaml, Path::new("."));
+        let text = dump(&bytes);
+        let again = assembled(&text, Path::new("."));
+        assert!(again == bytes, "{text}");
+        (text, bytes)
+    };
+    let elu = |alpha: &str| operation(&format!("elu: {{input: x, output: y, alpha: {alpha}}}"), "", "[2]", "[2]");
+    let (text, mut bytes) = round_trip(&elu(".nan"));
+    assert!(text.contains("alpha: .nan"), "{text}");
+    let clamp = operation("clamp: {input: x, output: y}", "", "[2]", "[2]");
+    let (text, _) = round_trip(&clamp.replace("output: y}}]", "output: y}, output_min: .nan, output_max: 1}]"));
+    assert!(text.contains("output_min: .nan"), "{text}");
+    let nan = f32::NAN.to_le_bytes();
+    let at = bytes.windows(4).position(|window| window == nan).unwrap();
+    bytes[at] = 1;
+    let text = dump(&bytes);
+    assert!(text.contains("not printed as a graph: node 0 has a NaN with other bits than `.nan`"), "{text}");
+    let empty = "methods:
+  forward:
+    values: {x: {tensor: float32, sizes: [2]}}
+    delegates: {part: {backend: XnnpackBackend, graph: {}}}
+    inputs: [x]
+    outputs: [x]
+    instructions: [{delegate: part, args: []}]
+";
+    let (text, _) = round_trip(empty);
+    assert!(text.contains("graph: {}\n"), "{text}");
+    let scalar =
+        operation("add: {input1: x, input2: c, output: y}", ", c: {datatype: fp32, sizes: [], key: c}", "[2]", "[2]");
+    let (text, _) = round_trip(&(scalar + "named_data: {c: {data: {numbers: [2.5], dtype: float32}, align: 16}}\n"));
+    assert!(text.contains("numbers: [2.5]"), "{text}");
+}
+
+/// A program with one operation on `x`, whose sizes are stated.
+fn operation(node: &str, values: &str, from: &str, to: &str) -> String {
+    format!(
+        "methods:
+  forward:
+    values: {{x: {{tensor: float32, sizes: {from}}}, y: {{tensor: float32, sizes: {to}}}}}
+    delegates:
+      part:
+        backend: XnnpackBackend
+        graph:
+          values: {{x: {{datatype: fp32, sizes: {from}}}, y: {{datatype: fp32, sizes: {to}}}{values}}}
+          inputs: [x]
+          outputs: [y]
+          nodes: [{{{node}}}]
+    inputs: [x]
+    outputs: [y]
+    instructions: [{{delegate: part, args: [x, y]}}]
+"
+    )
+}
+
+/// Returns the bytes of a program with files in a folder.
+fn assembled(text: &str, folder: &Path) -> Vec<u8> {
+    let source = Model::from_yaml("model.yaml", text, folder);
+    let assembly = source.assemble(&Options::default());
+    let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// What the runtime refuses, beside what it executes.
+#[test]
+fn sizes_that_xnnpack_refuses_are_reported() {
+    let pooling = "stride_height: 1, stride_width: 1, dilation_height: 1, dilation_width: 1, output: y";
+    let max = |more: &str| format!("max_pooling2d: {{input: x, pooling_height: 1, pooling_width: 1, {pooling}{more}}}");
+    let window = "subsampling_height: 1, subsampling_width: 1, dilation_height: 2, dilation_width: 1, groups: 1, \
+                  group_input_channels: 1, group_output_channels: 1";
+    let conv = |name: &str, more: &str| {
+        format!("{name}: {{input: x, filter: w, kernel_height: 1, kernel_width: 1, {window}, output: y{more}}}")
+    };
+    let resize = |flags: u32| {
+        format!("static_resize_bilinear2d: {{input: x, new_height: 2, new_width: 2, output: y, flags: {flags}}}")
+    };
+    let softmax = "softmax: {input: x, output: y}".to_owned();
+    let product = "batch_matrix_multiply: {input1: x, input2: w, output: y}".to_owned();
+    let transpose = "static_transpose: {input: x, perm: [], output: y}".to_owned();
+    let slice = "static_slice: {input: x, offsets: [], sizes: [], output: y}".to_owned();
+    let filter = ", w: {datatype: fp32, sizes: [1, 1, 1, 1], key: w}";
+    let matrix = |sizes: &str| format!(", w: {{datatype: fp32, sizes: {sizes}, key: w}}");
+    let none = String::new;
+    let refused: Vec<(String, String, &str, &str, &str)> = vec![
+        (softmax.clone(), none(), "[]", "[]", "without elements in the last dimension"),
+        (softmax.clone(), none(), "[3, 0]", "[3, 0]", "without elements in the last dimension"),
+        (transpose, none(), "[]", "[]", "without dimensions"),
+        (slice, none(), "[]", "[]", "without dimensions"),
+        (product.clone(), matrix("[2, 3, 2]"), "[2, 0, 3]", "[2, 0, 2]", "without elements"),
+        (product.clone(), matrix("[1, 3, 2]"), "[0, 3, 3]", "[0, 3, 2]", "matrices of sizes [0, 3, 3] and [1, 3, 2]"),
+        (max(""), none(), "[0, 2, 2, 1]", "[0, 2, 2, 1]", "an image of sizes [0, 2, 2, 1]"),
+        (max(""), none(), "[1, 2, 2, 0]", "[1, 2, 2, 0]", "an image of sizes [1, 2, 2, 0]"),
+        (max(", padding_top: 1"), none(), "[1, 0, 2, 1]", "[1, 1, 2, 1]", "an image of sizes [1, 0, 2, 1]"),
+        (max(", padding_top: 1, flags: 4"), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]", "of an operation with padding"),
+        (conv("conv2d", ""), filter.into(), "[0, 2, 2, 1]", "[0, 2, 2, 1]", "an image of sizes [0, 2, 2, 1]"),
+        (
+            conv("conv2d", ", padding_left: 1, flags: 4"),
+            filter.into(),
+            "[1, 2, 2, 1]",
+            "[1, 2, 2, 1]",
+            "of an operation with padding",
+        ),
+        (
+            conv("conv_transpose2d", ", adjustment_height: 1"),
+            filter.into(),
+            "[1, 2, 2, 1]",
+            "[1, 3, 2, 1]",
+            "1, expected less than the stride 1",
+        ),
+        (
+            max("") + ", output_min: 2, output_max: 1",
+            none(),
+            "[1, 2, 2, 1]",
+            "[1, 2, 2, 1]",
+            "2 of `max_pooling2d` with output_max 1",
+        ),
+        (resize(0), none(), "[1, 2, 2, 0]", "[1, 2, 2, 0]", "without pixels or channels"),
+        (resize(12), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]", "flags 0xc, expected at most one of 0xc"),
+    ];
+    let accepted: Vec<(String, String, &str, &str)> = vec![
+        (softmax, none(), "[0, 3]", "[0, 3]"),
+        (product, matrix("[0, 3, 2]"), "[0, 3, 3]", "[0, 3, 2]"),
+        (max(", flags: 4"), none(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
+        (conv("conv2d", ", flags: 4"), filter.into(), "[1, 2, 2, 1]", "[1, 2, 2, 1]"),
+        (resize(8), none(), "[0, 2, 2, 1]", "[0, 2, 2, 1]"),
+        ("clamp: {input: x, output: y}, output_min: 2, output_max: 1".to_owned(), none(), "[2]", "[2]"),
+    ];
+    let findings = |yaml: &str| {
+        let yaml = format!("{yaml}named_data: {{w: {{data: {{fill: 0, size: 64}}}}}}\n");
+        let findings = Model::from_yaml("m.yaml", &yaml, ".").check(&CheckOptions::default());
+        let findings = findings.unwrap_or_else(|error| panic!("{yaml}{error}"));
+        findings[0].list.iter().map(ToString::to_string).filter(|found| found.contains("[D-")).collect::<Vec<_>>()
+    };
+    for (node, values, from, to, expected) in refused {
+        let found = findings(&operation(&node, &values, from, to));
+        assert!(found.len() == 1 && found[0].contains(expected), "{node} of {from}: {found:?}");
+    }
+    for (node, values, from, to) in accepted {
+        let found = findings(&operation(&node, &values, from, to));
+        assert!(found.is_empty(), "{node} of {from}: {found:?}");
+    }
+}
+
+/// A program with a matrix product, and overrides of fields of its payload.
+fn overridden(overrides: &str) -> String {
+    format!(
+        "methods:
+  forward:
+    values: {{x: {{tensor: float32, sizes: [2, 3]}}, y: {{tensor: float32, sizes: [2, 2]}}}}
+    delegates:
+      other: {{backend: DemoBackend, data: {{text: abc}}}}
+      part:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {{datatype: fp32, sizes: [2, 3]}}
+            w: {{datatype: fp32, data: [[1, 2, 3], [4, 5, 6]]}}
+          inputs: [x]
+          outputs: [y]
+          nodes: [{{fully_connected: {{input: x, filter: w, output: y}}}}]
+    inputs: [x]
+    outputs: [y]
+    instructions: [{{delegate: part, args: [x, y]}}, {{delegate: other, args: [x, y]}}]
+raw:
+  set:
+    {overrides}
+"
+    )
+}
+
+#[test]
+fn overrides_set_fields_of_payloads() {
+    let base = "methods.forward.delegates.part.payload";
+    for (rule, field, found) in [
+        (RuleId::D_11, "header.flatbuffer_size: 4096", "a graph at 32..4128"),
+        (RuleId::D_11, "identifier: XN07", "without an XNNPACK identifier"),
+        (RuleId::D_12, "nodes[0].output_id: 99", "unknown value 99"),
+        (RuleId::D_12, "xnodes[0].xnode_union_type: 200", "unknown operation type 200"),
+        (RuleId::D_12, "values.w.id_out: 2", "duplicate id 2"),
+        (RuleId::D_13, "constant_data[1].size: 20", "a constant of 20 bytes"),
+        (RuleId::D_12, "values.y.external_id: 7", "num_externs: 2, expected 8 to 4096"),
+        (RuleId::D_17, "values.y.dims[0]: 7", "a value of sizes [7, 2], expected [2, 2]"),
+    ] {
+        let yaml = overridden(&format!("{base}.{field}"));
+        let source = Model::from_yaml("m.yaml", &yaml, ".");
+        let findings = source.check(&CheckOptions::default()).unwrap_or_else(|error| panic!("{field}: {error}"));
+        let found_rules: Vec<String> = findings[0].list.iter().map(ToString::to_string).collect();
+        let of_rule = findings[0].list.iter().find(|finding| finding.rule.id == rule);
+        let of_rule = of_rule.unwrap_or_else(|| panic!("{field}: {found_rules:?}"));
+        assert!(of_rule.found.contains(found), "{field}: {found_rules:?}");
+    }
+}
+
+#[test]
+fn overrides_of_payloads_are_checked() {
+    let base = "methods.forward.delegates.part.payload";
+    for (field, expected) in [
+        (format!("{base}.header.size: 1"), "unknown header field; expected unused, magic, length, "),
+        (format!("{base}.header.length: 70000"), "70000 does not fit in 2 bytes"),
+        (format!("{base}.nodes[0].input1_id: 3"), "the field is absent, since it has its default"),
+        (format!("{base}.nodes[0].filter_id: text"), "the field is an integer of 4 bytes, found the text `text`"),
+        (format!("{base}.nodes[0].filter_id: absent"), "expected content of the same size"),
+        (format!("{base}.nodes[3].filter_id: 1"), "index 3 is out of range"),
+        (format!("{base}.nodes[0].filter: 1"), "has no field `filter`; did you mean `filter_id`?"),
+        (format!("{base}.values.v.id_out: 1"), "unknown value `v`"),
+        ("methods.forward.delegates.parts.payload.version: '1'".to_owned(), "unknown delegate"),
+        ("methods.forwards.delegates.part.payload.version: '1'".to_owned(), "unknown method"),
+        (
+            "methods.forward.delegates.other.payload.version: '1'".to_owned(),
+            "a payload of 3 bytes, smaller than its header",
+        ),
+    ] {
+        let yaml = overridden(&field);
+        let error = Model::from_yaml("m.yaml", &yaml, ".").assemble(&Options::default()).unwrap_err().to_string();
+        assert!(error.contains("m.yaml:20:") && error.contains(expected), "{field}: {error}");
+    }
+    let same = overridden(&format!("{base}.nodes[0].filter_id: 1"));
+    let assembly = Model::from_yaml("m.yaml", &same, ".").assemble(&Options::default()).unwrap();
+    assert!(assembly.warnings.to_string().contains("changes nothing"), "{}", assembly.warnings);
+}
