@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pte_emit::ir::tree;
+use pte_yaml::tree;
 
 /// What the results of a chain of operators say about themselves.
 #[derive(Clone, Copy, PartialEq)]

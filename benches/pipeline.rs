@@ -8,7 +8,6 @@ mod input;
 mod outputs;
 mod verifier;
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,15 +16,10 @@ use std::time::Duration;
 
 use input::{Case, Results, chain, events, interleaved, json, print, yaml};
 use outputs::Outputs;
-use pte_analysis::operators::MethodOperators;
-use pte_emit::ir::files::FileAccess;
-use pte_emit::ir::{decode, resolve, tree};
-use pte_emit::layout::shared::SharedState;
-use pte_emit::layout::{self, memory};
-use pte_emit::printer::{LargeData, PrintOptions};
-use pte_emit::{Assembly, Model, Options as AssembleOptions, emitter};
+use pte_emit::program::Program;
+use pte_emit::{Assembly, LargeData, Model, Options as AssembleOptions, PrintOptions, Resolved};
 use pte_inspect::annotate;
-use pte_model::data::{Blob, Origin, dedup};
+use pte_model::data::{Blob, Origin};
 use pte_model::format::Format;
 use pte_model::format::table::Union;
 use pte_model::reader;
@@ -34,6 +28,7 @@ use pte_payload::xnnpack::model::NodeOperation;
 use pte_payload::xnnpack::schema::{FP32, Operation};
 use pte_payload::xnnpack::{self, Xnnpack};
 use pte_payload::{GraphFormat, PayloadFormat};
+use pte_yaml::tree;
 
 fn whole(text: &str) -> Vec<u8> {
     let input = Model::from_yaml("bench", text, Path::new(""));
@@ -49,15 +44,11 @@ fn pipeline(count: usize, rounds: usize) {
     let yaml = yaml(count);
     let json = json(&yaml);
     let tree = || tree::parse(&yaml).expect("valid YAML");
-    let parsed = tree();
-    let (document, _) = decode::decode(parsed.clone(), HashMap::new());
-    let resolved = resolve::resolve(&document, &FileAccess::default()).expect("valid names");
-    let same = dedup::find(&resolved.program.blobs).expect("no data files");
+    let model = Model::from_yaml("bench", &yaml, "");
+    let program = model.resolve().expect("valid names").program;
+    let options = AssembleOptions::default();
+    let copy = || Resolved::from(program.clone());
     let (unknown, inferred) = (json_of(count, Results::Unknown), json_of(count, Results::Inferred));
-    let options = layout::LayoutConfig::default();
-    let plan = layout::plan(&resolved.program, &same, &options).expect("a valid plan");
-    let execution_plan = &resolved.program.plans()[0];
-    let operators = MethodOperators::known(execution_plan);
     let mut cases: Vec<Case<'_>> = vec![
         ("events of YAML (baseline)", Box::new(|| events(&yaml))),
         ("parse YAML", Box::new(|| drop(black_box(tree())))),
@@ -66,18 +57,11 @@ fn pipeline(count: usize, rounds: usize) {
         ("whole run from JSON", Box::new(|| drop(black_box(whole(&json))))),
         ("whole run from JSON, nothing to infer", Box::new(|| drop(black_box(whole(&unknown))))),
         ("whole run from JSON, all results inferred", Box::new(|| drop(black_box(whole(&inferred))))),
-        (
-            "decode, from a copy of the tree",
-            Box::new(|| drop(black_box(decode::decode(parsed.clone(), HashMap::new())))),
-        ),
-        ("copy of the tree", Box::new(|| drop(black_box(parsed.clone())))),
-        ("resolve", Box::new(|| drop(black_box(resolve::resolve(&document, &FileAccess::default()))))),
-        (
-            "plan memory",
-            Box::new(|| drop(black_box(memory::plan(0, execution_plan, &operators, &SharedState::default())))),
-        ),
-        ("plan all", Box::new(|| drop(black_box(layout::plan(&resolved.program, &same, &options))))),
-        ("emit", Box::new(|| drop(black_box(emitter::program::emit(&resolved.program, &plan, &options, None))))),
+        ("parse and decode YAML", Box::new(|| drop(black_box(model.parse().expect("valid YAML"))))),
+        ("parse, decode and resolve YAML", Box::new(|| drop(black_box(model.resolve().expect("valid names"))))),
+        ("copy of the program", Box::new(|| drop(black_box(copy())))),
+        ("plan a copy", Box::new(|| drop(black_box(copy().plan(&options).expect("a valid plan"))))),
+        ("plan and emit a copy", Box::new(|| drop(black_box(copy().to_files(&options).expect("a valid plan"))))),
     ];
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
@@ -121,7 +105,7 @@ fn reading(count: usize, rounds: usize) {
             "print, and assemble to compare",
             Box::new(|| {
                 drop(black_box(
-                    crate::support::model("bench", &origin).to_yaml(Path::new(""), &options).expect("a valid file"),
+                    Model::from_binary("bench", &bytes).to_yaml(Path::new(""), &options).expect("a valid file"),
                 ))
             }),
         ),
@@ -182,7 +166,7 @@ fn weights(count: usize, rounds: usize) {
         options
     };
     write(&assembled(&AssembleOptions::default()), &folder.join("model"));
-    let model = Origin::File(folder.join("model/out.pte").into());
+    let model = folder.join("model/out.pte");
     let mut options = PrintOptions::default();
     (options.large_data, options.file) = (LargeData::Refer, "out.pte".to_owned());
     let mut cases: Vec<Case<'_>> = vec![
@@ -214,7 +198,7 @@ fn weights(count: usize, rounds: usize) {
             ".pte split into .pte and .ptd",
             Box::new(|| {
                 write(
-                    &crate::support::model("bench", &model).assemble(&split).expect("a valid file"),
+                    &Model::open(&model).expect("a valid file").assemble(&split).expect("a valid file"),
                     &folder.join("split"),
                 )
             }),
@@ -222,7 +206,9 @@ fn weights(count: usize, rounds: usize) {
         (
             "check the .pte",
             Box::new(|| {
-                let findings = pte_check::file(&model, &pte_check::CheckOptions::default()).expect("a valid file");
+                let findings =
+                    pte_check::file(&Origin::File(model.as_path().into()), &pte_check::CheckOptions::default())
+                        .expect("a valid file");
                 assert!(!black_box(findings).has_errors());
             }),
         ),
@@ -230,7 +216,8 @@ fn weights(count: usize, rounds: usize) {
             "print the .pte, referring to its weights",
             Box::new(|| {
                 drop(black_box(
-                    crate::support::model("bench", &model)
+                    Model::open(&model)
+                        .expect("a valid file")
                         .to_yaml(&folder.join("model"), &options)
                         .expect("a valid file"),
                 ))
@@ -335,16 +322,13 @@ fn planner(count: usize, rounds: usize) {
     let text = yaml(count);
     let mut cases: Vec<Case<'_>> =
         vec![("parse YAML of as many tensors (baseline)", Box::new(|| drop(black_box(tree::parse(&text)))))];
-    for (name, plan) in &plans {
-        cases.push((
-            name,
-            Box::new(move || {
-                drop(black_box(
-                    memory::plan(0, plan, &MethodOperators::known(plan), &SharedState::default())
-                        .expect("a valid plan"),
-                ))
-            }),
-        ));
+    for (name, plan) in plans {
+        let program = Program::new(vec![plan]);
+        let planned = move || {
+            let options = AssembleOptions::default();
+            Resolved::from(program.clone()).plan(&options).expect("a valid plan")
+        };
+        cases.push((name, Box::new(move || drop(black_box(planned())))));
     }
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<(&str, Duration)> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();

@@ -19,8 +19,8 @@ use pte_model::diagnostics::{Code, Diagnostic, Report};
 use pte_model::error::Error;
 use pte_model::format::ScalarType;
 use pte_model::format::program::tensor;
+use pte_model::program::TensorShapeDynamism;
 use pte_model::program::attributes::TENSOR_ATTRIBUTES;
-use pte_model::program::{Program, TensorShapeDynamism};
 use pte_yaml::tree::NodeId;
 
 /// Builder of a method.

@@ -25,7 +25,6 @@ use pte_model::diagnostics::{Code, is_io};
 use pte_model::error::Error;
 use pte_model::format::container::Container;
 use pte_model::format::{Format, container};
-use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
 

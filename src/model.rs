@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::assembly::Assembly;
-use crate::ir;
 use crate::pipeline::{Document, Options, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
 use crate::source::{Source, SourceContent};

@@ -8,25 +8,22 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use pte_model::data::Origin;
-use pte_emit::printer::PrintOptions;
-use pte_emit::{Assembly, Model, Options as AssembleOptions};
+use pte_emit::{Assembly, Model, Options as AssembleOptions, PrintOptions};
 
 /// Maximum size of files in bytes: alignments up to 1 GiB add as much padding.
 const MAX_FILE: u64 = 16 << 20;
 
 fuzz_target!(|bytes: &[u8]| {
-    let origin = Origin::Bytes(bytes.into());
     let folder = Path::new("no/such/folder");
     let options = PrintOptions::default();
-    if let Ok(printed) = crate::support::model("dump", &origin).to_yaml(folder, &options)
+    if let Ok(printed) = Model::from_binary("dump", bytes).to_yaml(folder, &options)
         && printed.difference.is_none()
     {
         let input = Model::from_yaml("fuzz.yaml", &printed.text, folder);
         let assembly = input.assemble(&AssembleOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         assert!(written(&assembly, bytes.get(4..6)).as_deref() == Some(bytes), "{}", printed.text);
     }
-    if let Ok(assembly) = crate::support::model("fuzz.pte", &origin).assemble(&AssembleOptions::default()) {
+    if let Ok(assembly) = Model::from_binary("fuzz.pte", bytes).assemble(&AssembleOptions::default()) {
         written(&assembly, None);
     }
 });

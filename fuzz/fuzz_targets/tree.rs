@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pte_emit::ir::tree::{self, NodeValue, SourceNode};
+use pte_yaml::tree::{self, NodeValue, SourceNode};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };

@@ -102,7 +102,7 @@ impl File<'_> {
     ///
     /// # Errors
     /// Data that cannot be read.
-    #[cfg(any(test, feature = "internals"))]
+    #[cfg(test)]
     pub fn to_vec(&self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(self.placement.program_size as usize);
         self.write(&mut bytes)?;

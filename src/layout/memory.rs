@@ -13,10 +13,10 @@ use pte_analysis::planning::regions::BodyInput;
 use pte_analysis::planning::{Lifetimes, lifetimes, value_requests};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::program::element::{Element, Part};
-use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack, is_xnnpack_call};
+use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, is_xnnpack_call};
 use pte_model::program::{
-    Device, EValue, ExecutionPlan, Instruction, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor,
-    TensorData, TensorShapeDynamism,
+    Device, EValue, ExecutionPlan, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
+    TensorShapeDynamism,
 };
 
 /// Plans the memory of the method with index `method`; `shared` has the places of the state that it shares.

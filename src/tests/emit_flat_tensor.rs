@@ -1,11 +1,8 @@
 //! The FlatBuffer of a `.ptd`.
 
-use crate::emitter::flat_tensor::emit;
-use crate::ir::resolve::tests::assembled;
-use pte_model::format::flat_tensor as schema;
+use super::resolve::assembled;
 use pte_model::format::flat_tensor::*;
 use pte_model::format::flatbuffer::{follow, view::Table};
-use pte_model::format::serializer::Serializer;
 
 /// The FlatBuffer of the `.ptd` of YAML.
 fn emitted(yaml: &str) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Tests the presence of fields of a program (W-14, W-15), and the order of the objects. The tests of
 //! `pte_model::reader::program` compare the values of fields by reading emitted files.
 
-use crate::ir::resolve::tests::{assembled, forward};
+use super::resolve::{assembled, forward};
 use pte_model::format::flatbuffer::{follow, view::Table};
 use pte_model::format::program::*;
 

@@ -1,9 +1,7 @@
 //! The `.safetensors` files of weights.
 
+use super::resolve::assembled;
 use crate::emitter::safetensors::*;
-use crate::ir::resolve::tests::assembled;
-use pte_model::data::Blob;
-use pte_model::format::safetensors::*;
 
 /// The header of the `.safetensors` of YAML, without its padding, or the error.
 fn emitted(yaml: &str) -> Result<String, String> {

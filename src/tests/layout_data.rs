@@ -1,6 +1,6 @@
 //! Numbers of constants and states, sharing, order and offsets of the segments (W-1 to W-12, E-17 to E-20).
 
-use crate::ir::resolve::tests::{assembled, errors, forward};
+use super::resolve::{assembled, errors, forward};
 use crate::layout::{DelegateData, Plan, Storage};
 
 fn placed(yaml: &str) -> Plan {

@@ -1,7 +1,7 @@
 //! Tests which tensors are planned, the sizes of the pools, and contradictory plans (docs/format.md, "Memory planner").
 //! Offsets follow from the greedy algorithm: the largest tensor comes first, and of equal sizes the later value.
 
-use crate::ir::resolve::tests::{Sample, errors, forward, resolved};
+use super::resolve::{Sample, errors, forward, resolved};
 use crate::layout::shared::SharedState;
 use crate::layout::{LayoutError, MemoryPlan};
 use pte_analysis::operators::MethodOperators;

@@ -1,11 +1,11 @@
 //! State that methods share has one place.
 
-use crate::ir::resolve::tests::resolved;
+use super::resolve::resolved;
 use crate::layout::memory::plan;
 use crate::layout::shared::*;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::EValue;
-use pte_model::program::{ExecutionPlan, Memory, Program};
+use pte_model::program::{ExecutionPlan, Memory};
 
 const PUSH: &str = "
   push:

@@ -1,6 +1,6 @@
 //! One test for each row of docs/format.md, "Lifetimes", and for loops. Instruction `i` is at time `i + 1`.
 
-use crate::ir::resolve::tests::{Sample, forward, resolved};
+use super::resolve::{Sample, forward, resolved};
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::{Lifetimes, lifetimes};
 use pte_model::program::{EValue, Memory};

@@ -15,3 +15,4 @@ mod read_bundled_program;
 mod read_flat_tensor;
 mod read_program;
 mod reduce;
+mod resolve;

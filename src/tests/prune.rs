@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use proptest::prelude::*;
 
-use crate::ir::resolve::tests::{forward, resolved};
+use super::resolve::{forward, resolved};
 use crate::{Assembly, Model, Options, ScalarType};
 use pte_model::data::Blob;
 use pte_model::diagnostics::Severity;

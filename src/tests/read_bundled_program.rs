@@ -1,8 +1,8 @@
 //! The tests of a `.bpte` are read as they were written; malformed files are errors.
 
-use crate::ir::resolve::tests::{assembled, forward};
+use super::resolve::{assembled, forward};
 use pte_model::data::Origin;
-use pte_model::format::{DimOrder, ScalarType};
+use pte_model::format::ScalarType;
 use pte_model::program::test_cases::TestData;
 use pte_model::reader::bundled_program::*;
 use std::io;

@@ -1,6 +1,6 @@
 //! The keys of a `.ptd` are read as they were written; malformed files are errors.
 
-use crate::ir::resolve::tests::assembled;
+use super::resolve::assembled;
 use pte_model::data::Origin;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::TensorLayout;

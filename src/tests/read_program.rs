@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
+use super::resolve::{assembled, forward};
 use crate::emitter;
-use crate::ir::resolve::tests::{assembled, forward};
 use crate::layout::{self, LayoutConfig, Storage};
 use pte_model::data::{Blob, Origin, dedup};
 use pte_model::format::ScalarType;

@@ -1,6 +1,6 @@
 //! Tests what each pass removes, and what replaces the removed parts.
 
-use crate::ir::resolve::tests::forward;
+use super::resolve::forward;
 use crate::{Model, ScalarType};
 use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};

@@ -1,48 +1,77 @@
-//! Layers of the top-level modules in `src/`: a module depends only on modules of lower layers, and files have no cyclic dependencies.
+//! Floors of the crates, and layers of the modules inside them: a module depends only on modules of lower layers, and files have no cyclic
+//! dependencies.
 //!
 //! A dependency is a path in the code, in a `use`, an expression or the body of a macro, that leads to another file: it begins with
-//! `crate`, `self`, `super`, a child module or an imported name. Comments, strings and `#[cfg(test)]` modules are ignored. A name that a
-//! module re-exports from its children counts for the file that defines it. Constructs that hide dependencies are violations.
+//! `crate`, `self`, `super`, a child module or an imported name. Comments and strings are ignored, and for cycles `#[cfg(test)]` modules. A
+//! name that a module re-exports from its children counts for the file that defines it. Constructs that hide dependencies are violations.
 //!
 //! Known limits: a name without `::` is not a path, so a module that re-exports a name of its children and uses it, too, has no dependency
 //! on them; macros that expand to paths of other modules count where they are defined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use crate::support::root;
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 
-/// Top-level modules with their layers, and modules of the same layer that they may depend on.
-const LAYERS: &[(&str, u32, &[&str])] = &[
-    // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, payload.rs, source.rs and builder.rs.
-    ("facade", 8, &[]),
-    ("report", 7, &["inspect"]),
-    ("inspect", 7, &[]),
-    ("annotate", 6, &[]),
-    ("check", 6, &[]),
-    ("diff", 6, &[]),
-    ("printer", 6, &[]),
-    ("ir", 6, &[]),
-    ("assembly", 5, &[]),
-    ("raw", 4, &[]),
-    ("reduce", 5, &[]),
-    ("transform", 4, &[]),
-    ("recover", 4, &[]),
-    ("generate", 4, &["transform"]),
-    ("emitter", 3, &[]),
-    ("reader", 3, &[]),
-    ("error", 2, &[]),
-    ("layout", 2, &[]),
-    ("delegate", 2, &[]),
-    ("analysis", 1, &[]),
-    ("program", 0, &["format", "data"]),
-    ("data", 0, &["format", "diagnostics"]),
-    ("operators", 0, &["format", "diagnostics"]),
-    ("format", 0, &[]),
-    ("diagnostics", 0, &[]),
+/// Crates with their floors. A crate depends on crates of lower floors only, also in its tests.
+const CRATES: &[(&str, u32)] = &[
+    ("pte-emit", 5),
+    ("pte-check", 4),
+    ("pte-diff", 4),
+    ("pte-generate", 4),
+    ("pte-inspect", 4),
+    ("pte-reduce", 4),
+    ("pte-transform", 3),
+    ("pte-analysis", 2),
+    ("pte-operators", 1),
+    ("pte-payload", 1),
+    ("pte-yaml", 1),
+    ("pte-model", 0),
 ];
+
+/// Modules of a crate with their layers, and modules of the same layer that they may depend on. The files of modules that are not in the
+/// table are only checked for cyclic dependencies.
+type Layers = &'static [(&'static str, u32, &'static [&'static str])];
+
+const LAYERS: &[(&str, Layers)] = &[
+    (
+        "pte-emit",
+        &[
+            // Unit tests of lower modules and of crates whose inputs are YAML.
+            ("tests", 7, &[]),
+            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, payload.rs, source.rs and builder.rs.
+            ("facade", 6, &[]),
+            ("printer", 5, &[]),
+            ("ir", 5, &[]),
+            ("assembly", 4, &[]),
+            ("raw", 3, &[]),
+            ("recover", 3, &[]),
+            ("emitter", 2, &[]),
+            ("layout", 1, &[]),
+        ],
+    ),
+    (
+        "pte-model",
+        &[
+            ("reader", 3, &[]),
+            ("program", 2, &[]),
+            ("data", 1, &[]),
+            ("error", 1, &[]),
+            ("format", 0, &[]),
+            ("diagnostics", 0, &[]),
+        ],
+    ),
+    ("pte-inspect", &[("report", 2, &[]), ("annotate", 0, &[])]),
+];
+
+/// Crates that answer questions about programs and files: of the root, the facade and the assembly ask them.
+const QUESTIONS: &[&str] = &["pte_check", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce"];
+
+/// Modules of the root that use [`QUESTIONS`].
+const ASKING: &[&str] = &["facade", "assembly", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
 const FACADE: &[&str] = &["lib", "model", "pipeline", "inspection", "payload", "source", "builder"];
@@ -83,6 +112,8 @@ impl std::fmt::Display for CodePath {
 /// Paths in the code of a file.
 #[derive(Default)]
 struct Scanner {
+    /// Scan modules with `#[cfg(test)]`, too.
+    with_tests: bool,
     paths: Vec<CodePath>,
     /// Modules with `#[cfg(test)]`, which are not scanned.
     test_modules: BTreeSet<Vec<String>>,
@@ -94,8 +125,8 @@ struct Scanner {
 
 impl Scanner {
     /// Scans a file; `scope` is its module.
-    fn scan(scope: &[String], code: &str) -> Scanner {
-        let mut scanner = Scanner::default();
+    fn scan(scope: &[String], code: &str, with_tests: bool) -> Scanner {
+        let mut scanner = Scanner { with_tests, ..Scanner::default() };
         scanner.walk(code.parse().unwrap_or_else(|error| panic!("{}: {error}", scope.join("::"))), scope);
         scanner
     }
@@ -130,7 +161,10 @@ impl Scanner {
             self.violation(group.span_open(), "`#[path]`: the file of a module follows from its name");
         }
         let is_test = group.stream().to_string().replace(' ', "") == "cfg(test)";
-        if is_test && let Some((name, next)) = module(tokens, next) {
+        if is_test
+            && !self.with_tests
+            && let Some((name, next)) = module(tokens, next)
+        {
             self.test_modules.insert(join(scope, &name));
             return next;
         }
@@ -395,9 +429,9 @@ struct Crate {
 }
 
 impl Crate {
-    /// Reads the files of the library in `src/`. Those of the command line are another crate, which has the public API of this one.
-    fn read() -> Crate {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    /// Reads the files of a library. Those of the command line are another crate, which has the public API of the library.
+    fn read(name: &str, with_tests: bool) -> Crate {
+        let root = folder(name).join("src");
         let mut files = Vec::new();
         visit(&root, &mut |path| {
             let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
@@ -406,11 +440,11 @@ impl Crate {
             }
         });
         files.sort();
-        Crate::parse(&files)
+        Crate::parse(&files, with_tests)
     }
 
     /// Scans files: path from `src/`, and code.
-    fn parse(files: &[(String, String)]) -> Crate {
+    fn parse(files: &[(String, String)], with_tests: bool) -> Crate {
         let mut modules = Vec::new();
         let (mut violations, mut tests, mut scopes) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         for (file, code) in files {
@@ -418,7 +452,7 @@ impl Crate {
             if matches!(path.last().map(String::as_str), Some("mod" | "lib")) {
                 path.pop();
             }
-            let scanner = Scanner::scan(&path, code);
+            let scanner = Scanner::scan(&path, code, with_tests);
             tests.extend(scanner.test_modules);
             scopes.extend(scanner.inline_modules.into_iter().chain([path.clone()]));
             let lines =
@@ -553,48 +587,114 @@ fn visit(folder: &Path, found: &mut impl FnMut(&Path)) {
     }
 }
 
-static CRATE: LazyLock<Crate> = LazyLock::new(Crate::read);
+/// Folder of a crate.
+fn folder(name: &str) -> PathBuf {
+    match name {
+        "pte-emit" => root().to_owned(),
+        name => root().join("crates").join(name),
+    }
+}
+
+/// The crates without their unit tests.
+static PARSED: LazyLock<Vec<(&str, Crate)>> =
+    LazyLock::new(|| CRATES.iter().map(|(name, _)| (*name, Crate::read(name, false))).collect());
+
+#[test]
+fn every_crate_is_in_the_table() {
+    let folders = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut found: Vec<String> = folders.map(|name| name.into_string().unwrap()).chain(["pte-emit".into()]).collect();
+    found.sort();
+    let mut expected: Vec<&str> = CRATES.iter().map(|(name, _)| *name).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn crates_depend_on_lower_floors() {
+    let floor = |name: &str| CRATES.iter().find(|(other, _)| *other == name).map(|(_, floor)| *floor);
+    let mut edges = 0;
+    for (name, own) in CRATES {
+        let manifest = fs::read_to_string(folder(name).join("Cargo.toml")).unwrap();
+        let mut section = "";
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                section = line;
+            } else if section.ends_with("dependencies]")
+                && section != "[workspace.dependencies]"
+                && let Some(other) = line.split(['.', ' ', '=']).next()
+                && let Some(lower) = floor(other)
+            {
+                assert!(lower < *own, "{name} depends on {other}");
+                edges += 1;
+            }
+        }
+    }
+    assert!(edges > 30, "{edges} dependencies");
+}
 
 #[test]
 fn nothing_hides_dependencies() {
-    let violations = &CRATE.violations;
-    assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+    for (name, parsed) in &*PARSED {
+        let violations = &parsed.violations;
+        assert!(violations.is_empty(), "{name}: {} violations:\n{}", violations.len(), violations.join("\n"));
+    }
 }
 
 #[test]
 fn modules_depend_on_lower_layers() {
-    let parsed = &*CRATE;
-    let row = |module: &str| {
-        let row = LAYERS.iter().find(|(name, ..)| *name == module);
-        row.unwrap_or_else(|| panic!("the module `{module}` is not in the table"))
-    };
-    let mut violations = Vec::new();
-    for ((from, to), path) in parsed.edges() {
-        let (from, to) = (&parsed.modules[from], &parsed.modules[to]);
-        let ((_, layer, siblings), (name, lower, _)) = (row(from.top()), row(to.top()));
-        if from.top() != *name && lower >= layer && !siblings.contains(name) {
-            violations.push(format!("{} uses {path} of {}", from.file, to.file));
+    for (name, layers) in LAYERS {
+        // Unit tests obey the table, too.
+        let parsed = Crate::read(name, true);
+        let row = |module: &str| layers.iter().find(|(name, ..)| *name == module);
+        let mut violations = Vec::new();
+        for ((from, to), path) in parsed.edges() {
+            let (from, to) = (&parsed.modules[from], &parsed.modules[to]);
+            let (Some((_, layer, siblings)), Some((name, lower, _))) = (row(from.top()), row(to.top())) else {
+                continue;
+            };
+            if from.top() != *name && lower >= layer && !siblings.contains(name) {
+                violations.push(format!("{} uses {path} of {}", from.file, to.file));
+            }
+        }
+        assert!(
+            violations.is_empty(),
+            "{} dependencies on higher layers:\n{}",
+            violations.len(),
+            violations.join("\n")
+        );
+        if *name == "pte-emit" {
+            let unknown = parsed.modules.iter().find(|module| row(module.top()).is_none());
+            assert!(unknown.is_none_or(|module| panic!("the module of {} is not in the table", module.file)));
+            let asking = parsed.modules.iter().filter(|module| !ASKING.contains(&module.top()));
+            let paths = asking.flat_map(|module| module.paths.iter().map(move |path| (&module.file, path)));
+            let found: Vec<String> = paths
+                .filter(|(_, path)| QUESTIONS.contains(&&*path.names[0]))
+                .map(|(file, path)| format!("{file}:{}: {path}", path.line))
+                .collect();
+            assert!(found.is_empty(), "only {ASKING:?} use these crates:\n{}", found.join("\n"));
         }
     }
-    assert!(violations.is_empty(), "{} dependencies on higher layers:\n{}", violations.len(), violations.join("\n"));
 }
 
 #[test]
 fn dependencies_are_acyclic() {
-    let parsed = &*CRATE;
-    let (modules, edges) = (&parsed.modules, parsed.edges());
     // The scanner finds dependencies: in a `use`, in an expression, after a `#[cfg(test)]` module, by an imported module, by a re-export.
-    let found = |from: &str, to: &str| {
-        edges.keys().any(|edge| (modules[edge.0].file.as_str(), modules[edge.1].file.as_str()) == (from, to))
-    };
-    for (from, to) in [
-        ("emitter/program.rs", "format/program.rs"),
-        ("check/semantics/mod.rs", "program/mod.rs"),
-        ("recover/layout.rs", "emitter/program.rs"),
-        ("recover/layout.rs", "layout/plan.rs"),
+    for (name, from, to) in [
+        ("pte-model", "reader/program.rs", "format/program.rs"),
+        ("pte-check", "semantics/mod.rs", "semantics/paths.rs"),
+        ("pte-emit", "recover/layout.rs", "emitter/program.rs"),
+        ("pte-emit", "recover/layout.rs", "layout/plan.rs"),
     ] {
-        assert!(found(from, to), "the dependency of {from} on {to} is not found");
+        let parsed = &PARSED.iter().find(|(other, _)| *other == name).unwrap().1;
+        let file = |number: usize| &*parsed.modules[number].file;
+        let is_found = parsed.edges().keys().any(|edge| (file(edge.0), file(edge.1)) == (from, to));
+        assert!(is_found, "{name}: the dependency of {from} on {to} is not found");
     }
+    PARSED.iter().for_each(|(name, parsed)| assert_acyclic(name, parsed));
+}
+
+fn assert_acyclic(name: &str, parsed: &Crate) {
+    let (modules, edges) = (&parsed.modules, parsed.edges());
     // Transitive closure.
     let mut reach: Vec<Vec<bool>> = vec![vec![false; modules.len()]; modules.len()];
     edges.keys().for_each(|(from, to)| reach[*from][*to] = true);
@@ -613,7 +713,7 @@ fn dependencies_are_acyclic() {
     let lines: Vec<String> = circular
         .map(|((from, to), path)| format!("{} -> {}: {path}", modules[*from].file, modules[*to].file))
         .collect();
-    assert!(lines.is_empty(), "cyclic dependencies:\n{}", lines.join("\n"));
+    assert!(lines.is_empty(), "{name}: cyclic dependencies:\n{}", lines.join("\n"));
 }
 
 fn names(path: &str) -> Vec<String> {
@@ -623,7 +723,7 @@ fn names(path: &str) -> Vec<String> {
 /// Paths in the code of the module `check::data`.
 #[track_caller]
 fn assert_paths(code: &str, expected: &[&str]) {
-    let scanner = Scanner::scan(&names("check::data"), code);
+    let scanner = Scanner::scan(&names("check::data"), code, false);
     assert_eq!(scanner.violations, [], "{code}");
     assert_eq!(scanner.paths.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{code}");
 }
@@ -667,7 +767,7 @@ fn only_test_modules_are_skipped() {
     assert_paths("#[cfg(test)] #[rustfmt::skip] pub(crate) mod tests { use crate::b; }\nuse crate::a;", &["crate::a"]);
     assert_paths("#[cfg(test)] fn f() { crate::b::c() }", &["crate::b::c"]);
     assert_paths("#[cfg(not(test))] mod m { use crate::a; }", &["crate::a"]);
-    let scanner = Scanner::scan(&names("check"), "#[cfg(test)] mod tests;");
+    let scanner = Scanner::scan(&names("check"), "#[cfg(test)] mod tests;", false);
     assert_eq!(scanner.test_modules, BTreeSet::from([names("check::tests")]));
 }
 
@@ -689,7 +789,7 @@ fn constructs_that_hide_dependencies_are_violations() {
         ("std::include!(\"x.rs\");", "`include!`: the included code is not scanned"),
         ("use std::include as i;", "`include!`: the included code is not scanned"),
     ] {
-        let scanner = Scanner::scan(&names("check::data"), &format!("\n{code}"));
+        let scanner = Scanner::scan(&names("check::data"), &format!("\n{code}"), false);
         assert_eq!(scanner.violations, [(2, expected.to_owned())], "{code}");
     }
 }
@@ -701,7 +801,7 @@ fn with_files(files: &[(&str, &str)]) -> Crate {
     );
     all.extend(files.iter().copied());
     let files: Vec<(String, String)> = all.iter().map(|(file, code)| (file.to_string(), code.to_string())).collect();
-    Crate::parse(&files)
+    Crate::parse(&files, false)
 }
 
 /// Dependencies of a crate with some files.

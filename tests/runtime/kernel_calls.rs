@@ -16,7 +16,7 @@ use std::thread;
 
 use pte_check::{CheckOptions, RuleSeverity};
 use pte_emit::program::TensorShapeDynamism;
-use pte_emit::{LargeData, Model, Options, PrintOptions};
+use pte_emit::{LargeData, Model, PrintOptions};
 use pte_generate::calls::operators;
 use pte_generate::lower::{BoundaryMemory, program};
 use pte_generate::operand::{Content, GeneratedCall, Operand, TensorOperand};

@@ -10,7 +10,6 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use pte_emit::Options;
 use pte_emit::program::{
     Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, ValueId,
 };
@@ -219,7 +218,6 @@ impl Method {
             match arg.role {
                 Role::In => self.read.push((position, value)),
                 Role::InPlace | Role::Out => self.written.push(value),
-                _ => {}
             }
             EValue::Tensor(planned(meta, end))
         };

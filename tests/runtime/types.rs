@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pte_emit::program::{DimOrder, EValue, ExecutionPlan, Memory, Program};
-use pte_emit::{Model, Options, Resolved};
+use pte_emit::{Model, Resolved};
 use pte_operators::inference::InferenceError;
 
 use super::cases::{self, Case, Outcome};

@@ -14,7 +14,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use pte_emit::Options;
 use pte_generate::random::Random;
 use pte_model::data::{Blob, Origin};
 use pte_model::format::Kind;

@@ -10,8 +10,8 @@ use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
 };
 use pte_emit::{
-    Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, Options, PrintOptions,
-    RuleId, ScalarType,
+    Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, PrintOptions, RuleId,
+    ScalarType,
 };
 use pte_inspect::Subject;
 use pte_inspect::graph::ProgramGraph;

@@ -20,7 +20,7 @@ pub mod rules;
 pub mod semantics;
 mod xnnpack;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};

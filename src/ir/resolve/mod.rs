@@ -303,6 +303,3 @@ fn bytes_disagree(at: NodeId, scalar_type: ScalarType, sizes: &[i32], found: u64
         .label(format!("expected {expected}"))
         .help("data of another element type are converted if `dtype` in `data` states it")
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -59,8 +59,8 @@ pub(crate) fn tensors(yaml: &str) -> String {
 pub(crate) fn resolved(yaml: &str) -> Sample {
     let source = Model::from_yaml("test", yaml, ".");
     let resolved = source.resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let ir = super::super::decode::decode(pte_yaml::tree::parse(yaml).unwrap(), Default::default()).0;
-    let names = super::resolve(&ir, &crate::ir::files::FileAccess::default()).unwrap().origins.values(0);
+    let ir = crate::ir::decode::decode(pte_yaml::tree::parse(yaml).unwrap(), Default::default()).0;
+    let names = crate::ir::resolve::resolve(&ir, &crate::ir::files::FileAccess::default()).unwrap().origins.values(0);
     Sample { program: resolved.program, names }
 }
 
