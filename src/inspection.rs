@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::assembly::{Assembly, OutputFile};
-use crate::layout::MemoryPlan;
 use crate::model::{DiffOptions, Model, ModelFile};
 use crate::printer;
 use crate::source::SourceContent;
@@ -25,6 +24,7 @@ use pte_model::diagnostics::{Code, is_io};
 use pte_model::error::Error;
 use pte_model::format::container::Container;
 use pte_model::format::{Format, container};
+use pte_model::program::MemoryPlan;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
 

@@ -68,8 +68,7 @@ pub use layout::options::{
     OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
 };
 pub use layout::{
-    DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, MemoryPlan, Piece as SegmentPiece, Plan, Segment,
-    Shards, Storage,
+    DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
 };
 pub use model::{DiffOptions, Documents, Model};
 pub use payload::{Payload, PayloadSummary};
@@ -100,6 +99,7 @@ pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode
 pub use pte_model::error::Error;
 pub use pte_model::format::serializer::{EXECUTORCH, Serializer};
 pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
+pub use pte_model::program::MemoryPlan;
 pub use pte_operators::{
     Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
     OperatorSet, Role as OperatorArgRole, Signature,

@@ -25,8 +25,7 @@ pub use options::{HeaderMode, LayoutConfig, Shards, Storage, Strings};
 pub use plan::{DelegateData, Plan};
 use pte_analysis::operators::MethodOperators;
 use pte_model::data::BlobId;
-pub use pte_model::program::MemoryPlan;
-use pte_model::program::Program;
+use pte_model::program::{MemoryPlan, Program};
 pub use segments::{Piece, Segment};
 use shared::SharedState;
 

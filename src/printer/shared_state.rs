@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::assembly::Assembly;
-use crate::layout::MemoryPlan;
 use crate::layout::shared::SharedState;
 use pte_analysis::operators::MethodOperators;
+use pte_model::program::MemoryPlan;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program};
 
 /// Number of methods up to which all orders are tried.

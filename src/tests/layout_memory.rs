@@ -2,9 +2,10 @@
 //! Offsets follow from the greedy algorithm: the largest tensor comes first, and of equal sizes the later value.
 
 use super::resolve::{Sample, errors, forward, resolved};
+use crate::layout::LayoutError;
 use crate::layout::shared::SharedState;
-use crate::layout::{LayoutError, MemoryPlan};
 use pte_analysis::operators::MethodOperators;
+use pte_model::program::MemoryPlan;
 use pte_model::program::{DeviceType, EValue, ExecutionPlan, Memory, NonConstBufferDevice};
 
 fn plan(plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {

@@ -11,6 +11,7 @@ mod layout_memory;
 mod layout_shared;
 mod lifetimes;
 mod prune;
+mod random_programs;
 mod read_bundled_program;
 mod read_flat_tensor;
 mod read_program;

@@ -19,7 +19,7 @@ fn origin(bytes: Vec<u8>) -> Origin {
 }
 
 /// A `.pte` with this program.
-fn file(program: &Program, options: &LayoutConfig) -> Vec<u8> {
+pub fn file(program: &Program, options: &LayoutConfig) -> Vec<u8> {
     let same = dedup::find(&program.blobs).unwrap();
     let plan = layout::plan(program, &same, options).unwrap();
     let flatbuffer = emitter::program::emit(program, &plan, options, None).unwrap();

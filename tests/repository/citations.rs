@@ -18,7 +18,7 @@ fn page(name: &str) -> String {
 
 /// Line number, path and content of all lines in Rust sources except this one.
 fn lines() -> Vec<(usize, PathBuf, String)> {
-    let mut folders = vec![root().join("src"), root().join("tests"), root().join("benches")];
+    let mut folders = vec![root().join("src"), root().join("crates"), root().join("tests"), root().join("benches")];
     let mut lines = Vec::new();
     while let Some(folder) = folders.pop() {
         for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -30,7 +30,7 @@ fn lines() -> Vec<(usize, PathBuf, String)> {
             }
         }
     }
-    for name in ["benches/pipeline.rs", "src/check/rules.rs", "tests/docs.rs"] {
+    for name in ["benches/pipeline.rs", "crates/pte-check/src/rules.rs", "tests/repository/docs.rs"] {
         assert!(lines.iter().any(|(_, path, _)| *path == root().join(name)), "the lines of {name} are missing");
     }
     lines
@@ -100,7 +100,7 @@ fn every_id_is_defined() {
         let unknown: Vec<_> = ids(line).filter(|id| !defined.contains(*id)).collect();
         (!unknown.is_empty()).then(|| format!("{} is neither a rule nor a fact of docs/format.md", unknown.join(", ")))
     });
-    // The generated part of docs/rules.md consists of strings of src/check/rules.rs.
+    // The generated part of docs/rules.md consists of strings of crates/pte-check/src/rules.rs.
     let rules = page("rules.md");
     let (before, rest) = rules.split_once("<!-- rules -->").expect("docs/rules.md has the marker `rules`");
     let (_, after) = rest.split_once("<!-- end -->").expect("the marker ends");

@@ -377,22 +377,30 @@ fn the_codes_are_up_to_date() {
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
 }
 
-/// Rows of README.md are the dependencies in Cargo.toml, in alphabetical order; optional ones begin with their feature.
+/// Rows of README.md are the dependencies of the library and of the crates, in alphabetical order; optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
-    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let mut expected = Vec::new();
-    let mut section = "";
-    for line in manifest.lines() {
-        match line.split_once(" = ") {
-            _ if line.starts_with('[') => section = line.trim_matches(['[', ']']),
-            Some((name, value)) if section.ends_with("dependencies") && section != "dev-dependencies" => {
-                expected.push((name.to_owned(), value.contains("optional = true")));
+    let manifests = crate::support::files_below(&root().join("crates"), &["toml"]);
+    let mut dependencies: BTreeMap<String, bool> = BTreeMap::new();
+    for manifest in manifests.into_iter().chain([root().join("Cargo.toml")]) {
+        let manifest = std::fs::read_to_string(manifest).unwrap();
+        let mut section = "";
+        for line in manifest.lines() {
+            match line.split_once(" = ") {
+                _ if line.starts_with('[') => section = line.trim_matches(['[', ']']),
+                Some((name, value))
+                    if section.ends_with("dependencies")
+                        && !["dev-dependencies", "workspace.dependencies"].contains(&section) =>
+                {
+                    let name = name.trim_end_matches(".workspace").to_owned();
+                    *dependencies.entry(name).or_insert(true) &= value.contains("optional = true");
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
-    expected.sort();
+    let expected: Vec<(String, bool)> =
+        dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-")).collect();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));

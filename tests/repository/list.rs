@@ -11,48 +11,51 @@ use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Field, Fields, ImplItem, Item, Meta, Signature, TraitItem, UseTree, Visibility};
 
-/// Files of the library by module path: `layout::options`.
+/// Files of the library and of the crates by module path: `lib`, `model`, `pte_model`, `pte_model::program`.
 pub struct Sources(BTreeMap<String, syn::File>);
 
 impl Sources {
-    /// Parses the files of a folder `src`, except the command line.
-    pub fn read(src: &Path, files: &[std::path::PathBuf]) -> Sources {
+    /// Parses files below a folder.
+    pub fn read(root: &Path, files: &[std::path::PathBuf]) -> Sources {
         let parse = |path: &std::path::PathBuf| {
             let text = std::fs::read_to_string(path).unwrap();
             let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let module = path.strip_prefix(src).unwrap().with_extension("").display().to_string().replace('/', "::");
+            let path = path.strip_prefix(root).unwrap().with_extension("").display().to_string();
+            let module = match path.strip_prefix("crates/").and_then(|path| path.split_once("/src/")) {
+                Some((name, "lib")) => name.replace('-', "_"),
+                Some((name, module)) => format!("{}::{}", name.replace('-', "_"), module.replace('/', "::")),
+                None => path.trim_start_matches("src/").replace('/', "::"),
+            };
             (module.trim_end_matches("::mod").to_owned(), file)
         };
-        let sources = files.iter().map(parse);
-        Sources(
-            sources
-                .filter(|(module, _)| module != "main" && !module.starts_with("cli") && !module.ends_with("tests"))
-                .collect(),
-        )
+        Sources(files.iter().map(parse).collect())
     }
 
     /// Returns the lines of the list, by item.
     pub fn list(&self) -> String {
         let mut found = BTreeMap::new();
-        self.module("lib", "", &mut found);
+        self.module("lib", &self.0["lib"].items, "", &mut found);
         let public: BTreeSet<String> = found.values().map(|(_, name)| name.clone()).collect();
         let blocks = found.into_iter().map(|(path, (module, name))| self.block(&path, &module, &name, &public));
         blocks.collect::<Vec<String>>().join("\n")
     }
 
     /// Collects the public items of a module: path in the API, module that declares it, and name there.
-    fn module(&self, module: &str, prefix: &str, found: &mut BTreeMap<String, (String, String)>) {
-        for item in &self.0[module].items {
+    fn module(&self, module: &str, items: &[Item], prefix: &str, found: &mut BTreeMap<String, (String, String)>) {
+        for item in items {
             match item {
                 Item::Use(item) if is_public(&item.vis) => {
                     for (path, public) in names(&item.tree, String::new()) {
                         let path = match (path.strip_prefix("crate::"), module) {
-                            (Some(path), _) => path.to_owned(),
+                            (Some(path), module) => match module.split("::").next() {
+                                Some(name) if name.starts_with("pte_") => format!("{name}::{path}"),
+                                _ => path.to_owned(),
+                            },
                             (None, "lib") => path,
                             (None, module) => format!("{module}::{path}"),
                         };
-                        if self.0.contains_key(&path) {
-                            self.module(&path, &format!("{prefix}{public}::"), found);
+                        if let Some(file) = self.0.get(&path) {
+                            self.module(&path, &file.items, &format!("{prefix}{public}::"), found);
                             continue;
                         }
                         let (path, name) = path.rsplit_once("::").expect("a module");
@@ -60,9 +63,8 @@ impl Sources {
                     }
                 }
                 Item::Mod(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
-                    let child =
-                        if module == "lib" { item.ident.to_string() } else { format!("{module}::{}", item.ident) };
-                    self.module(&child, &format!("{prefix}{}::", item.ident), found);
+                    let (_, items) = item.content.as_ref().expect("an inline module of src/lib.rs");
+                    self.module(module, items, &format!("{prefix}{}::", item.ident), found);
                 }
                 item => {
                     if let Some((name, vis, attrs)) = declaration(item)
@@ -76,6 +78,13 @@ impl Sources {
         }
     }
 
+    /// Modules of the crate of a module.
+    fn siblings(&self, module: &str) -> impl Iterator<Item = (&String, &syn::File)> {
+        let name = |module: &str| module.split("::").next().filter(|name| name.starts_with("pte_")).map(str::to_owned);
+        let own = name(module);
+        self.0.iter().filter(move |(other, _)| name(other) == own)
+    }
+
     /// Lists an item, its public parts and its methods.
     fn block(&self, path: &str, module: &str, name: &str, public: &BTreeSet<String>) -> String {
         let (module, item) = self.find(module, name);
@@ -85,7 +94,7 @@ impl Sources {
         };
         lines[0] = format!("{path}: {}", lines[0]);
         let mut parts = Vec::new();
-        for item in self.0.values().flat_map(|file| &file.items) {
+        for item in self.siblings(module).flat_map(|(_, file)| &file.items) {
             let Item::Impl(item) = item else { continue };
             let is_of_type =
                 matches!(&*item.self_ty, syn::Type::Path(path) if path.path.segments.last().unwrap().ident == name);
@@ -116,13 +125,12 @@ impl Sources {
         lines.join("\n    ") + "\n"
     }
 
-    /// Finds an item in a module, in what it re-exports, or in its children.
+    /// Finds an item in a module, in its children, or in another module of the crate.
     fn find<'s>(&'s self, module: &'s str, name: &str) -> (&'s str, Option<&'s Item>) {
-        let in_module = |module: &str| module.starts_with(module);
+        let is_below = |path: &str| path == module || path.starts_with(&format!("{module}::"));
         let modules = || {
-            self.0
-                .iter()
-                .filter(|(path, _)| in_module(path) && (*path == module || path.starts_with(&format!("{module}::"))))
+            let near = self.siblings(module).filter(|(path, _)| is_below(path));
+            near.chain(self.siblings(module).filter(|(path, _)| !is_below(path)))
         };
         for (path, file) in modules() {
             if let Some(item) =
@@ -298,7 +306,7 @@ fn is_hidden(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attribute| text(&attribute.meta) == "doc(hidden)")
 }
 
-/// Returns true for `#[cfg]` of tests and of the feature `internals`.
+/// Returns true for `#[cfg]` of tests.
 fn is_internal(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attribute| attribute.path().is_ident("cfg"))
 }

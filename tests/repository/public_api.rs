@@ -1,12 +1,11 @@
 //! Every public item of the library is used in an example: a Rust block of the documentation or of README.md, or examples/library.rs.
 //!
-//! Items are found in the sources: the re-exports of src/lib.rs and src/program/mod.rs, and what these files and
-//! src/program/test_cases.rs declare. A function or type is used if an example contains its name
+//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its name
 //! outside of `use`; a type also if its documentation links to an item with an example, or the reverse. A method is used if an example of
 //! its type calls it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
 
@@ -69,33 +68,49 @@ fn split_imports(code: &str) -> (String, String) {
 
 /// Modules that src/lib.rs re-exports as a whole, and their files.
 const MODULES: &[(&str, &str)] = &[
-    ("file_error", "src/diagnostics/file_error.rs"),
-    ("text", "src/diagnostics/text.rs"),
-    ("workers", "src/data/workers.rs"),
+    ("file_error", "crates/pte-model/src/diagnostics/file_error.rs"),
+    ("test_cases", "crates/pte-model/src/program/test_cases.rs"),
+    ("text", "crates/pte-model/src/diagnostics/text.rs"),
+    ("workers", "crates/pte-model/src/data/workers.rs"),
 ];
 
-/// The names that src/lib.rs and src/program/mod.rs re-export, each with the prefix of the files that may declare it, and the name in these
-/// files if it differs.
-fn public_names() -> Vec<(String, String, String)> {
+/// Names that a file re-exports: module, name there, and public name.
+fn reexports(file: &str) -> Vec<(String, String, String)> {
+    let text = std::fs::read_to_string(root().join(file)).unwrap();
     let mut names = vec![];
-    for (file, folder) in [("src/lib.rs", "src"), ("src/program/mod.rs", "src/program")] {
-        let text = std::fs::read_to_string(root().join(file)).unwrap();
-        for statement in text.split(";\n") {
-            let Some((_, import)) = statement.split_once("pub use ") else { continue };
-            let (module, list) = import.rsplit_once("::").filter(|_| !import.contains('{')).unwrap_or_else(|| {
-                let (module, list) = import.split_once("::{").expect("a path");
-                (module, list.trim_end_matches('}'))
-            });
-            let (folder, module) = module.strip_prefix("crate::").map_or((folder, module), |module| ("src", module));
-            let file = format!("{folder}/{}", module.split("::").next().unwrap());
-            for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                if MODULES.iter().any(|(module, _)| *module == name) {
-                    continue;
-                }
-                let (declared, public) = name.split_once(" as ").unwrap_or((name, name));
-                names.push((file.clone(), declared.to_owned(), public.to_owned()));
-            }
+    for statement in text.split(";\n") {
+        let Some((_, import)) = statement.split_once("pub use ") else { continue };
+        let (module, list) = import.rsplit_once("::").filter(|_| !import.contains('{')).unwrap_or_else(|| {
+            let (module, list) = import.split_once("::{").expect("a path");
+            (module, list.trim_end_matches('}'))
+        });
+        for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let (declared, public) = name.split_once(" as ").unwrap_or((name, name));
+            names.push((module.to_owned(), declared.to_owned(), public.to_owned()));
         }
+    }
+    names
+}
+
+/// The names that src/lib.rs re-exports, each with the prefix of the files that may declare it, and the name in these files if it differs.
+fn public_names() -> Vec<(String, String, String)> {
+    let program = reexports("crates/pte-model/src/program/mod.rs");
+    let mut names = vec![];
+    for (module, declared, public) in reexports("src/lib.rs") {
+        if MODULES.iter().any(|(module, _)| *module == declared) {
+            continue;
+        }
+        // pte_model::program re-exports names of other modules.
+        let from = program.iter().find(|(_, _, name)| module == "pte_model::program" && *name == declared);
+        let module = from
+            .and_then(|(module, ..)| module.strip_prefix("crate::"))
+            .map_or(module, |module| format!("pte_model::{module}"));
+        let (first, rest) = module.split_once("::").unwrap_or((&module, ""));
+        let file = match first.strip_prefix("pte_") {
+            Some(name) => format!("crates/pte-{name}/src/{}", rest.split("::").next().unwrap()),
+            None => format!("src/{first}"),
+        };
+        names.push((file, declared, public));
     }
     names
 }
@@ -107,22 +122,35 @@ fn declared(line: &str, keywords: &[&str]) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
+/// Folder of the crate of a file.
+fn folder_of(file: &str) -> &str {
+    file.split_once("src/").map_or("", |(folder, _)| folder)
+}
+
+/// Files of the library and of the crates.
+fn source_files() -> Vec<PathBuf> {
+    let all = ["src", "crates"].map(|folder| files_below(&root().join(folder), &["rs"]));
+    let is_library = |path: &PathBuf| {
+        let path = path.strip_prefix(root()).unwrap().display().to_string();
+        let is_test = path.contains("/tests/") || path.ends_with("tests.rs");
+        !is_test && !path.starts_with("src/cli/") && path != "src/main.rs"
+    };
+    all.into_iter().flatten().filter(is_library).collect()
+}
+
 /// Returns all public items, and the documentation of modules.
 fn items() -> (Vec<Item>, Vec<Docs>) {
     const DECLARATIONS: &[&str] =
         &["pub struct ", "pub enum ", "pub trait ", "pub type ", "pub const ", "pub static ", "pub fn "];
     let names = public_names();
     let public = |file: &str, name: &str| {
-        let is_module = MODULES.iter().any(|(_, of)| *of == file);
-        let own = is_module || ["src/lib.rs", "src/program/mod.rs", "src/program/test_cases.rs"].contains(&file);
+        let own = file == "src/lib.rs" || MODULES.iter().any(|(_, of)| *of == file);
         let found = names.iter().find(|(prefix, declared, _)| declared == name && file.starts_with(prefix.as_str()));
         found.map(|(_, _, public)| public.clone()).or_else(|| own.then(|| name.to_owned()))
     };
-    let files = files_below(&root().join("src"), &["rs"]);
-    let sources: Vec<(String, String)> = files
+    let sources: Vec<(String, String)> = source_files()
         .iter()
         .map(|path| (path.strip_prefix(root()).unwrap().display().to_string(), std::fs::read_to_string(path).unwrap()))
-        .filter(|(file, _)| !file.starts_with("src/cli/"))
         .collect();
     // Types first: their methods may be in other files.
     let (mut items, mut modules, mut types) = (Vec::new(), Vec::new(), BTreeMap::new());
@@ -134,12 +162,12 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, nested));
         for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
             if let Some(public) = public(file, &name) {
-                types.insert(name, public.clone());
+                types.insert((folder_of(file).to_owned(), name), public.clone());
                 items.push(Item { path: public, owner: None, has_self: false, is_trait: false, docs });
             }
         }
     }
-    for (_, text) in &sources {
+    for (file, text) in &sources {
         let mut rest = text.as_str();
         while let Some(at) = rest.find("\nimpl").into_iter().chain(rest.find("\npub trait ")).min() {
             let block = &rest[at + 1..];
@@ -150,7 +178,11 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
             let head = head.trim_start_matches("impl").trim_start();
             let head = if head.starts_with('<') { head.split_once("> ").map_or(head, |(_, head)| head) } else { head };
             let is_trait = head.starts_with("pub trait ");
-            let Some(owner) = declared(head, &["pub trait ", ""]).and_then(|name| types.get(&name)) else { continue };
+            let Some(owner) =
+                declared(head, &["pub trait ", ""]).and_then(|name| types.get(&(folder_of(file).to_owned(), name)))
+            else {
+                continue;
+            };
             if head.contains(" for ") {
                 continue;
             }
@@ -259,26 +291,9 @@ fn every_public_item_is_used_in_an_example() {
 /// tests/golden/public-api.txt is the public API, so that a review of a change sees what it does to users of the library.
 #[test]
 fn the_list_of_the_public_api_is_up_to_date() {
-    let list = Sources::read(&root().join("src"), &files_below(&root().join("src"), &["rs"])).list();
+    let list = Sources::read(root(), &source_files()).list();
     let path = root().join("tests/golden/public-api.txt");
-    crate::support::snapshot::update(&path, &list, "BLESS=1 cargo test --test public_api");
-}
-
-/// Documentation tests are compiled with the feature `internals`, which users of the library do not have.
-#[test]
-fn examples_import_public_items_only() {
-    let (items, modules) = items();
-    let docs = items.iter().map(|item| &item.docs).chain(&modules);
-    for import in docs.flat_map(|docs| docs.imports.split(";\n")).filter(|import| import.starts_with("use pte_emit::"))
-    {
-        let path = import.replace(['{', '}', ',', '\n'], " ").replace("use pte_emit::", " ");
-        for module in path.split_whitespace().filter_map(|path| Some(path.rsplit_once("::")?.0)) {
-            let module = module.trim_end_matches("::");
-            let is_public =
-                ["program", "program::test_cases"].contains(&module) || MODULES.iter().any(|(name, _)| *name == module);
-            assert!(is_public, "`{module}` is not public: {import}");
-        }
-    }
+    crate::support::snapshot::update(&path, &list, "BLESS=1 cargo test --test repository public_api");
 }
 
 /// The items are found: every re-export, functions, methods and constants.
