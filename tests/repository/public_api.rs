@@ -32,38 +32,34 @@ struct Docs {
     links: Vec<String>,
     /// Rust code without imports and hidden lines.
     examples: Vec<String>,
-    /// Imports of the examples.
-    imports: String,
 }
 
 impl Docs {
     fn new(text: &str) -> Docs {
         let links = text.split("[`").skip(1).filter_map(|rest| rest.split_once('`'));
         let links = links.map(|(link, _)| link.trim_start_matches("crate::").trim_end_matches("()").to_owned());
-        let (mut examples, mut imports) = (Vec::new(), String::new());
+        let mut examples = Vec::new();
         for (number, part) in text.split("```").enumerate() {
             let (info, code) = part.split_once('\n').unwrap_or((part, ""));
             if number % 2 == 1 && ["", "rust"].contains(&info) {
-                let (code, imported) = split_imports(code);
-                examples.push(code);
-                imports += &imported;
+                examples.push(without_imports(code));
             }
         }
-        Docs { links: links.collect(), examples, imports }
+        Docs { links: links.collect(), examples }
     }
 }
 
-/// Returns the code without imports and hidden lines, and the imports: an item that is only imported is not used.
-fn split_imports(code: &str) -> (String, String) {
-    let mut in_import = false;
-    let (mut kept, mut imports) = (String::new(), String::new());
+/// Returns the code without imports and hidden lines: an item that is only imported is not used.
+fn without_imports(code: &str) -> String {
+    let (mut in_import, mut kept) = (false, String::new());
     for line in code.lines().filter(|line| !line.starts_with("# ")) {
         in_import |= line.trim_start().starts_with("use ");
-        let part = if in_import { &mut imports } else { &mut kept };
-        *part += &format!("{line}\n");
+        if !in_import {
+            kept += &format!("{line}\n");
+        }
         in_import &= !line.ends_with(';');
     }
-    (kept, imports)
+    kept
 }
 
 /// Modules that src/lib.rs re-exports as a whole, and their files.
@@ -247,7 +243,7 @@ fn every_public_item_is_used_in_an_example() {
         let page = Docs::new(&std::fs::read_to_string(page).unwrap());
         pages.push(Docs { examples: page.examples, ..Docs::default() });
     }
-    let (example, _) = split_imports(&text("examples/library.rs"));
+    let example = without_imports(&text("examples/library.rs"));
     pages.push(Docs { examples: vec![example], ..Docs::default() });
 
     // All examples, each with its item.

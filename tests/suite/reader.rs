@@ -3,12 +3,11 @@
 //! tests/golden.rs reads the files of ExecuTorch.
 
 use proptest::prelude::*;
-use pte_emit::program::{self, DelegateId, EValue, OperatorId, Program, ValueId};
+use pte_emit::program::{self, EValue, OperatorId, Program, ValueId};
 use pte_emit::{HeaderMode, LayoutConfig, Storage};
 use pte_model::data::Blob;
 use pte_model::data::Origin;
 use pte_model::format::ScalarType;
-use pte_model::format::serializer::Serializer;
 use pte_model::reader;
 
 use crate::support::program::write;
