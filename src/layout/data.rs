@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
-use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, MemoryPlan, Plan, Storage};
+use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, Plan, Storage};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::{Code, counted};
 use pte_model::format::serializer::SegmentGroup;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::{ExecutionPlan, Memory, Program, Tensor, TensorData, TensorLayout};
+use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, Program, Tensor, TensorData, TensorLayout};
 
 /// Collects the data of a program in the order of the exporter.
 pub struct Collector<'a> {

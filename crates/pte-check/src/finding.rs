@@ -201,17 +201,26 @@ impl Findings {
     /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the
     /// finding is kept, so that a million findings of one rule stay cheap.
     pub(crate) fn add(&mut self, id: RuleId, finding: impl FnOnce() -> (Location, String, String)) {
+        if self.count_one(id) {
+            let (location, found, expected) = finding();
+            self.keep(id, location, &found, &expected);
+        }
+    }
+
+    /// Counts a finding; returns true if it is kept.
+    fn count_one(&mut self, id: RuleId) -> bool {
         let (index, rule) = (id as usize, id.rule());
         if !rule.applies(self.profile) {
-            return;
+            return false;
         }
         self.counts[index] += 1;
         self.errors += u64::from(rule.severity <= RuleSeverity::Invalid);
-        if self.counts[index] as usize <= KEPT {
-            let (location, found, expected) = finding();
-            let [found, expected] = [found, expected].map(|text| escaped(&text).into_owned());
-            self.list.push(Finding { rule, location, source: None, found, expected });
-        }
+        self.counts[index] as usize <= KEPT
+    }
+
+    fn keep(&mut self, id: RuleId, location: Location, found: &str, expected: &str) {
+        let (found, expected) = (escaped(found).into_owned(), escaped(expected).into_owned());
+        self.list.push(Finding { rule: id.rule(), location, source: None, found, expected });
     }
 
     /// Returns an empty list for another step of the same validation.
