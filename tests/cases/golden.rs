@@ -2,7 +2,7 @@
 //! (`upstream/`), these files as input of the commands, and inputs with snapshots of the output (`snapshots/`). Seeds of the fuzzer are
 //! named by their path in the repository.
 //!
-//! `cargo test --test cases golden:: -- --list` lists the cases, `cargo test --test cases golden::errors/anchor` runs those whose name
+//! `cargo test --test cases golden:: -- --list` lists the cases, `cargo test --test cases errors/anchor` runs those whose name
 //! contains the filter (of several filters, one must match), `BLESS=1 cargo test --test cases golden::` writes snapshots.
 //! tests/golden/README.md describes the folders.
 

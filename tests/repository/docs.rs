@@ -165,7 +165,7 @@ impl<'a> TestCommand<'a> {
 fn commands_of_ci_are_recognized() {
     for command in [
         "cargo test --locked",
-        "cargo test --test cases golden::check/H-14  # some of them",
+        "cargo test --test cases check/H-14  # some of them",
         "cargo test -p pte-check -p pte-emit --lib",
         "BLESS=1 cargo test --no-fail-fast",
         "BLESS=1 cargo test --test cases malformed::linear -- --ignored",
