@@ -435,13 +435,15 @@ fn the_codes_are_up_to_date() {
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
-/// Rows of README.md are the dependencies of the library and of the crates, in alphabetical order; optional ones begin with their feature.
+/// Rows of README.md are the dependencies of the library and of the crates, in alphabetical order, with the crates that use them; the purposes of
+/// optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
     let manifests = crate::support::files_below(&root().join("crates"), &["toml"]);
-    let mut dependencies: BTreeMap<String, bool> = BTreeMap::new();
+    let mut dependencies: BTreeMap<String, (bool, BTreeSet<String>)> = BTreeMap::new();
     for manifest in manifests.into_iter().chain([root().join("Cargo.toml")]) {
         let manifest = std::fs::read_to_string(manifest).unwrap();
+        let user = manifest.split("\nname = \"pte-").nth(1).and_then(|rest| rest.split('"').next()).expect("a name");
         let mut section = "";
         for line in manifest.lines() {
             match line.split_once(" = ") {
@@ -451,17 +453,27 @@ fn the_table_of_dependencies_is_up_to_date() {
                         && !["dev-dependencies", "workspace.dependencies"].contains(&section) =>
                 {
                     let name = name.trim_end_matches(".workspace").to_owned();
-                    *dependencies.entry(name).or_insert(true) &= value.contains("optional = true");
+                    let (is_optional, users) = dependencies.entry(name).or_insert((true, BTreeSet::new()));
+                    *is_optional &= value.contains("optional = true");
+                    users.insert(user.to_owned());
                 }
                 _ => {}
             }
         }
     }
-    let expected: Vec<(String, bool)> =
-        dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-")).collect();
+    let expected = dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-"));
+    let expected: Vec<_> = expected
+        .map(|(name, (is_optional, users))| (name, is_optional, users.into_iter().collect::<Vec<_>>().join(", ")))
+        .collect();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
+    let (_, table) =
+        readme.split_once("\n| crate | purpose | used by |\n|---|---|---|\n").expect("README.md has the table");
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
-    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with('`'))).collect();
+    let found: Vec<_> = rows
+        .map(|(name, rest)| {
+            let (purpose, users) = rest.split_once(" | ").expect("a third column");
+            (name.to_owned(), purpose.starts_with('`'), users.trim_end_matches(" |").to_owned())
+        })
+        .collect();
     assert_eq!(found, expected);
 }
