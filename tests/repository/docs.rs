@@ -73,7 +73,7 @@ fn every_command_runs() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "sh") {
-            let script = block.replace("cargo run --", "pte-emit").replace("cargo test\n", "true\n");
+            let script = block.replace("cargo run -- ", "pte-emit ").replace("cargo test\n", "true\n");
             if script.contains("cargo ") {
                 for command in block.lines() {
                     assert!(is_run_by_ci(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
