@@ -100,7 +100,7 @@ fn is_run_by_ci(line: &str) -> bool {
     let command = line.split(" #").next().unwrap().trim();
     let (assignments, command) = command.split_at(command.find("cargo ").unwrap_or(0));
     let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
-    let mut commands = ci.lines().map(|line| line.split_at(line.find("cargo ").unwrap_or(0)).1);
+    let commands = ci.lines().map(|line| line.split_at(line.find("cargo ").unwrap_or(0)).1);
     let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty());
     assignments.split_whitespace().all(is_assignment)
         && (command == ".ci/run"
