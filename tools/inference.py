@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/inference/cases.txt: what torch infers for calls of the operators in src/operators/releases/v1_5_1/operators.table.
+"""Writes tests/inference/cases.txt of crates/pte-operators: what torch infers for calls of the operators in its
+src/releases/v1_5_1/operators.table.
 
 Usage: tools/inference.py [OPERATOR...]     with operators, prints their cases to stdout and writes no file.
        tools/inference.py --errors          also prints the reason of each rejection to stderr.
        tools/inference.py --judge FILE      what torch says of calls that `check` rejects and the runtime executes: the
-                                            `executing.txt` of tests/kernel_calls.rs.
+                                            `executing.txt` of tests/runtime/kernel_calls.rs.
 Needs torch and executorch; the head of the file states the versions that wrote it. Takes about one minute.
 
 The results are those of the functional variant of each operator with fake tensors, as the exporter computes them. A
@@ -1546,7 +1547,7 @@ def judge(path):
 def main():
     if "--judge" in sys.argv:
         return judge(sys.argv[-1])
-    names = [line.split()[0] for line in (ROOT / "src/operators/releases/v1_5_1/operators.table").read_text().splitlines()]
+    names = [line.split()[0] for line in (ROOT / "crates/pte-operators/src/releases/v1_5_1/operators.table").read_text().splitlines()]
     selected = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     for name in sorted(set(CASES) ^ set(names)):
         print(f"{name}: {'has no cases' if name in names else 'is not in the table'}", file=sys.stderr)
@@ -1565,7 +1566,7 @@ def main():
     if selected:
         print(text, end="")
     else:
-        (ROOT / "tests/inference/cases.txt").write_text(text)
+        (ROOT / "crates/pte-operators/tests/inference/cases.txt").write_text(text)
 
 
 main()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes a table of a release from operator schemas in torch's notation, one a line, of a file or stdin.
 
-    tools/operators.py RUNTIME > src/operators/releases/v1_5_1/operators.table
-    tools/operators.py LIBRARIES > src/operators/releases/v1_5_1/libraries.table
+    tools/operators.py RUNTIME > crates/pte-operators/src/releases/v1_5_1/operators.table
+    tools/operators.py LIBRARIES > crates/pte-operators/src/releases/v1_5_1/libraries.table
 
 RUNTIME has the operators of the default runtime (kernels_optimized, kernels_quantized, prim ops), as torch prints
 them with the package executorch: `aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)`. LIBRARIES has
@@ -23,7 +23,7 @@ facts for ExecuTorch 1.5.1 are in:
         names: backends/cadence/aot/functions*.yaml, one file for each kind of core; schemas: those of the exporter in
         backends/cadence/aot/ops_registrations.py, or those of the files for operators that it lacks
 
-The script only translates; src/operators/release.rs reads the tables.
+The script only translates; crates/pte-operators/src/release.rs reads the tables.
 """
 
 import re

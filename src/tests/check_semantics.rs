@@ -1,6 +1,6 @@
 //! Small programs that violate rules about operators and semantics, with the locations of the findings; and programs without findings.
 //!
-//! It only has defects that no file of examples/malformed has: tests/golden.rs has the findings of those, and of the
+//! It only has defects that no file of examples/malformed has: tests/cases/golden.rs has the findings of those, and of the
 //! files of the exporter. YAML is assembled and read; programs are edited if YAML cannot express the defect.
 
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! executed, and its outputs are compared with the expected ones; with internal and external weights, and with every loader.
 //!
 //! The tests of a method run in order on one loaded method: mutable tensors keep their content. They are ignored by default, since they
-//! download the runtime from a package index: `cargo test --test conformance -- --ignored`; a name before `--` selects tests.
+//! download the runtime from a package index: `cargo test --test cases -- --ignored conformance::`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,9 @@
 //! (`upstream/`), these files as input of the commands, and inputs with snapshots of the output (`snapshots/`). Seeds of the fuzzer are
 //! named by their path in the repository.
 //!
-//! `cargo test --test golden -- --list` lists the cases, `cargo test --test golden errors/anchor` runs those whose name contains
-//! the words (of several filters, one must match), `BLESS=1 cargo test --test golden` writes snapshots. tests/golden/README.md describes the folders.
+//! `cargo test --test cases golden:: -- --list` lists the cases, `cargo test --test cases errors/anchor` runs those whose name
+//! contains the filter (of several filters, one must match), `BLESS=1 cargo test --test cases golden::` writes snapshots.
+//! tests/golden/README.md describes the folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -51,7 +52,7 @@ const FAMILIES: [Family; 3] = [
 const DEFAULT_PTD: &str = "_default_external_constant.ptd";
 
 /// File without a source, which `dump` does not reproduce: devtools converted the tensors of the tests to contiguous ones, unlike those of
-/// the method. tests/bundled.rs reads it.
+/// the method. tests/suite/bundled.rs reads it.
 const DEVTOOLS: &str = "bundled/channels_last/devtools.bpte";
 
 impl Family {

@@ -1,8 +1,8 @@
 //! One test per malformed example, named by its file: it has one defect, which `check` reports by the rule in the first line; no command
 //! panics; `dump` reproduces its files, except for the reasons in `tests/golden/snapshots/malformed`; with `--ignored`, the real runtime
-//! answers as in the first line (`BLESS=1 cargo test --test malformed -- --ignored` writes its answers there).
+//! answers as in the first line (`BLESS=1 cargo test --test cases malformed:: -- --ignored` writes its answers there).
 //!
-//! `cargo test --test malformed segment` runs those whose name contains the word. tests/golden.rs has snapshots of the findings.
+//! `cargo test --test cases malformed::segment` runs those whose name contains the word. golden.rs has snapshots of the findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

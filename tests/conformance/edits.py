@@ -1,4 +1,5 @@
-"""Exports the programs of tests/golden/edits with ExecuTorch 1.5.1, and records what torch computes for each edit of tests/conformance.rs.
+"""Exports the programs of tests/golden/edits with ExecuTorch 1.5.1, and records what torch computes for each edit of
+tests/cases/conformance.rs.
 
     python tests/conformance/edits.py tests/golden/edits
 

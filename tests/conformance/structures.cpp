@@ -1,5 +1,5 @@
 // structures.cpp: prints size and alignment of the structures that the runtime
-// takes from the method allocator, for the table in src/inspect/allocator.rs.
+// takes from the method allocator, for the table in crates/pte-inspect/src/allocator.rs.
 // Only headers are needed, so that a cross compiler can build it; README.md next
 // to this file has the commands.
 

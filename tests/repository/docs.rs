@@ -1,8 +1,8 @@
 //! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs, here or in
-//! `.ci/run`, generated tables and rules are up to date (`BLESS=1 cargo test --test docs` updates them), the table of dependencies matches
-//! Cargo.toml.
+//! `.ci/run`, generated tables and rules are up to date (`BLESS=1 cargo test --test repository docs::` updates them), the table of
+//! dependencies matches the manifests.
 //!
-//! The Rust block of README.md is a documentation test of src/lib.rs; tests/conformance.rs runs the examples in the real runtime.
+//! The Rust block of README.md is a documentation test of src/lib.rs; tests/cases/conformance.rs runs the examples in the real runtime.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn every_yaml_block_assembles() {
     assert!(count > 0, "no YAML block was found");
 }
 
-/// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --release --`.
+/// Runs the blocks in sequence in a folder with the examples, with the built binary for `pte-emit` and `cargo run --`.
 /// `cargo test` is skipped: it is running already.
 #[test]
 fn every_command_runs() {
@@ -73,7 +73,7 @@ fn every_command_runs() {
     for page in pages() {
         let text = std::fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text, "sh") {
-            let script = block.replace("cargo run --release --", "pte-emit").replace("cargo test\n", "true\n");
+            let script = block.replace("cargo run -- ", "pte-emit ").replace("cargo test\n", "true\n");
             if script.contains("cargo ") {
                 for command in block.lines() {
                     assert!(is_run_by_ci(command), "{}:{line}: .ci/run does not run `{command}`", page.display());
@@ -95,38 +95,96 @@ fn every_command_runs() {
     assert!(folder.path().join("linear.pte").exists() && folder.path().join("linear.ptd").exists());
 }
 
-/// Returns true for a command that builds or measures and that `.ci/run` runs, alone or as a part of `cargo test`. Environment variables
-/// and comments are ignored.
+/// Returns true for a command that `.ci/run` runs, alone or as a part of another command. Environment variables and comments are ignored.
 fn is_run_by_ci(line: &str) -> bool {
     let command = line.split(" #").next().unwrap().trim();
     let (assignments, command) = command.split_at(command.find("cargo ").unwrap_or(0));
-    let command = command.strip_suffix(" --nocapture").unwrap_or(command);
     let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
-    let words: Vec<&str> = command.split(' ').collect();
-    // Plain `cargo test` runs all tests, except ignored ones.
-    let is_part = command.starts_with("cargo test") && !words.contains(&"--ignored") && {
-        let targets = words.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1]);
-        targets.map(|name| root().join("tests").join(name).with_extension("rs")).all(|path| path.exists())
-    };
+    let commands = ci.lines().map(|line| line.split_at(line.find("cargo ").unwrap_or(0)).1);
     let is_assignment = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.is_empty());
-    let is_whole = ci.lines().any(|line| line == command) || command == ".ci/run";
-    assignments.split_whitespace().all(is_assignment) && (is_whole || is_part)
+    assignments.split_whitespace().all(is_assignment)
+        && (command == ".ci/run"
+            || commands.clone().any(|line| line == command)
+            || TestCommand::parse(command).is_some_and(|command| {
+                command.exists() && commands.filter_map(TestCommand::parse).any(|line| line.includes(&command))
+            }))
+}
+
+/// Tests that a `cargo test` command selects.
+struct TestCommand<'a> {
+    ignored: bool,
+    /// Options that select packages and targets, with their values.
+    targets: BTreeSet<(&'a str, &'a str)>,
+    filters: Vec<&'a str>,
+}
+
+impl<'a> TestCommand<'a> {
+    /// Parses a command; `None` for other commands, and for options that it does not know.
+    fn parse(command: &'a str) -> Option<TestCommand<'a>> {
+        let mut words = command.strip_prefix("cargo test")?.split_whitespace();
+        let mut parsed = TestCommand { ignored: false, targets: BTreeSet::new(), filters: Vec::new() };
+        while let Some(word) = words.next() {
+            match word {
+                "--locked" | "--no-fail-fast" | "--nocapture" | "--list" | "--" => {}
+                "--ignored" => parsed.ignored = true,
+                "--lib" | "--bins" => drop(parsed.targets.insert((word, ""))),
+                "--test" | "--bin" | "-p" => drop(parsed.targets.insert((word, words.next()?))),
+                filter if !filter.starts_with('-') => parsed.filters.push(filter),
+                _ => return None,
+            }
+        }
+        Some(parsed)
+    }
+
+    /// Returns true if all test targets and packages that it names exist, and the modules of its filters.
+    fn exists(&self) -> bool {
+        let folder = |target: &(&str, &str)| match *target {
+            ("--test", name) => Some(root().join("tests").join(name).join("main.rs")),
+            ("-p", "pte-emit") => None,
+            ("-p", name) => Some(root().join("crates").join(name).join("Cargo.toml")),
+            _ => None,
+        };
+        let tests: Vec<&str> =
+            self.targets.iter().filter(|(kind, _)| *kind == "--test").map(|(_, name)| *name).collect();
+        let modules = self.filters.iter().filter_map(|filter| Some(filter.split_once("::")?.0));
+        let mut modules = modules.filter(|_| !tests.is_empty());
+        self.targets.iter().filter_map(folder).all(|path| path.exists())
+            && modules.all(|module| tests.iter().any(|test| root().join(format!("tests/{test}/{module}.rs")).exists()))
+    }
+
+    /// Returns true if it runs all tests that another command runs. A filter is a part of the name of a test.
+    fn includes(&self, other: &TestCommand) -> bool {
+        let is_filtered = |filter: &&str| self.filters.iter().any(|own| filter.contains(own));
+        self.ignored == other.ignored
+            && (self.targets.is_empty() || self.targets == other.targets)
+            && (self.filters.is_empty() || !other.filters.is_empty() && other.filters.iter().all(is_filtered))
+    }
 }
 
 #[test]
 fn commands_of_ci_are_recognized() {
     for command in [
         "cargo test --locked",
-        "cargo test --test golden check/H-14  # some of them",
+        "cargo test --test cases check/H-14  # some of them",
+        "cargo test -p pte-check -p pte-emit --lib",
         "BLESS=1 cargo test --no-fail-fast",
-        "A=1 cargo test --locked --test mutants -- --ignored --nocapture",
+        "BLESS=1 cargo test --test cases malformed::linear -- --ignored",
+        "A=1 cargo test --locked --test runtime -- --ignored --nocapture xnnpack_mutants::",
+        "cargo clippy --workspace --all-targets --all-features --locked -- -D warnings",
         ".ci/run",
     ] {
         assert!(is_run_by_ci(command), "{command}");
     }
-    for command in
-        ["cargo test --test no_such_test", "cargo test --test cli -- --ignored", "cargo build", "echo cargo test"]
-    {
+    for command in [
+        "cargo test --test no_such_test",
+        "cargo test --test suite no_such_module::",
+        "cargo test -p no-such-crate",
+        "cargo test --no-such-option",
+        "cargo test --test suite cli:: -- --ignored",
+        "cargo test --test runtime -- --ignored",
+        "cargo build",
+        "echo cargo test",
+    ] {
         assert!(!is_run_by_ci(command), "{command}");
     }
 }
@@ -190,7 +248,7 @@ const NOT_REPRODUCED: [(&[&str], &str); 7] = [
     ),
 ];
 
-/// The reasons are the snapshots of tests/malformed.rs, which verifies that all other files are reproduced.
+/// The reasons are the snapshots of tests/cases/malformed.rs, which verifies that all other files are reproduced.
 #[test]
 fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
     let folder = root().join("tests/golden/snapshots/malformed");
@@ -215,7 +273,7 @@ fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
     let (before, after) = text.split_once("<!-- not reproduced -->\n").expect("docs/dump.md has the marker");
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let updated = format!("{before}<!-- not reproduced -->\n{table}<!-- end -->{after}");
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
 /// The default runtime first, then the libraries with the namespaces of their operators.
@@ -237,7 +295,7 @@ fn the_table_of_libraries_is_up_to_date() {
     });
     let table = format!("\n| library | operators |\n|---|---|\n{}\n", rows.collect::<String>());
     let updated = format!("{before}<!-- libraries -->\n{table}<!-- end -->{after}");
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
 /// Compares the outputs in docs/inspect.md with those of the command in the comment before each, run in a folder with
@@ -267,7 +325,7 @@ fn the_outputs_of_commands_are_up_to_date() {
     }
     updated += rest;
     assert!(count > 0, "no output was found in {}", path.display());
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
 #[test]
@@ -278,7 +336,7 @@ fn the_rules_are_up_to_date() {
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let rules: String = rules::RULES.iter().map(describe_rule).collect();
     let updated = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
 fn describe_rule(rule: &Rule) -> String {
@@ -295,8 +353,8 @@ fn describe_rule(rule: &Rule) -> String {
     )
 }
 
-/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/cli.rs and
-/// tests/reduce.rs have the messages.
+/// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/suite/cli.rs and
+/// tests/suite/reduce.rs have the messages.
 const CODES_OF_COMMANDS: [(Code, &str); 2] = [
     (Code::UnmetRequest, "the YAML does not reproduce the file byte for byte"),
     (Code::OperatorList, "line 1: unknown argument type `Q`; expected a letter of docs/rules.md, such as T for Tensor"),
@@ -374,16 +432,18 @@ fn the_codes_are_up_to_date() {
     let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
     let head = "| code | name | problem | example |\n|---|---|---|---|\n";
     let updated = format!("{before}<!-- codes -->\n{head}{rows}<!-- end -->{after}");
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test docs");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
-/// Rows of README.md are the dependencies of the library and of the crates, in alphabetical order; optional ones begin with their feature.
+/// Rows of README.md are the dependencies of the library and of the crates, in alphabetical order, with the crates that use them; the purposes of
+/// optional ones begin with their feature.
 #[test]
 fn the_table_of_dependencies_is_up_to_date() {
     let manifests = crate::support::files_below(&root().join("crates"), &["toml"]);
-    let mut dependencies: BTreeMap<String, bool> = BTreeMap::new();
+    let mut dependencies: BTreeMap<String, (bool, BTreeSet<String>)> = BTreeMap::new();
     for manifest in manifests.into_iter().chain([root().join("Cargo.toml")]) {
         let manifest = std::fs::read_to_string(manifest).unwrap();
+        let user = manifest.split("\nname = \"pte-").nth(1).and_then(|rest| rest.split('"').next()).expect("a name");
         let mut section = "";
         for line in manifest.lines() {
             match line.split_once(" = ") {
@@ -393,17 +453,27 @@ fn the_table_of_dependencies_is_up_to_date() {
                         && !["dev-dependencies", "workspace.dependencies"].contains(&section) =>
                 {
                     let name = name.trim_end_matches(".workspace").to_owned();
-                    *dependencies.entry(name).or_insert(true) &= value.contains("optional = true");
+                    let (is_optional, users) = dependencies.entry(name).or_insert((true, BTreeSet::new()));
+                    *is_optional &= value.contains("optional = true");
+                    users.insert(user.to_owned());
                 }
                 _ => {}
             }
         }
     }
-    let expected: Vec<(String, bool)> =
-        dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-")).collect();
+    let expected = dependencies.into_iter().filter(|(name, _)| !name.starts_with("pte-"));
+    let expected: Vec<_> = expected
+        .map(|(name, (is_optional, users))| (name, is_optional, users.into_iter().collect::<Vec<_>>().join(", ")))
+        .collect();
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, table) = readme.split_once("\n| crate | purpose |\n|---|---|\n").expect("README.md has the table");
+    let (_, table) =
+        readme.split_once("\n| crate | purpose | used by |\n|---|---|---|\n").expect("README.md has the table");
     let rows = table.lines().map_while(|line| line.strip_prefix("| ")?.split_once(" | "));
-    let found: Vec<_> = rows.map(|(name, purpose)| (name.to_owned(), purpose.starts_with('`'))).collect();
+    let found: Vec<_> = rows
+        .map(|(name, rest)| {
+            let (purpose, users) = rest.split_once(" | ").expect("a third column");
+            (name.to_owned(), purpose.starts_with('`'), users.trim_end_matches(" |").to_owned())
+        })
+        .collect();
     assert_eq!(found, expected);
 }

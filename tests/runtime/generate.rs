@@ -116,7 +116,7 @@ fn every_operator_has_programs_and_they_are_valid() {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test generate -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime generate:: -- --ignored`"]
 fn the_runtime_executes_programs() {
     let operators = of_cpu();
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();

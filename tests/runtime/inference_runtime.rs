@@ -1,7 +1,8 @@
-//! Inference against the real ExecuTorch runtime: calls that torch accepts (`tests/inference/cases.txt`) are executed with outs that have
-//! the inferred properties, then with others. A kernel resizes its out, so that a static one of other sizes fails.
+//! Inference against the real ExecuTorch runtime: calls that torch accepts (`crates/pte-operators/tests/inference/cases.txt`) are
+//! executed with outs that have the inferred properties, then with others. A kernel resizes its out, so that a static one of other
+//! sizes fails.
 //!
-//! Ignored by default, since they download the runtime: `cargo test --test inference_runtime -- --ignored --nocapture` prints what was
+//! Ignored by default, since they download the runtime: `cargo test --test runtime inference_runtime:: -- --ignored --nocapture` prints what was
 //! executed and what the kernels do not implement; a part of a name in `PTE_EMIT_OPERATOR` selects operators.
 
 use std::borrow::Cow;

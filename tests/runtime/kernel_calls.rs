@@ -429,7 +429,7 @@ fn seed() -> u64 {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test kernel_calls -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime kernel_calls:: -- --ignored`"]
 fn check_rejects_calls_that_crash_the_runtime() {
     let driver = Driver::locate();
     let mut operators = operators();

@@ -1,7 +1,7 @@
 //! `pte-emit memory` against the real runtime: sizes of the pools, and what loading takes from the method allocator, to the byte; and the
 //! inputs and outputs that `inspect` prints against its `MethodMeta`.
 //!
-//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test memory -- --ignored`. It takes all programs that
+//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime memory:: -- --ignored`. It takes all programs that
 //! ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`.
 
 use std::path::{Path, PathBuf};

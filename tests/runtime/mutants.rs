@@ -503,7 +503,7 @@ fn report(found: &Tally) -> String {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime -- --ignored mutants::check mutants::accepted_files`"]
 fn check_rejects_files_that_crash_the_runtime() {
     let driver = runner::locate().with_file_name("mutants");
     let mut bases = bases();
@@ -556,7 +556,7 @@ const ORDERS: [[&str; 4]; 2] =
     [["--executions", "3", "--methods", "forward"], ["--executions", "3", "--methods", "backward"]];
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test mutants -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime -- --ignored mutants::check mutants::accepted_files`"]
 fn accepted_files_run_several_times() {
     let driver = runner::locate().with_file_name("mutants");
     let mut failures = String::new();

@@ -662,7 +662,7 @@ fn bases() -> Vec<Base> {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test program_mutants -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime program_mutants:: -- --ignored`"]
 fn accepted_programs_do_not_crash_the_runtime() {
     let bases = bases();
     println!("{} programs", bases.len());

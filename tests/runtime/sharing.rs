@@ -1,9 +1,9 @@
 //! The table of operators that work in place (`sharing.table` of the release), measured with the real runtime: the calls of
-//! `tests/inference/cases.txt` with an out in memory of its own, and in exactly the memory of each argument with its type and sizes. Works
-//! in place: all results are equal.
+//! `crates/pte-operators/tests/inference/cases.txt` with an out in memory of its own, and in exactly the memory of each argument with its
+//! type and sizes. Works in place: all results are equal.
 //!
-//! Ignored by default, since it downloads the runtime: `cargo test --test sharing -- --ignored`. `BLESS=1` writes the table; a part of a
-//! name in `PTE_EMIT_OPERATOR` prints the measurement of some operators.
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime sharing:: -- --ignored`. `BLESS=1` writes the table; a
+//! part of a name in `PTE_EMIT_OPERATOR` prints the measurement of some operators.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -416,7 +416,7 @@ fn operators_work_in_place() {
         return;
     }
     let path = format!(
-        "{}/src/operators/releases/v{}/sharing.table",
+        "{}/crates/pte-operators/src/releases/v{}/sharing.table",
         env!("CARGO_MANIFEST_DIR"),
         pte_operators::CURRENT.version.replace('.', "_")
     );

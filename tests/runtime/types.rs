@@ -70,7 +70,7 @@ const UNMEASURED: &[(&str, &str, &str)] = &[(
 /// First lines of the table.
 const HEAD: &str = "\
 # Element types that the kernels of the default runtime of ExecuTorch 1.5.1 take, an operator in a line. Measured: written by
-# `BLESS=1 PTE_EMIT_TYPES=all cargo test --test inference_runtime -- --ignored element_types`.
+# `BLESS=1 PTE_EMIT_TYPES=all cargo test --test runtime inference_runtime:: -- --ignored element_types`.
 # `=NAME TYPE...` defines a set. `ARGUMENT:SET` are the types of an argument: of a tensor, of the tensors of a list, or of a ScalarType.
 # `ARGUMENT@OTHER=WHEN:SET` are those if the other argument has a type of WHEN, `:same` means that of the other argument. Sets and types
 # are separated by `|`. There is no constraint on arguments that are not mentioned.
@@ -648,7 +648,7 @@ fn element_types_are_those_of_the_kernels() {
     let driver = RUNNER.with_file_name("mutants");
     let text = cases::file();
     let path = format!(
-        "{}/src/operators/releases/v{}/types.table",
+        "{}/crates/pte-operators/src/releases/v{}/types.table",
         env!("CARGO_MANIFEST_DIR"),
         pte_operators::CURRENT.version.replace('.', "_")
     );

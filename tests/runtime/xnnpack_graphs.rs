@@ -371,7 +371,7 @@ fn random_graphs_are_read_back() {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test xnnpack_graphs -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime xnnpack_graphs:: -- --ignored`"]
 fn accepted_graphs_run_and_refused_graphs_do_not() {
     let seed = variable("SEED").unwrap_or(1);
     let count = variable("COUNT").map_or(SAMPLE, |count| count as usize);

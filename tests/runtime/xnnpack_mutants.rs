@@ -289,7 +289,7 @@ const EXAMPLES: &[(Operation, &[i16])] = {
 const RUN: Run = Run { variables: "PTE_EMIT_XNNPACK", sample: SAMPLE, batch: BATCH, also_crashes_with: &[], open: &[] };
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test xnnpack_mutants -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime xnnpack_mutants:: -- --ignored`"]
 fn accepted_graphs_do_not_crash_the_runtime() {
     let bases = bases();
     assert!(bases.len() > 40, "{} programs", bases.len());
@@ -345,7 +345,7 @@ fn are_arguments(types: &[i16]) -> bool {
 }
 
 #[test]
-#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test xnnpack_mutants -- --ignored`"]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime xnnpack_mutants:: -- --ignored`"]
 fn types_of_operands_are_those_that_the_runtime_has() {
     let driver = Driver::locate();
     let only = std::env::var("PTE_EMIT_OPERATOR").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `annotate` of malformed files and of parts of files; its options and exit status; docs/annotate.md. Each byte has exactly one owner in
 //! any file.
 //!
-//! `tests/golden/snapshots/annotate` has snapshots; tests/golden.rs and tests/examples.rs test all files of the repository.
+//! `tests/golden/snapshots/annotate` has snapshots; tests/cases/golden.rs and tests/cases/examples.rs test all files of the repository.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn the_docs_show_the_output() {
         annotation(&origin, "pte", &range),
         annotation(&origin, "pte", &segments)
     );
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test annotate");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test suite annotate::");
 }
 
 /// Files to mutate, with their extensions.
@@ -57,7 +57,7 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
 fn config() -> Config {
     // Overridden by PROPTEST_CASES.
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600);
-    let persistence = FileFailurePersistence::Direct("proptest-regressions/annotate.txt");
+    let persistence = FileFailurePersistence::Direct("tests/proptest-regressions/annotate.txt");
     Config { cases, failure_persistence: Some(Box::new(persistence)), ..Config::default() }
 }
 

@@ -1,7 +1,7 @@
 //! Bundled programs (`.bpte`) written by ExecuTorch's devtools, malformed ones with their errors, and random tests that are written and
 //! read again.
 //!
-//! tests/golden.rs compares the files that devtools wrote with their sources.
+//! tests/cases/golden.rs compares the files that devtools wrote with their sources.
 
 use proptest::prelude::*;
 use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};

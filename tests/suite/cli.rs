@@ -1,6 +1,6 @@
 //! The command line: exit statuses, names of output files, standard output and error, no files left after errors.
 //!
-//! tests/golden.rs compares the content of files, and the messages about sources.
+//! tests/cases/golden.rs compares the content of files, and the messages about sources.
 
 use std::fs::{self, File};
 use std::path::Path;

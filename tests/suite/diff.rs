@@ -1,7 +1,7 @@
 //! `diff`: what it reports of changed programs, and what it does not. Every field of a program is changed once; an oracle that does not
 //! align anything decides whether two programs mean the same.
 //!
-//! tests/cli.rs compares exit statuses, docs/diff.md describes the output.
+//! tests/suite/cli.rs compares exit statuses, docs/diff.md describes the output.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `dump`: irregular layouts are printed with their keys, long sources round-trip, mutated files do not panic; weights are moved to a `.ptd`
 //! and back; `git diff` shows YAML.
 //!
-//! tests/golden.rs, tests/examples.rs and tests/malformed.rs test that all files and sources of the repository are reproduced.
+//! The modules of tests/cases test that all files and sources of the repository are reproduced.
 
 use std::path::Path;
 use std::process::Command;

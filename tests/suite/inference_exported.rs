@@ -1,7 +1,7 @@
 //! Inference on programs that ExecuTorch's exporter wrote: what is inferred for the results of each kernel call is what the exporter
 //! declared. A table of the counts is printed (`--nocapture`).
 //!
-//! `PTE_EMIT_PROGRAMS=FOLDER cargo test --test inference_exported -- --ignored --nocapture` does so for other programs.
+//! `PTE_EMIT_PROGRAMS=FOLDER cargo test --test suite inference_exported:: -- --ignored --nocapture` does so for other programs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

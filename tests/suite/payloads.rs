@@ -47,7 +47,7 @@ fn payloads_of_other_writers_are_described() {
         assert_eq!((description.format, &description.problem), (Some(*format), &None), "{name}");
         let found = from_yaml[0].yaml(false, &PrintOptions::default()).unwrap();
         let path = root().join(format!("tests/payloads/{name}.yaml"));
-        crate::support::snapshot::update(&path, &found, "BLESS=1 cargo test --test payloads");
+        crate::support::snapshot::update(&path, &found, "BLESS=1 cargo test --test suite payloads::");
     }
 }
 
@@ -168,5 +168,5 @@ fn the_page_is_up_to_date() {
     let updated = format!(
         "{before}<!-- payload list -->\n```text\n{list}```\n<!-- payload show -->\n```text\n{show}```\n<!-- end -->{after}"
     );
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test payloads");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test suite payloads::");
 }

@@ -1,6 +1,6 @@
 //! Reader: large programs are read with several threads; mutated files yield errors.
 //!
-//! tests/golden.rs reads the files of ExecuTorch.
+//! tests/cases/golden.rs reads the files of ExecuTorch.
 
 use proptest::prelude::*;
 use pte_emit::program::{self, EValue, OperatorId, Program, ValueId};

@@ -2,7 +2,7 @@
 //! `tests/golden/upstream/safetensors` has, and files with headers in another order. Metadata without a place are dropped with a warning.
 //!
 //! Two tests are ignored by default, since they need a package index: one runs the reference implementation (Python `safetensors`), one
-//! ExecuTorch's runtime: `cargo test --test safetensors -- --ignored`.
+//! ExecuTorch's runtime: `cargo test --test suite safetensors:: -- --ignored`.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! JSON Schema: `pte-emit schema` prints the file at the root of the repository, which the examples refer to; it rejects sources with errors
 //! as far as a schema can.
 //!
-//! tests/examples.rs, tests/malformed.rs and tests/golden.rs test that it accepts valid sources.
+//! tests/cases/examples.rs, tests/cases/malformed.rs and tests/cases/golden.rs test that it accepts valid sources.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,10 +32,11 @@ fn the_printed_schema_is_the_one_at_the_root() {
     assert!(output.status.success());
     let printed = String::from_utf8(output.stdout).unwrap();
     let path = root().join("pte-emit.schema.json");
-    crate::support::snapshot::update(&path, &printed, "BLESS=1 cargo test --test schema");
+    crate::support::snapshot::update(&path, &printed, "BLESS=1 cargo test --test suite schema::");
 }
 
-/// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/; tests/inspect.rs has the others.
+/// What `check`, `diff`, `ops` and `payload` print of all examples with `--json` has the schemas in docs/; tests/suite/inspect.rs has the
+/// others.
 #[test]
 fn results_of_the_examples_have_their_schemas() {
     let validator = |name: &str| {

@@ -188,7 +188,8 @@ pub fn results(text: &str) -> Vec<Expected> {
 }
 
 pub fn file() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/inference/cases.txt")).unwrap()
+    // Relative to this file: tests of two packages include it.
+    include_str!("cases.txt").to_owned()
 }
 
 /// Returns the operators of the file, each with its signature and cases.
