@@ -34,7 +34,7 @@ pub struct ExternalEntry {
 /// Returns true for the path that git passes for a file that does not exist in a version.
 ///
 /// ```
-/// assert!(pte_emit::is_null_device("/dev/null".as_ref()));
+/// assert!(pte_diff::is_null_device("/dev/null".as_ref()));
 /// ```
 pub fn is_null_device(path: &Path) -> bool {
     path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")

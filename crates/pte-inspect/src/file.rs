@@ -69,7 +69,9 @@ impl SerializerKind {
     /// Returns what the serializer is, and the releases that use it.
     ///
     /// ```
-    /// assert!(pte_emit::SerializerKind::Flatc.description().starts_with("flatc"));
+    /// use pte_inspect::file::SerializerKind;
+    ///
+    /// assert!(SerializerKind::Flatc.description().starts_with("flatc"));
     /// ```
     pub fn description(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ use pte_model::program::{Device, ExecutionPlan, Instruction};
 /// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`Model::memory`](crate::Model::memory).
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -98,7 +98,9 @@ impl MemoryPool {
     /// Bytes that the exporter adds to a pool of a method that calls XNNPACK, see [`MemoryPool::padding_for_xnnpack`].
     ///
     /// ```
-    /// assert_eq!(pte_emit::MemoryPool::XNNPACK_PADDING, 64);
+    /// use pte_inspect::memory::MemoryPool;
+    ///
+    /// assert_eq!(MemoryPool::XNNPACK_PADDING, 64);
     /// ```
     pub const XNNPACK_PADDING: u64 = XNNPACK_PADDING;
 }

@@ -37,7 +37,7 @@ pub type Span = Range<usize>;
 /// Message of a [`Report`].
 ///
 /// ```
-/// use pte_emit::{Code, Diagnostic, Report, Severity};
+/// use pte_model::diagnostics::{Code, Diagnostic, Report, Severity};
 ///
 /// let unused: Diagnostic = Code::Unused.warning(0..1, "`x` is unused").label("declared here").help("remove it");
 /// assert_eq!((unused.severity, unused.help.as_deref()), (Severity::Warning, Some("remove it")));
@@ -164,18 +164,18 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Code, Model, Severity};
+/// use pte_model::diagnostics::{Code, Report, Severity};
 ///
-/// let source = Model::from_yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
-/// let error = source.parse().unwrap_err();
-/// let report = error.report();
+/// let yaml = "methods:\n  forward: {input: [x]}\n";
+/// let unknown = Code::UnknownKey.error(21..26, "unknown key `input`").help("did you mean `inputs`?");
+/// let report = Report::new("model.yaml", yaml, vec![unknown]);
 /// assert!(report.has_errors());
 /// assert_eq!(report.document(), None);
+/// assert!(report.to_string().starts_with("model.yaml:2:13: error: unknown key `input`"));
 ///
 /// let diagnostic = &report.diagnostics[0];
 /// assert_eq!((diagnostic.severity, diagnostic.code), (Severity::Error, Code::UnknownKey));
 /// assert_eq!(report.line_column(diagnostic.at.as_ref().unwrap().start), (2, 13));
-/// assert_eq!(diagnostic.help.as_deref(), Some("did you mean `inputs`?"));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Report {

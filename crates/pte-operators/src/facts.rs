@@ -208,6 +208,8 @@ pub enum Samples {
 }
 
 /// Operators whose random arguments depend on each other, and are chosen together.
+// A family has the name of its operators, or of the property of the arguments.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Arguments do not depend on each other.

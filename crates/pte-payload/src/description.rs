@@ -44,7 +44,7 @@ pub enum Fact {
     Map(Vec<(Cow<'static, str>, Fact)>),
 }
 
-/// Content of a payload, as far as its format is known; [`Model::payloads`](crate::Model::payloads) has an example.
+/// Content of a payload, as far as its format is known: the result of [`describe`](crate::describe).
 ///
 /// It implements [`Serialize`]: JSON has the fields `format` and `problem`, and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]

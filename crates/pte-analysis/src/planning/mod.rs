@@ -19,6 +19,7 @@ use regions::Regions;
 pub struct Lifetimes {
     /// By value, in the times of the part of the method to which it belongs.
     pub spans: Spans<Regions>,
+    /// Time at which the outputs are read.
     pub end: u32,
     /// Buffers and inputs that are written in place, in the order of the last writes.
     pub write_backs: Vec<usize>,

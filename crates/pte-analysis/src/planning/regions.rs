@@ -56,6 +56,7 @@ pub enum BodyInput {
 /// The parts of a method.
 #[derive(Debug)]
 pub struct Regions {
+    /// The parts: the first one is the whole method, every other one is after the part that contains it.
     pub list: Vec<Region>,
     /// The innermost part around each time.
     innermost: Vec<u32>,

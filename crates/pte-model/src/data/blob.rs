@@ -16,12 +16,9 @@ pub struct BlobId(pub u32);
 /// Data as a length and a source.
 ///
 /// ```
-/// use pte_emit::{Blob, Model};
+/// use pte_model::data::{Blob, BlobSource};
 ///
-/// let yaml = "named_data: {zeros: {tensor: float32, sizes: [1000], data: {fill: 0}}}";
-/// let source = Model::from_yaml("zeros.yaml", yaml, ".");
-/// let program = source.parse()?.resolve()?.program;
-/// let blob: &Blob = &program.blobs[0];
+/// let blob = Blob::new(4000, BlobSource::Repeat([0].into()));
 /// assert_eq!(blob.len(), 4000);
 /// assert!(!blob.is_empty());
 /// assert_eq!(blob.file(), None); // the bytes are generated

@@ -16,7 +16,7 @@ pub fn cores() -> usize {
 /// items.
 ///
 /// ```
-/// use pte_emit::workers;
+/// use pte_model::data::workers;
 ///
 /// assert_eq!(workers::map(vec![1, 2, 3], workers::cores(), |number| number * 2), [2, 4, 6]);
 /// ```
@@ -128,7 +128,7 @@ pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second
 ///
 /// ```
 /// let mutex = std::sync::Mutex::new(1);
-/// *pte_emit::workers::lock(&mutex) += 1;
+/// *pte_model::data::workers::lock(&mutex) += 1;
 /// assert_eq!(mutex.into_inner().unwrap(), 2);
 /// ```
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

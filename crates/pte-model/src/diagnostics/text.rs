@@ -3,7 +3,9 @@
 //! What an input contains is shown in messages and tables through [`escaped`] or [`clipped`], so that it cannot forge output.
 //!
 //! ```
-//! use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names, is_unsafe, label, nearest};
+//! use pte_model::diagnostics::text::{
+//!     ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names, is_unsafe, label, nearest,
+//! };
 //!
 //! assert_eq!((counted(1, "byte"), counted(2, "entry")), ("1 byte".to_owned(), "2 entries".to_owned()));
 //! assert_eq!((&*escaped("a\u{1b}[2K"), &*escaped_json("\"\u{7f}\"")), ("a\\u{1b}[2K", "\"\\u007f\""));

@@ -7,7 +7,7 @@ use super::{TableSchema, bundled_program, flat_tensor, program, safetensors};
 /// A file format.
 ///
 /// ```
-/// use pte_emit::Format;
+/// use pte_model::format::Format;
 ///
 /// assert_eq!((Format::Program.extension(), Format::of_extension("ptd")), ("pte", Some(Format::FlatTensor)));
 /// ```

@@ -23,7 +23,7 @@ numbers! {
     /// Layout of a tensor in torch (E-15).
     ///
     /// ```
-    /// use pte_emit::program::{StorageLayout, Tensor, TensorShapeDynamism};
+    /// use pte_model::program::{StorageLayout, Tensor, TensorShapeDynamism};
     ///
     /// let tensor = Tensor::default();
     /// assert_eq!((tensor.layout, tensor.shape_dynamism), (StorageLayout::STRIDED, TensorShapeDynamism::STATIC));

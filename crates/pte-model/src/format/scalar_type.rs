@@ -9,7 +9,7 @@ use super::table::Enum;
 /// [`ScalarType::BYTE`].
 ///
 /// ```
-/// use pte_emit::ScalarType;
+/// use pte_model::format::ScalarType;
 ///
 /// let half = ScalarType::parse("torch.float16").unwrap();
 /// assert_eq!((half, half.to_string()), (ScalarType::HALF, "float16".to_owned()));
@@ -78,7 +78,7 @@ pub enum Encoding {
 /// Properties of an element type: the result of [`ScalarType::info`].
 ///
 /// ```
-/// use pte_emit::{ScalarType, ScalarTypeInfo};
+/// use pte_model::format::{ScalarType, ScalarTypeInfo};
 ///
 /// let info: &ScalarTypeInfo = ScalarType::FLOAT.info().unwrap();
 /// assert_eq!((info.code, info.name, info.schema, info.size), (6, "float32", "FLOAT", 4));

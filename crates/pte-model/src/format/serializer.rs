@@ -4,7 +4,7 @@
 /// Release of ExecuTorch whose files are written by default.
 ///
 /// ```
-/// assert_eq!(pte_emit::EXECUTORCH, "1.5.1");
+/// assert_eq!(pte_model::format::serializer::EXECUTORCH, "1.5.1");
 /// ```
 pub const EXECUTORCH: &str = "1.5.1";
 

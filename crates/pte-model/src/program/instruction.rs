@@ -158,7 +158,7 @@ macro_rules! instructions {
         /// [`EValue`](crate::program::EValue).
         ///
         /// ```
-        /// use pte_emit::program::{
+        /// use pte_model::program::{
         ///     Args, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, ValueId,
         /// };
         ///
@@ -333,7 +333,7 @@ impl Instruction {
     /// Returns the values in separate fields, not in `args`: name of the field, index of the value, and effect.
     ///
     /// ```
-    /// use pte_emit::program::{Instruction, OperandAccess, ValueId};
+    /// use pte_model::program::{Instruction, OperandAccess, ValueId};
     ///
     /// let instruction = Instruction::FreeCall { value_index: ValueId(3) };
     /// assert_eq!(instruction.operands().next(), Some(("value_index", ValueId(3), OperandAccess::Release)));
