@@ -25,6 +25,7 @@ pub struct Location {
 
 impl Location {
     /// Creates the location of an element: offset in the file in bytes, and path.
+    #[doc(hidden)]
     pub fn new(offset: Option<u64>, path: impl Into<String>) -> Location {
         Location { offset, path: path.into() }
     }
@@ -57,6 +58,7 @@ pub struct SourcePosition {
 
 impl SourcePosition {
     /// Creates the position of an element: its path, its bytes, and their line and column from 1.
+    #[doc(hidden)]
     pub fn new(path: impl Into<String>, span: Range<usize>, line: usize, column: usize) -> SourcePosition {
         SourcePosition { path: path.into(), span, line, column }
     }
@@ -176,6 +178,7 @@ pub struct Findings {
 
 impl Findings {
     /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
+    #[doc(hidden)]
     pub fn new(profile: Profile) -> Findings {
         Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
     }

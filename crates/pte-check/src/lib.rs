@@ -7,6 +7,14 @@
 //! Each step runs only if the previous one found nothing malformed. Only the metadata are read, not the weights. The
 //! rules are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod data;
 mod fields;
 pub mod finding;
@@ -121,6 +129,7 @@ impl DataFile {
     ///
     /// # Errors
     /// The file cannot be read.
+    #[doc(hidden)]
     pub fn read(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
         let (head, len) = metadata(origin, Format::FlatTensor)?;
         let origin = origin.clone();
@@ -129,6 +138,7 @@ impl DataFile {
 
     /// A file that is not written yet: its first bytes, at least up to the end of its metadata, its size in bytes, and access to its data
     /// by offset and size.
+    #[doc(hidden)]
     pub fn unwritten(
         name: impl Into<String>,
         head: Vec<u8>,
@@ -316,7 +326,8 @@ pub fn bundled_program(bytes: &[u8], options: &CheckOptions) -> Findings {
     bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
 }
 
-fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
+/// Returns a range of bytes; `None` if it exceeds them.
+pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
 }
 

@@ -112,6 +112,7 @@ impl FileFacts {
     }
 
     /// Sets the header, the serializer and the segments to those of the program in a `.bpte`.
+    #[doc(hidden)]
     pub fn set_program(&mut self, program: FileFacts) {
         let FileFacts { header, serializer, segments, .. } = program;
         (self.header, self.serializer, self.segments) = (header, serializer, segments);

@@ -90,6 +90,7 @@ pub struct KeySummary {
 
 impl KeySummary {
     /// Returns the summary of an entry, without its data.
+    #[doc(hidden)]
     pub fn of(entry: FlatTensorEntry) -> KeySummary {
         let FlatTensorEntry { key, data, tensor_layout } = entry;
         let (scalar_type, sizes) = tensor_layout.map(|layout| (layout.scalar_type, layout.sizes)).unzip();

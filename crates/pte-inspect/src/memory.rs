@@ -18,6 +18,22 @@ use pte_model::program::{Device, ExecutionPlan, Instruction};
 const VERSION: u32 = 3;
 
 /// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
+///
+/// ```
+/// use pte_inspect::Subject;
+/// use pte_inspect::allocator::Abi;
+/// use pte_inspect::memory::ProgramMemory;
+/// use pte_model::data::Origin;
+/// use pte_model::program::MemoryPlan;
+/// use pte_model::reader;
+///
+/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let plans: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
+/// let subject = Subject::new(&program, &plans, Vec::new(), Vec::new());
+/// let memory = ProgramMemory::new(&subject, false, Abi::default());
+/// assert_eq!(memory.methods[0].planned, 80);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

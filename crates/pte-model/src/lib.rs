@@ -10,6 +10,11 @@
 //!
 //! The crate writes no files; `pte-emit` does.
 
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Bytes of a small `.pte`, for examples and tests: `y = relu(x @ weight.T + bias)`, as ExecuTorch's exporter writes it.
 /// The input `x` has 1 x 4 elements, the output `y` has 1 x 3.
 ///

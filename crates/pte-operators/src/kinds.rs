@@ -80,6 +80,7 @@ impl Kinds {
 
 impl ArgKind {
     /// Returns the kinds that the runtime accepts for an argument. It aborts for others.
+    #[doc(hidden)]
     pub fn kinds(self) -> Kinds {
         let single = match (self.list, self.base) {
             (false, Base::Tensor) => Kinds::TENSOR,
@@ -100,6 +101,7 @@ impl ArgKind {
     }
 
     /// Returns the kinds that the runtime accepts for an item of a list of values.
+    #[doc(hidden)]
     pub fn item_kinds(self) -> Kinds {
         match self.base {
             Base::Tensor if self.optional_items => Kinds::TENSOR.or(Kinds::NULL),

@@ -84,6 +84,7 @@ impl OperatorSet {
     }
 
     /// Returns the signature of `name`, if it was added.
+    #[doc(hidden)]
     pub fn added(&self, name: &str) -> Option<&Signature> {
         self.added.get(name)
     }

@@ -107,6 +107,7 @@ impl Signature {
     }
 
     /// Returns the position of the argument that the operator writes in place and returns.
+    #[doc(hidden)]
     pub fn returned_argument(&self) -> Option<usize> {
         let in_place = self.args.iter().position(|arg| arg.role == Role::InPlace);
         in_place.filter(|_| self.result == Some(Base::Tensor))

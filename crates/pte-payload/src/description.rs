@@ -71,6 +71,7 @@ impl Description {
     }
 
     /// Creates the description of a payload of `size` bytes that cannot be read as its format.
+    #[doc(hidden)]
     pub fn unreadable(format: Option<&'static str>, size: u64, problem: impl Into<String>) -> Description {
         Description { format, size, facts: Vec::new(), problem: Some(problem.into()) }
     }
@@ -166,6 +167,7 @@ impl Fact {
     }
 
     /// Returns a fact for display. Its lists have at most [`MAX_LISTED`] items, and the number of the others.
+    #[doc(hidden)]
     pub fn abridged(&self) -> Fact {
         match self {
             Fact::List(items) if items.len() > MAX_LISTED + 1 => {

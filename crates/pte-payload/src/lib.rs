@@ -5,6 +5,14 @@
 //! [`GraphFormat`](format::GraphFormat) are decoded and encoded; their graphs have nothing in common. This module
 //! depends neither on programs nor on YAML.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod coreml;
 pub mod description;
 pub mod ethos_u;

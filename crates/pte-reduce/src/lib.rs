@@ -4,6 +4,14 @@
 //! It runs no command and reads no file: the caller tests the candidates, and may reject invalid ones. The same answers
 //! give the same candidates.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod bytes;
 mod candidate;
 pub mod flow;

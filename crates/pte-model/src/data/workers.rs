@@ -48,6 +48,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
 ///
 /// # Errors
 /// The error of the smallest number that failed.
+#[doc(hidden)]
 pub fn each<S: Default>(
     count: u64,
     workers: usize,
@@ -86,6 +87,7 @@ const AHEAD: usize = 16;
 ///
 /// # Errors
 /// The first error of `take`, which stops the workers.
+#[doc(hidden)]
 pub fn in_order<T: Sync, R: Send>(
     items: &[T],
     workers: usize,

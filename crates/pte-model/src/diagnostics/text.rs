@@ -21,6 +21,7 @@ use std::fmt;
 
 /// A count with a noun, formatted when it is displayed: `3 arguments`, `1 argument`, `0 entries`.
 #[derive(Debug, Clone, Copy)]
+#[doc(hidden)]
 pub struct Counted<'n, N>(pub N, pub &'n str);
 
 impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Counted<'_, N> {
@@ -57,6 +58,7 @@ pub fn is_unsafe(c: char) -> bool {
 }
 
 /// Formats the escape sequence of a character in JSON: of its UTF-16 code units.
+#[doc(hidden)]
 pub fn json_escape(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }

@@ -61,6 +61,7 @@ numbers! {
 
 impl TensorShapeDynamism {
     /// Returns the kind that the exporter writes: dynamic tensors are bounded.
+    #[doc(hidden)]
     pub const fn of(is_dynamic: bool) -> TensorShapeDynamism {
         if is_dynamic { TensorShapeDynamism::DYNAMIC_BOUND } else { TensorShapeDynamism::STATIC }
     }

@@ -165,6 +165,7 @@ const _: () = {
 
 impl ScalarType {
     /// Number of types that the runtime knows; their numbers begin with 0.
+    #[doc(hidden)]
     pub const COUNT: usize = INFO.len();
 
     /// Returns the properties of the type; `None` for a number that the runtime rejects (rule T-2).
@@ -173,12 +174,14 @@ impl ScalarType {
     }
 
     /// Returns true for types of floating point and complex numbers, whose tensors may require gradients.
+    #[doc(hidden)]
     pub fn is_differentiable(self) -> bool {
         self.info().is_some_and(|info| matches!(info.encoding, Encoding::Float(_) | Encoding::Complex(_)))
     }
 
     /// Returns the minimum and maximum of a signed integer type of at most 64 bits or an unsigned one of at most 16
     /// bits; `None` for other types.
+    #[doc(hidden)]
     pub fn integers(self) -> Option<(i64, i64)> {
         Some(match self {
             ScalarType::BYTE => (0, 0xff),
@@ -200,6 +203,7 @@ impl ScalarType {
     }
 
     /// Returns all names that [`ScalarType::parse`] accepts, without the prefix `torch.`.
+    #[doc(hidden)]
     pub fn spellings() -> impl Iterator<Item = &'static str> {
         let aliases = ALIASES.iter().map(|(alias, _)| *alias);
         INFO.iter().map(|i| i.name).chain(INFO.iter().map(|i| i.schema)).chain(aliases)

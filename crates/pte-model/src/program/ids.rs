@@ -109,6 +109,7 @@ impl ValueId {
     pub const NONE: ValueId = ValueId(-1);
 
     /// Returns the value that an item of a list of Ints refers to; [`ValueId::NONE`] if it does not fit an `i32`.
+    #[doc(hidden)]
     pub fn of_int(item: i64) -> ValueId {
         i32::try_from(item).map_or(ValueId::NONE, ValueId)
     }

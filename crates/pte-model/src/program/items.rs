@@ -21,6 +21,7 @@ impl<'p> ListItems<'p> {
 
 impl EValue {
     /// Returns the items of a list of values; `None` for a value of another kind, and for an absent list.
+    #[doc(hidden)]
     pub fn list_items(&self) -> Option<ListItems<'_>> {
         match self {
             EValue::IntList(items) => items.as_deref().map(|ints| ListItems { ints, tensors: &[] }),
@@ -39,6 +40,7 @@ impl EValue {
     }
 
     /// Returns the items of a list of values; an empty list for a value of another kind.
+    #[doc(hidden)]
     pub fn items(&self) -> ListItems<'_> {
         self.list_items().unwrap_or_default()
     }

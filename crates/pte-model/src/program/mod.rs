@@ -90,7 +90,7 @@ pub struct Program {
 ///
 /// ```
 /// use pte_model::data::Origin;
-/// use pte_model::program::{DelegateId, EValue, ExecutionPlan, OperatorId, ValueId};
+/// use pte_model::program::{DelegateId, ExecutionPlan, OperatorId, ValueId};
 /// use pte_model::reader;
 ///
 /// let file = Origin::Bytes(pte_model::LINEAR_PTE.into());
@@ -98,9 +98,11 @@ pub struct Program {
 /// let forward: &ExecutionPlan = &program.plans()[0];
 /// let (index, weight) = forward.tensors().next().unwrap();
 /// assert_eq!((index, weight.nbytes()), (0, Some(48)));
-/// assert!(matches!(forward.values()[index], EValue::Tensor(_)));
+/// assert_eq!(forward.values()[index].as_tensor(), Some(weight));
+/// assert_eq!(forward.is_input().iter().filter(|is_input| **is_input).count(), 1);
 /// assert_eq!(forward.value(ValueId::of(index)), Some(&forward.values()[index]));
-/// assert!(forward.operator(OperatorId(0)).is_some() && forward.delegate(DelegateId(0)).is_none());
+/// let first = forward.operator(OperatorId(0)).unwrap();
+/// assert_eq!(first.full_name().as_deref(), Some("aten::permute_copy.out"));
 /// assert!(forward.delegates().is_empty() && forward.instructions().count() == 3);
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -235,6 +237,7 @@ pub struct MemoryRequest {
 /// use pte_model::program::MemoryPlanner;
 ///
 /// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
+/// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap"]);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemoryPlanner {
@@ -300,6 +303,7 @@ impl ContainerMetadata {
 ///
 /// let value = EValue::IntList(Some(vec![3, 4]));
 /// assert_eq!((value.kind(), value.tag()), ("IntList", 7));
+/// assert_eq!((value.as_ints(), value.as_tensors(), value.as_tensor()), (&[3, 4][..], &[][..], None));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum EValue {
@@ -440,6 +444,7 @@ impl Tensor {
     }
 
     /// Returns the tensor that the exporter passes for an out that a call does not request (E-7).
+    #[doc(hidden)]
     pub fn missing() -> Tensor {
         Tensor { memory: Memory::None, ..Tensor::new(ScalarType::BYTE, &[0]) }
     }
@@ -463,6 +468,7 @@ impl Tensor {
 
     /// Returns true for a tensor with planned memory, a name and data. Its initial state is not stored together with
     /// equal ones (E-18).
+    #[doc(hidden)]
     pub fn has_lone_state(&self) -> bool {
         self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
     }
@@ -842,6 +848,7 @@ impl Program {
     }
 
     /// Returns the total size of all compile specs in bytes.
+    #[doc(hidden)]
     pub fn compile_spec_size(&self) -> u64 {
         let delegates = self.plans().iter().flat_map(ExecutionPlan::delegates);
         let specs = delegates.flat_map(|delegate| delegate.compile_specs.iter().flatten());
