@@ -611,7 +611,7 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Findings about graphs of delegates have a position in the YAML:
+    /// Findings about graphs of delegates have a [`SourcePosition`](crate::SourcePosition) in the YAML:
     ///
     /// ```
     /// use pte_emit::{CheckOptions, Model, RuleId};

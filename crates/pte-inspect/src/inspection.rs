@@ -109,6 +109,7 @@ pub struct TestsSummary {
     pub cases: usize,
 }
 
+#[doc(hidden)]
 impl From<&MethodTests> for TestsSummary {
     fn from(tests: &MethodTests) -> TestsSummary {
         TestsSummary { method: tests.method.clone(), cases: tests.cases.len() }

@@ -41,7 +41,6 @@ pub struct Blob {
     #[doc(hidden)]
     pub source: BlobSource,
     /// Equal data with the same number are stored once; 0 by default.
-    #[doc(hidden)]
     pub copy: u32,
 }
 

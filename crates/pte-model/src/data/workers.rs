@@ -115,6 +115,7 @@ pub fn in_order<T: Sync, R: Send>(
 }
 
 /// Calls both functions, the first on another thread if `parallel` is true.
+#[doc(hidden)]
 pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
     if !parallel {
         return (first(), second());
@@ -138,6 +139,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the result of a thread, and propagates its panic.
+#[doc(hidden)]
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

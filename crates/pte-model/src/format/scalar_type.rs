@@ -94,6 +94,7 @@ pub struct ScalarTypeInfo {
     /// Bytes per element.
     pub size: u64,
     /// Encoding of an element.
+    #[doc(hidden)]
     pub encoding: Encoding,
 }
 

@@ -90,7 +90,7 @@ pub struct Program {
 ///
 /// ```
 /// use pte_model::data::Origin;
-/// use pte_model::program::{DelegateId, ExecutionPlan, OperatorId, ValueId};
+/// use pte_model::program::{DelegateId, ExecutionPlan, Operator, OperatorId, ValueId};
 /// use pte_model::reader;
 ///
 /// let file = Origin::Bytes(pte_model::LINEAR_PTE.into());
@@ -101,8 +101,9 @@ pub struct Program {
 /// assert_eq!(forward.values()[index].as_tensor(), Some(weight));
 /// assert_eq!(forward.is_input().iter().filter(|is_input| **is_input).count(), 1);
 /// assert_eq!(forward.value(ValueId::of(index)), Some(&forward.values()[index]));
-/// let first = forward.operator(OperatorId(0)).unwrap();
+/// let first: &Operator = forward.operator(OperatorId(0)).unwrap();
 /// assert_eq!(first.full_name().as_deref(), Some("aten::permute_copy.out"));
+/// assert_eq!(forward.delegate(DelegateId(0)), None);
 /// assert!(forward.delegates().is_empty() && forward.instructions().count() == 3);
 /// # Ok::<(), std::io::Error>(())
 /// ```
