@@ -54,7 +54,7 @@ use pte_model::reader::program::{ProgramContents, Ranges, References, read_head}
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
 
-/// Options of [`file`] and of the other checks.
+/// Options of [`file()`] and of the other checks.
 ///
 /// ```
 /// use pte_check::{CheckOptions, DataFile, Profile};

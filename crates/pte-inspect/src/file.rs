@@ -17,7 +17,7 @@ use pte_model::format::{Format, flat_tensor as ptd};
 use pte_model::reader::root;
 use pte_payload::description::as_map;
 
-/// Header, serializer and segments of a file, part of an [`Inspection`](crate::Inspection).
+/// Header, serializer and segments of a file, part of an [`Inspection`](crate::inspection::Inspection).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -1,5 +1,5 @@
 //! Facts of operators in addition to their signatures, which the rows of a release have. They were measured with the
-//! real runtime, or read from the source of its kernels. [`super::release`] joins them with the generated tables.
+//! real runtime, or read from the source of its kernels. `release.rs` joins them with the generated tables.
 
 use super::inference::Rule;
 use super::inference::constraints::Constraint;

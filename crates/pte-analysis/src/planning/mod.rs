@@ -1,5 +1,5 @@
 //! Computes the lifetimes of the values of a method from the first use to the last, like the exporter
-//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. [`super::memory`]
+//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. The planner of `pte-emit`
 //! assigns the memory.
 
 pub mod getitems;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It is driven by the slot tables of [`pte_model::format`]. It only reports offsets that cannot be followed, and
-//! inconsistencies; [`pte_check`] validates files against the rules of the runtime.
+//! inconsistencies; `pte-check` validates files against the rules of the runtime.
 
 mod block;
 mod json;

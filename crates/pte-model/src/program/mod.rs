@@ -605,7 +605,7 @@ impl Operator {
     /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is empty.
     pub fn new(full_name: &str) -> Operator {
         let (name, overload) = full_name.rsplit_once('.').unwrap_or((full_name, ""));
-        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()), ..Operator::default() }
+        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }
     }
 
     /// Returns the name with the overload, as in YAML: `aten::add.out`. `None` if the name is absent.
@@ -712,7 +712,7 @@ pub struct CompileSpec {
 impl CompileSpec {
     /// Returns an option.
     pub fn new(key: impl Into<String>, value: Vec<u8>) -> CompileSpec {
-        CompileSpec { key: Some(key.into()), value: Some(value), ..CompileSpec::default() }
+        CompileSpec { key: Some(key.into()), value: Some(value) }
     }
 }
 
@@ -738,7 +738,7 @@ impl NonConstBufferDevice {
     /// Returns the entry of a buffer.
     pub fn new(buffer_idx: i32, device: Device) -> NonConstBufferDevice {
         let Device { device_type, index } = device;
-        NonConstBufferDevice { buffer_idx, device_type, device_index: index, ..NonConstBufferDevice::default() }
+        NonConstBufferDevice { buffer_idx, device_type, device_index: index }
     }
 
     /// Returns the device that the buffer is on.

@@ -2,7 +2,7 @@
 //!
 //! A [`Rule`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
 //! the modules here; a release names the rule of each operator. The results are those of torch's meta functions, which the exporter
-//! declares; [`judge`] compares them.
+//! declares.
 
 mod broadcast;
 mod call;
