@@ -261,7 +261,7 @@ pub fn member(members: &[&'static TableSchema], tag: u8) -> Option<&'static Tabl
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::format::program;
 
