@@ -18,7 +18,7 @@ struct Readme;
 mod data;
 mod fields;
 pub mod finding;
-pub mod header;
+mod header;
 mod inference;
 mod kernels;
 mod operators;

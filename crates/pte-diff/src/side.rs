@@ -64,7 +64,7 @@ pub struct Side {
     /// Tests of a `.bpte`.
     pub tests: Option<Vec<MethodTests>>,
     /// Facts of the file; `None` for YAML, whose file is not written.
-    pub file: Option<FileFacts>,
+    pub(crate) file: Option<FileFacts>,
     /// The file; `None` for YAML.
     pub origin: Option<Origin>,
     /// Bytes of the file, or of the program that YAML assembles to.

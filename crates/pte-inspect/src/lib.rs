@@ -22,6 +22,8 @@ pub mod summary;
 mod sweep;
 mod targets;
 
+pub use targets::Marks;
+
 use std::collections::HashMap;
 
 use pte_analysis::lifetimes::Execution;

@@ -21,7 +21,7 @@ mod signature;
 mod similar;
 
 pub use description::OperatorDescription;
-pub use release::Operator;
+pub use release::{Operator, Release};
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};
 pub use signature::{Arg, ArgKind, Base, Role, Signature};

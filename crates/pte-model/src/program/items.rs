@@ -10,10 +10,17 @@ pub struct ListItems<'p> {
 }
 
 impl<'p> ListItems<'p> {
+    /// Returns the number of items.
     pub fn len(self) -> usize {
         self.ints.len() + self.tensors.len()
     }
 
+    /// Returns true for an empty list.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the indices in order.
     pub fn iter(self) -> impl Iterator<Item = i64> + use<'p> {
         self.ints.iter().copied().chain(self.tensors.iter().map(|item| i64::from(*item)))
     }

@@ -51,6 +51,8 @@ pub use ids::{DelegateId, OperatorId, ValueId};
 pub use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
+#[doc(hidden)]
+pub use items::ListItems;
 pub use memory_plan::MemoryPlan;
 
 /// A program: the methods of a model and the data they need (table `Program`).

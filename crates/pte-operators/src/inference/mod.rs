@@ -33,7 +33,7 @@ mod testing;
 mod types;
 pub(super) mod views;
 
-pub use call::{Call, Rule};
+pub use call::{Call, Rule, ScalarCategory};
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]
