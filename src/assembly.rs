@@ -332,7 +332,8 @@ impl Assembly {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
-    /// Returns what [`Options::prune`](crate::Options::prune) removed from each method; empty unless the program was pruned.
+    /// Returns what [`Options::prune`](crate::Options::prune) removed from each method; empty unless the program was
+    /// pruned.
     ///
     /// ```
     /// use pte_emit::{Model, Options, PrunedParts};

@@ -1,8 +1,8 @@
 //! Every public item of the library is used in an example: a Rust block of the documentation or of README.md, or examples/library.rs.
 //!
-//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its name
-//! outside of `use`, the public one or that of its crate; a type also if its documentation links to an item with an example, or the reverse. A method is used if an example of
-//! its type calls it.
+//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its
+//! name outside of `use`: the public name, or the one in its crate. A type is also used if its documentation links to an item with an
+//! example, or the reverse. A method is used if an example of its type calls it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -86,7 +86,8 @@ pub struct CheckOptions {
     pub data: bool,
     /// Known operators: those of the runtime and custom ones.
     pub operators: OperatorSet,
-    /// Names of unknown operators that are reported already, such as those of `Assembly::unknown_operators` of `pte-emit`: they have no finding.
+    /// Names of unknown operators that are reported already and have no finding, such as those of
+    /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
 }
 

@@ -276,7 +276,9 @@ totals! {
 /// data have [`DataStatistics`].
 ///
 /// ```
-/// use pte_diff::{DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Side};
+/// use pte_diff::{
+///     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Side,
+/// };
 /// use pte_model::LINEAR_PTE;
 /// use pte_model::data::Origin;
 ///

@@ -292,7 +292,8 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
-/// Numbers of parts that were removed from a method: part of a [`PrunedMethod`]. `pte-emit` adds the names that its source has.
+/// Numbers of parts that were removed from a method: part of a [`PrunedMethod`]. `pte-emit` adds the names of the
+/// source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrunedParts {
