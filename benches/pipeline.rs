@@ -297,10 +297,11 @@ fn planner(count: usize, rounds: usize) {
             .into_iter()
             .map(|args| Instruction::KernelCall { op_index: OperatorId(0), args: Some(args.into()) })
             .collect();
-        let mut plan = ExecutionPlan::default();
-        plan.values = Some((0..count).map(tensor).collect());
-        plan.chains = Some(vec![Chain::new(instructions)]);
-        plan
+        ExecutionPlan {
+            values: Some((0..count).map(tensor).collect()),
+            chains: Some(vec![Chain::new(instructions)]),
+            ..ExecutionPlan::default()
+        }
     };
     let scatter = |i: usize, salt: u64| ((i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ salt) >> 33) as usize;
     let random = |i: usize| {

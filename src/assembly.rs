@@ -332,7 +332,21 @@ impl Assembly {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
-    /// Returns what was removed from each method; empty unless the program was pruned.
+    /// Returns what [`Options::prune`](crate::Options::prune) removed from each method; empty unless the program was
+    /// pruned.
+    ///
+    /// ```
+    /// use pte_emit::{Model, Options, PrunedParts};
+    ///
+    /// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
+    ///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
+    /// let mut options = Options::default();
+    /// options.prune = true;
+    /// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
+    /// let removed: &PrunedParts = &assembly.pruned()[0];
+    /// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
     pub fn pruned(&self) -> &[PrunedParts] {
         &self.pruned
     }

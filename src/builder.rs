@@ -653,6 +653,31 @@ impl Resolved {
 
     /// Plans the program and emits its files.
     ///
+    /// ```
+    /// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice, Program};
+    /// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
+    ///
+    /// let mut forward = MethodBuilder::new("forward");
+    /// let x = forward.input(ScalarType::FLOAT, &[4]);
+    /// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[4]);
+    /// forward.output(y);
+    /// let mut program: Program = Resolved::from_methods([forward])?.program;
+    ///
+    /// let method = &mut program.execution_plan.as_mut().unwrap()[0];
+    /// for value in method.values.iter_mut().flatten() {
+    ///     if let EValue::Tensor(tensor) = value {
+    ///         tensor.memory = Memory::Auto { pool: Some(2), persistent: false, shared: None };
+    ///     }
+    /// }
+    /// method.memory.alignment = Some(64);
+    /// let device = Device { device_type: DeviceType::CUDA, index: 0 };
+    /// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice::new(2, device)]);
+    ///
+    /// let files = Resolved::from(program).to_files(&Options::default())?;
+    /// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Resolved::plan`] and [`Planned::emit`](crate::Planned::emit).
     pub fn to_files(self, options: &Options) -> Result<Assembly, Error> {

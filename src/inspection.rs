@@ -171,6 +171,9 @@ impl Model {
     /// assert_eq!(method.inputs[0].kind, "float32 [2, 2]");
     /// let json = serde_json::to_value(add).unwrap();
     /// assert_eq!(json["methods"][0]["operators"]["aten::add.out"], 1);
+    ///
+    /// let files = Model::from_binary("truncated.pte", b"\x30\0\0\0ET12").inspect(&InspectOptions::default())?;
+    /// assert_eq!(files[0].1.errors.len(), 1);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

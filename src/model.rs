@@ -474,6 +474,16 @@ impl Model {
 
     /// Returns the assembly with the options of [`Model::with_options`]. It is computed once; clones share it.
     ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let model = Model::from_yaml("m.yaml", "methods: {forward: {outputs: [x]}}", ".");
+    /// let error = model.assembly().unwrap_err();
+    /// assert_eq!(error.io_kind(), None);
+    /// assert!(error.diagnostics()[0].message.contains("`x`"));
+    /// assert!(error.to_string().starts_with("m.yaml:1:"));
+    /// ```
+    ///
     /// # Errors
     /// As [`Model::assemble`].
     pub fn assembly(&self) -> Result<&Assembly, Error> {
@@ -582,6 +592,46 @@ impl Model {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
+    /// A program whose weights are in a `.ptd`, and a custom operator:
+    ///
+    /// ```
+    /// use pte_emit::{CheckOptions, DataFile, Model, Options, Profile};
+    ///
+    /// let mut options = Options::default();
+    /// options.external_data = true;
+    /// let linear = Model::open("examples/linear.yaml")?.with_options(options);
+    /// let program = Model::from_binary("linear.pte", linear.assembly()?.program_file().unwrap().to_vec()?);
+    /// let (_, weights) = linear.assembly()?.data_files().next().unwrap();
+    ///
+    /// let mut options = CheckOptions::default();
+    /// options.profile = Profile::Portable;
+    /// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+    /// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
+    /// assert!(!program.check(&options)?[0].has_errors());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Findings about graphs of delegates have a [`SourcePosition`](crate::SourcePosition) in the YAML:
+    ///
+    /// ```
+    /// use pte_emit::{CheckOptions, Model, RuleId};
+    ///
+    /// let yaml = "methods: {forward: {
+    ///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
+    ///   delegates: {part: {backend: XnnpackBackend, graph: {
+    ///     values: {x: {datatype: fp32, sizes: [2]}, y: {datatype: fp32, sizes: [2]}},
+    ///     inputs: [x], outputs: [y],
+    ///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
+    ///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
+    /// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
+    /// let finding = findings[0].list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
+    /// let source = finding.source.as_ref().unwrap();
+    /// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
+    /// assert_eq!((source.line, source.column), (6, 43));
+    /// assert!(yaml[source.span.start..].starts_with("{abs: {input: y"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A file cannot be read, or the YAML is invalid. Findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<Vec<Findings>, Error> {
@@ -608,6 +658,26 @@ impl Model {
     /// assert!(changed.right.as_ref().unwrap().value.starts_with("aten::hardtanh.out("));
     /// assert!(left.diff(&left, &DiffOptions::default())?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Weights have statistics:
+    ///
+    /// ```
+    /// use pte_emit::{DiffKind, DiffOptions, DiffTopic, Model};
+    ///
+    /// let weights = |last: &str| {
+    ///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
+    ///     Model::from_yaml("weights.yaml", yaml, ".")
+    /// };
+    /// let found = weights("2").diff(&weights("4"), &DiffOptions::default())?;
+    /// let difference = &found.list[0];
+    /// assert_eq!((&*difference.path, difference.kind), ("keys.bias", DiffKind::Changed));
+    /// assert_eq!(difference.topic, DiffTopic::ExternalData);
+    /// assert_eq!(difference.left.as_ref().unwrap().value, "float32 [2], 8 bytes");
+    /// let data = difference.data.as_ref().unwrap();
+    /// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2f64)));
+    /// assert!(serde_json::to_string(&found).unwrap().contains(r#""mean_abs":1.0"#));
+    /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
     /// # Errors

@@ -88,6 +88,19 @@ impl fmt::Debug for Document {
 }
 
 /// Program, tests and options of a source: the result of [`Model::resolve`](crate::Model::resolve) and of [`Document::resolve`].
+///
+/// ```
+/// use pte_emit::program::test_cases::{MethodTests, TestCase, TestData};
+/// use pte_emit::{Model, Options};
+///
+/// let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
+/// let mut resolved = source.parse()?.resolve()?;
+/// let case = TestCase::new(Vec::new(), Some(vec![TestData::Int(7)]));
+/// resolved.tests.push(MethodTests::new("seven", vec![case]));
+/// let assembly = resolved.plan(&Options::default())?.emit()?;
+/// assert_eq!(assembly.tests[0].cases.len(), 1);
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Resolved {
     /// Program.

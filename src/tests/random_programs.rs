@@ -79,14 +79,17 @@ fn programs() -> impl Strategy<Value = Program> {
             (chain.instructions, chain.inputs) = (instructions, (!absent).then(Vec::new));
             let mut operator = program::Operator::new("aten::relu");
             operator.overload = absent.then(String::new);
-            let mut plan = program::ExecutionPlan::default();
-            plan.name = name;
-            plan.container_meta_type = (!absent).then(program::ContainerMetadata::default);
-            plan.values = Some(values);
-            (plan.inputs, plan.outputs) = (inputs, outputs);
-            plan.chains = Some(vec![chain]);
-            plan.operators = (!absent).then(|| vec![operator]);
-            plan.delegates = (!absent).then(Vec::new);
+            let mut plan = program::ExecutionPlan {
+                name,
+                container_meta_type: (!absent).then(program::ContainerMetadata::default),
+                values: Some(values),
+                inputs,
+                outputs,
+                chains: Some(vec![chain]),
+                operators: (!absent).then(|| vec![operator]),
+                delegates: (!absent).then(Vec::new),
+                ..program::ExecutionPlan::default()
+            };
             plan.memory.non_const_buffer_sizes = Some(vec![0, i64::MAX, i64::MAX]);
             plan
         });
@@ -101,8 +104,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn random_programs_round_trip(program in programs(), flatc in any::<bool>()) {
-        let mut options = LayoutConfig::default();
-        options.builder = if flatc { Serializer::Flatc } else { Serializer::Exir };
+        let builder = if flatc { Serializer::Flatc } else { Serializer::Exir };
+        let options = LayoutConfig { builder, ..LayoutConfig::default() };
         let bytes = file(&program, &options);
         let found = reader::program::read(&Origin::Bytes(bytes.into())).unwrap();
         prop_assert_eq!(found.program, program);

@@ -12,7 +12,7 @@ use pretty_assertions::assert_eq;
 use pte_check::rules::{self, Rule};
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
-use crate::support::root;
+use crate::support::{root, snapshot};
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
@@ -205,6 +205,23 @@ fn the_picture_shows_the_bytes_of_an_example() {
     assert!(readme.contains(&format!("{} bytes for {} of tensors", memory.sizes[1], memory.unshared)));
     let base = assembly.program_file().unwrap().placement().segment_base_offset;
     assert!(readme.contains(&format!("then at {base:04x}")));
+}
+
+/// `pte_model::LINEAR_PTE` is the file of examples/linear.yaml.
+#[test]
+fn the_example_of_the_crates_is_up_to_date() {
+    let assembly = Model::open(root().join("examples/linear.yaml")).unwrap().assemble(&AssembleOptions::default());
+    let bytes = assembly.unwrap().program_file().unwrap().to_vec().unwrap();
+    assert!(bytes.len() < 4096, "the examples need a small file");
+    let path = root().join("crates/pte-model/examples/linear.pte");
+    if snapshot::blessing() {
+        return std::fs::write(path, bytes).unwrap();
+    }
+    assert!(
+        bytes == pte_model::LINEAR_PTE,
+        "{} is not up to date; `BLESS=1 cargo test --test repository the_example` writes it",
+        path.display()
+    );
 }
 
 /// Copies a folder.

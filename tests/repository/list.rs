@@ -214,9 +214,9 @@ fn describe(item: &Item) -> Vec<String> {
     }
 }
 
-/// Lists fields; of a struct only the public ones.
+/// Lists fields that are not hidden; of a struct only the public ones.
 fn fields(fields: &Fields, public_only: bool) -> Vec<String> {
-    let is_shown = |field: &&Field| !public_only || is_public(&field.vis);
+    let is_shown = |field: &&Field| (!public_only || is_public(&field.vis)) && !is_hidden(&field.attrs);
     let mut lines: Vec<String> = fields
         .iter()
         .filter(is_shown)

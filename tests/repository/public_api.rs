@@ -1,8 +1,8 @@
 //! Every public item of the library is used in an example: a Rust block of the documentation or of README.md, or examples/library.rs.
 //!
-//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its name
-//! outside of `use`; a type also if its documentation links to an item with an example, or the reverse. A method is used if an example of
-//! its type calls it.
+//! Items are found in the sources: the re-exports of src/lib.rs, and what it declares. A function or type is used if an example contains its
+//! name outside of `use`: the public name, or the one in its crate. A type is also used if its documentation links to an item with an
+//! example, or the reverse. A method is used if an example of its type calls it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ use crate::support::{files_below, root};
 struct Item {
     /// Name; `Type::name` for a method or an associated constant.
     path: String,
+    /// Name in its crate, which examples there use: `Role` for `OperatorArgRole`.
+    declared: String,
     /// The type of a method or of an associated constant.
     owner: Option<String>,
     /// True for a method with `self`.
@@ -158,8 +160,8 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
         let in_macros = ["    ", "        "].map(|indent| declarations(text, indent, nested));
         for (name, docs) in declarations(text, "", DECLARATIONS).into_iter().chain(in_macros.into_iter().flatten()) {
             if let Some(public) = public(file, &name) {
-                types.insert((folder_of(file).to_owned(), name), public.clone());
-                items.push(Item { path: public, owner: None, has_self: false, is_trait: false, docs });
+                types.insert((folder_of(file).to_owned(), name.clone()), public.clone());
+                items.push(Item { path: public, declared: name, owner: None, has_self: false, is_trait: false, docs });
             }
         }
     }
@@ -174,11 +176,8 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
             let head = head.trim_start_matches("impl").trim_start();
             let head = if head.starts_with('<') { head.split_once("> ").map_or(head, |(_, head)| head) } else { head };
             let is_trait = head.starts_with("pub trait ");
-            let Some(owner) =
-                declared(head, &["pub trait ", ""]).and_then(|name| types.get(&(folder_of(file).to_owned(), name)))
-            else {
-                continue;
-            };
+            let Some(of) = declared(head, &["pub trait ", ""]) else { continue };
+            let Some(owner) = types.get(&(folder_of(file).to_owned(), of.clone())) else { continue };
             if head.contains(" for ") {
                 continue;
             }
@@ -191,6 +190,7 @@ fn items() -> (Vec<Item>, Vec<Docs>) {
                 let has_self = contains(parameters.split([',', ')']).next().unwrap(), "self");
                 items.push(Item {
                     path: format!("{owner}::{name}"),
+                    declared: format!("{of}::{name}"),
                     owner: Some(owner.clone()),
                     has_self,
                     is_trait,
@@ -254,17 +254,16 @@ fn every_public_item_is_used_in_an_example() {
         .flat_map(|(item, docs)| docs.examples.iter().map(move |code| (item, code.as_str())))
         .collect();
     let item_of = |path: &str| items.iter().find(|item| item.path == path);
-    let links = |from: &Item, to: &str| from.docs.links.iter().any(|link| link == to);
+    let links = |from: &Item, to: &Item| from.docs.links.iter().any(|link| *link == to.path || *link == to.declared);
+    let names = |code: &str, item: &Item| contains(code, &item.path) || contains(code, &item.declared);
     // Examples of a type.
     let examples_of = |name: &str| -> Vec<&str> {
+        let own = item_of(name).expect("an item");
         let found = examples.iter().filter(|(item, code)| {
             let linked = item.is_some_and(|item| {
-                item.path == name
-                    || item.owner.as_deref() == Some(name)
-                    || links(item, name)
-                    || item_of(name).is_some_and(|own| links(own, &item.path))
+                item.path == name || item.owner.as_deref() == Some(name) || links(item, own) || links(own, item)
             });
-            linked || contains(code, name)
+            linked || names(code, own)
         });
         found.map(|(_, code)| *code).collect()
     };
@@ -273,7 +272,7 @@ fn every_public_item_is_used_in_an_example() {
         Some(owner) => {
             let name = item.path.rsplit(':').next().unwrap();
             examples_of(owner).iter().any(|code| {
-                contains(code, &item.path)
+                names(code, item)
                     || item.is_trait && contains(code, name)
                     || item.has_self && (code.contains(&format!(".{name}(")) || code.contains(&format!(".{name}::<")))
             })
@@ -304,7 +303,8 @@ fn items_are_found_in_the_sources() {
         "Model::assemble",
         "Argument::NONE",
         "Instruction::args",
-        "Program::to_files",
+        "Resolved::to_files",
+        "Program::add_blob",
         "Ints::push",
         "TensorElement::append_to",
         "Args",

@@ -22,7 +22,7 @@ use pte_operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorM
 use pte_operators::{ArgKind, Base, Role, Signature, find};
 
 #[path = "../../crates/pte-operators/tests/inference/cases.rs"]
-mod cases;
+pub mod cases;
 #[path = "types.rs"]
 mod types;
 

@@ -14,15 +14,12 @@ use pte_emit::program::{
     Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, ValueId,
 };
 use pte_model::data::number::{self, NumericValue};
-use pte_model::format::{DimOrder, ScalarType};
+use pte_model::format::ScalarType;
 use pte_operators::inference::{Argument, Call, Dim, IntMeta, ResultMeta, TensorMeta};
-use pte_operators::{ArgKind, Base, Role, Signature, find};
+use pte_operators::{ArgKind, Base, Role, Signature};
 
-#[path = "../../crates/pte-operators/tests/inference/cases.rs"]
-mod cases;
-
+use crate::inference_runtime::cases::{self, Case, Outcome};
 use crate::support::runner::{self, Mode, Value};
-use cases::{Case, Outcome};
 
 const MODE: Mode = Mode { verify: "full", loader: "file" };
 /// Number of methods of a program.

@@ -161,7 +161,7 @@ impl Call {
 }
 
 fn bytes(program: &Program) -> Vec<u8> {
-    crate::support::program::files(&program).unwrap().program_file().unwrap().to_vec().unwrap()
+    crate::support::program::files(program).unwrap().program_file().unwrap().to_vec().unwrap()
 }
 
 /// Values in messages of a rule of `check`: `values[3]`.

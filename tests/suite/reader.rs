@@ -45,9 +45,11 @@ fn data_of_all_storages_are_read() {
         delegate.inline = Some(inline);
         delegate
     };
-    let mut plan = program::ExecutionPlan::default();
-    plan.values = Some(vec![EValue::Tensor(constant), EValue::Tensor(mutable)]);
-    plan.delegates = Some(vec![delegate(true), delegate(false)]);
+    let plan = program::ExecutionPlan {
+        values: Some(vec![EValue::Tensor(constant), EValue::Tensor(mutable)]),
+        delegates: Some(vec![delegate(true), delegate(false)]),
+        ..program::ExecutionPlan::default()
+    };
     program.execution_plan = Some(vec![plan]);
     for constants in [Storage::Segment, Storage::Inline] {
         for header in [HeaderMode::Auto, HeaderMode::Length(24)] {
@@ -92,9 +94,11 @@ fn a_large_program_round_trips() {
         op_index: OperatorId(n),
         args: Some((n..n + n % 9).map(ValueId).collect()),
     };
-    let mut plan = program::ExecutionPlan::default();
-    plan.values = Some(values);
-    plan.chains = Some(vec![program::Chain::new((0..COUNT).map(instruction).collect())]);
+    let plan = program::ExecutionPlan {
+        values: Some(values),
+        chains: Some(vec![program::Chain::new((0..COUNT).map(instruction).collect())]),
+        ..program::ExecutionPlan::default()
+    };
     program.execution_plan = Some(vec![plan.clone(), plan]);
     let mut bytes = write(&program, &LayoutConfig::default());
     assert!(bytes.len() > 1 << 20, "{} bytes are read by one core", bytes.len());

@@ -10,6 +10,7 @@ use pte_operators::kinds::Kinds;
 /// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
+    /// Index of the value.
     pub value: u32,
     /// Step of the instruction; the number of instructions for an access to the outputs.
     pub step: u32,
@@ -84,8 +85,11 @@ impl ValueKinds {
 
 /// Context that determines the accesses of a method in addition to its instructions.
 pub struct AccessContext<'m> {
+    /// Method.
     pub plan: &'m ExecutionPlan,
+    /// Its operators.
     pub operators: &'m MethodOperators,
+    /// Kinds of its values.
     pub kinds: &'m ValueKinds,
     /// By value: it has content before the method runs.
     pub has_content: Vec<bool>,

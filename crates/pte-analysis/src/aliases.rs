@@ -12,6 +12,7 @@ pub struct Alias {
     pub result: usize,
     /// Value whose memory it gets.
     pub base: usize,
+    /// Reason.
     pub kind: AliasKind,
 }
 

@@ -25,8 +25,11 @@ impl Jump {
 /// An instruction and its position.
 #[derive(Debug, Clone, Copy)]
 pub struct InstructionRef<'p> {
+    /// Index of the chain.
     pub chain: u32,
+    /// Index of the instruction in its chain.
     pub index: u32,
+    /// The instruction.
     pub instruction: &'p Instruction,
 }
 
@@ -97,7 +100,9 @@ impl<'j> Skips<'j> {
 /// Steps from `first` up to, but not including `end`. Only the last one may be a jump.
 #[derive(Debug)]
 pub struct Block {
+    /// First step.
     pub first: u32,
+    /// Step after the last one.
     pub end: u32,
 }
 

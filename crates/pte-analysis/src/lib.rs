@@ -18,6 +18,14 @@
 //! `layout/lifetimes.rs` plans memory as the exporter does, which knows all operators; `printer/facts/uses.rs` decides
 //! which values `dump` declares as results; `diff/view.rs` compares calls by the types of what may be a result.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod access;
 pub mod aliases;
 pub mod blocks;

@@ -25,6 +25,7 @@ impl Clock for () {
 /// Lifetimes by value.
 #[derive(Debug)]
 pub struct Spans<C> {
+    /// Conversion of times.
     pub clock: C,
     /// First and last time of each value; `None` for an unused one.
     pub list: Vec<Option<(u32, u32)>>,

@@ -25,6 +25,7 @@ pub struct Location {
 
 impl Location {
     /// Creates the location of an element: offset in the file in bytes, and path.
+    #[doc(hidden)]
     pub fn new(offset: Option<u64>, path: impl Into<String>) -> Location {
         Location { offset, path: path.into() }
     }
@@ -40,25 +41,6 @@ pub fn shown(table: &Table<'_>, slot: u16) -> String {
 
 /// Position of a finding in the YAML that a file was assembled from. Only findings about delegates with graphs, and
 /// about the values and nodes of these graphs, have one.
-///
-/// ```
-/// use pte_emit::{CheckOptions, Model, RuleId};
-///
-/// let yaml = "methods: {forward: {
-///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
-///   delegates: {part: {backend: XnnpackBackend, graph: {
-///     values: {x: {datatype: fp32, sizes: [2]}, y: {datatype: fp32, sizes: [2]}},
-///     inputs: [x], outputs: [y],
-///     nodes: [{abs: {input: x, output: y}}, {abs: {input: y, output: x}}]}}},
-///   inputs: [x], outputs: [y], instructions: [{delegate: part, args: [x, y]}]}}";
-/// let findings = Model::from_yaml("model.yaml", yaml, ".").check(&CheckOptions::default())?;
-/// let finding = findings[0].list.iter().find(|finding| finding.rule.id == RuleId::D_12).unwrap();
-/// let source = finding.source.as_ref().unwrap();
-/// assert_eq!(source.path, "methods.forward.delegates.part.graph.nodes[1]");
-/// assert_eq!((source.line, source.column), (6, 43));
-/// assert!(yaml[source.span.start..].starts_with("{abs: {input: y"));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -76,6 +58,7 @@ pub struct SourcePosition {
 
 impl SourcePosition {
     /// Creates the position of an element: its path, its bytes, and their line and column from 1.
+    #[doc(hidden)]
     pub fn new(path: impl Into<String>, span: Range<usize>, line: usize, column: usize) -> SourcePosition {
         SourcePosition { path: path.into(), span, line, column }
     }
@@ -103,7 +86,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the finding as lines: itself, its position in the YAML, and what the runtime does. [`SourceNames`](crate::SourceNames) adds
+    /// Returns the finding as lines: itself, its position in the YAML, and what the runtime does. `SourceNames` of `pte-emit` adds
     /// names.
     pub fn lines(&self) -> String {
         let at = self.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));
@@ -159,19 +142,20 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
 /// (docs/check.schema.json), without what that has beside them.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Model, RuleSeverity};
+/// use pte_check::{CheckOptions, RuleSeverity};
+/// use pte_model::data::Origin;
 ///
-/// let source = Model::open("examples/malformed/jump_out_of_range.yaml")?;
-/// let findings = &source.check(&CheckOptions::default())?[0];
+/// let mut bytes = pte_model::LINEAR_PTE.to_vec();
+/// bytes[4..8].copy_from_slice(b"ET99");
+/// let findings = pte_check::file(&Origin::Bytes(bytes.into()), &CheckOptions::default())?;
 /// assert!(findings.has_errors());
-/// assert_eq!(findings.count(RuleSeverity::Invalid), 1);
+/// assert_eq!(findings.count(RuleSeverity::Malformed), 1);
 /// assert_eq!(findings.truncated().count(), 0);
 ///
 /// let finding = &findings.list[0];
-/// assert_eq!(finding.location.path, "methods.forward.instructions[0].destination_instruction");
-/// assert_eq!(finding.found, "instruction 99");
-/// assert_eq!(finding.expected, "0 to 2, the end of the chain");
-/// # Ok::<(), pte_emit::Error>(())
+/// assert_eq!(finding.location.offset, Some(4));
+/// assert_eq!(finding.found, r#"identifier "ET99""#);
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -194,6 +178,7 @@ pub struct Findings {
 
 impl Findings {
     /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
+    #[doc(hidden)]
     pub fn new(profile: Profile) -> Findings {
         Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
     }

@@ -7,10 +7,18 @@
 //! Each step runs only if the previous one found nothing malformed. Only the metadata are read, not the weights. The
 //! rules are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod data;
 mod fields;
 pub mod finding;
-pub mod header;
+mod header;
 mod inference;
 mod kernels;
 mod operators;
@@ -46,24 +54,26 @@ use pte_model::reader::program::{ProgramContents, Ranges, References, read_head}
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
 
-/// Options of [`Model::check`](crate::Model::check).
+/// Options of [`file()`] and of the other checks.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, DataFile, Model, OperatorSet, Options, Profile};
-///
-/// let mut options = Options::default();
-/// options.external_data = true;
-/// let linear = Model::open("examples/linear.yaml")?.with_options(options);
-/// let program = Model::from_binary("linear.pte", linear.assembly()?.program_file().unwrap().to_vec()?);
-/// let (_, weights) = linear.assembly()?.data_files().next().unwrap();
+/// use pte_check::{CheckOptions, DataFile, Profile};
+/// use pte_model::data::Origin;
 ///
 /// let mut options = CheckOptions::default();
 /// options.profile = Profile::Portable;
+/// options.data = true;
 /// options.operators.add("my::scale.out self:T factor:f out:T!").unwrap();
+/// let findings = pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?;
+/// assert!(!findings.has_errors());
+///
+/// // Weights are validated with the program that uses them, or alone.
 /// assert!(DataFile::open("missing.ptd").is_err());
-/// options.with = vec![DataFile::from_bytes("linear.ptd", weights.to_vec()?)?];
-/// assert!(!program.check(&options)?[0].has_errors());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let weights = DataFile::from_bytes("empty.ptd", b"")?;
+/// assert!(weights.check(&options).has_errors());
+/// options.with = vec![weights];
+/// assert!(pte_check::file(&Origin::Bytes(pte_model::LINEAR_PTE.into()), &options)?.has_errors());
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -76,7 +86,8 @@ pub struct CheckOptions {
     pub data: bool,
     /// Known operators: those of the runtime and custom ones.
     pub operators: OperatorSet,
-    /// Names of unknown operators that are reported already, such as [`Assembly::unknown_operators`]: they have no finding.
+    /// Names of unknown operators that are reported already and have no finding, such as those of
+    /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
 }
 
@@ -119,6 +130,7 @@ impl DataFile {
     ///
     /// # Errors
     /// The file cannot be read.
+    #[doc(hidden)]
     pub fn read(name: impl Into<String>, origin: &Origin) -> io::Result<DataFile> {
         let (head, len) = metadata(origin, Format::FlatTensor)?;
         let origin = origin.clone();
@@ -127,6 +139,7 @@ impl DataFile {
 
     /// A file that is not written yet: its first bytes, at least up to the end of its metadata, its size in bytes, and access to its data
     /// by offset and size.
+    #[doc(hidden)]
     pub fn unwritten(
         name: impl Into<String>,
         head: Vec<u8>,
@@ -209,6 +222,7 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
+/// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
     let mut findings = Findings::new(options.profile);
     let external = external(options, &mut findings);
@@ -313,6 +327,7 @@ pub fn bundled_program(bytes: &[u8], options: &CheckOptions) -> Findings {
     bundled_with(bytes, &|offset, len| range_of(bytes, offset, len).map(Blob::bytes), options)
 }
 
+/// Returns a range of bytes; `None` if it exceeds them.
 pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(offset.checked_add(len)?).ok()?)
 }

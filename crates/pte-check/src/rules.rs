@@ -108,17 +108,18 @@ impl fmt::Display for UnknownRuleId {
 
 impl std::error::Error for UnknownRuleId {}
 
-/// A rule of the validator. [`Finding`](crate::Finding)s refer to the rule that they violate.
+/// A rule of the validator. [`Finding`](crate::finding::Finding)s refer to the rule that they violate.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Model, Profile, RuleId, RuleSeverity};
+/// use pte_check::{CheckOptions, Profile, RuleId, RuleSeverity};
+/// use pte_model::data::Origin;
 ///
-/// let findings = &Model::from_binary("empty.pte", b"").check(&CheckOptions::default())?[0];
+/// let findings = pte_check::file(&Origin::Bytes([].into()), &CheckOptions::default())?;
 /// let rule = findings.list[0].rule;
 /// assert_eq!((rule.id, rule.severity), (RuleId::H_1, RuleSeverity::Malformed));
 /// assert_eq!(rule.title, "A .pte has at least 64 bytes.");
 /// assert!(rule.applies(Profile::Strict));
-/// # Ok::<(), pte_emit::Error>(())
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -181,7 +182,7 @@ macro_rules! rules {
         /// Stable identifier of a [`Rule`]; ordered as in docs/rules.md.
         ///
         /// ```
-        /// use pte_emit::RuleId;
+        /// use pte_check::RuleId;
         ///
         /// assert_eq!("X-25".parse(), Ok(RuleId::X_25));
         /// assert_eq!(RuleId::X_25.as_str(), "X-25");

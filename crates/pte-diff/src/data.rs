@@ -14,7 +14,7 @@ use pte_model::program::TensorLayout;
 use pte_model::program::element::Element;
 use pte_model::program::test_cases::{MethodTests, TestCase, TestData};
 
-/// Extent to which data are compared: an option of [`DiffOptions`](crate::DiffOptions).
+/// Extent to which data are compared: an argument of [`compare`](crate::compare).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiffData {

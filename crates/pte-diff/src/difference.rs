@@ -276,30 +276,35 @@ totals! {
 /// data have [`DataStatistics`].
 ///
 /// ```
-/// use pte_emit::{DataStatistics, DiffArea, DiffKind, DiffOptions, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Model};
-///
-/// let weights = |last: &str| {
-///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
-///     Model::from_yaml("weights.yaml", yaml, ".")
+/// use pte_diff::{
+///     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Side,
 /// };
-/// let found: Differences = weights("2").diff(&weights("4"), &DiffOptions::default())?;
+/// use pte_model::LINEAR_PTE;
+/// use pte_model::data::Origin;
+///
+/// let older = Side::of_file(&Origin::Bytes(LINEAR_PTE.into()))?;
+/// // The last 12 bytes are the bias: its last element becomes 1.
+/// let mut changed = LINEAR_PTE.to_vec();
+/// let last = changed.len() - 4;
+/// changed[last..].copy_from_slice(&1f32.to_le_bytes());
+/// let newer = Side::of_file(&Origin::Bytes(changed.into()))?;
+/// let found: Differences = pte_diff::compare([&older, &newer], &DiffArea::ALL, DiffData::default())?;
 /// assert_eq!((found.len(), found.is_empty(), found.of(DiffArea::Data).count()), (1, false, 1));
 ///
 /// let difference: &Difference = &found.list[0];
-/// assert_eq!((&*difference.path, difference.kind), ("keys.bias", DiffKind::Changed));
-/// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::ExternalData, "external data"));
+/// assert_eq!((&*difference.path, difference.kind), ("methods.forward.values[1]", DiffKind::Changed));
+/// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::Constant, "constant"));
 /// assert_eq!((difference.area.name(), difference.kind.name()), ("data", "changed"));
 /// let left: &DifferingPart = difference.left.as_ref().unwrap();
-/// assert_eq!(left.value, "float32 [2], 8 bytes");
+/// assert_eq!(left.value, "float32 [3]");
 /// let data: &DataStatistics = difference.data.as_ref().unwrap();
-/// assert_eq!((data.elements, data.differing, data.max_abs), (2, Some(1), Some(2f64)));
+/// assert_eq!((data.elements, data.differing), (3, Some(1)));
 ///
 /// let totals: &DiffTotals = &found.left;
-/// assert!(totals.rows().any(|row| row == ("external data", 8)));
+/// assert!(totals.rows().any(|row| row == ("constants", 60)));
 /// assert_eq!(found.areas, DiffArea::ALL);
-/// assert!(serde_json::to_string(&found).unwrap().contains(r#""mean_abs":1.0"#));
 /// assert_eq!(found.clone().mirrored().mirrored(), found);
-/// # Ok::<(), pte_emit::Error>(())
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -1,7 +1,15 @@
 //! Compares two programs or files. The result is a list of plain data.
 //!
-//! Elements are aligned by names and structure, never by index: [`align`] aligns instructions, and [`values`] matches
+//! Elements are aligned by names and structure, never by index: `align` aligns instructions, and `values` matches
 //! values by their roles. Other numbers or another memory plan therefore change nothing in the area of the meaning.
+
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod align;
 mod bytes;

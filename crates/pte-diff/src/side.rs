@@ -34,7 +34,7 @@ pub struct ExternalEntry {
 /// Returns true for the path that git passes for a file that does not exist in a version.
 ///
 /// ```
-/// assert!(pte_emit::is_null_device("/dev/null".as_ref()));
+/// assert!(pte_diff::is_null_device("/dev/null".as_ref()));
 /// ```
 pub fn is_null_device(path: &Path) -> bool {
     path == Path::new("/dev/null") || cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul")
@@ -64,7 +64,7 @@ pub struct Side {
     /// Tests of a `.bpte`.
     pub tests: Option<Vec<MethodTests>>,
     /// Facts of the file; `None` for YAML, whose file is not written.
-    pub file: Option<FileFacts>,
+    pub(crate) file: Option<FileFacts>,
     /// The file; `None` for YAML.
     pub origin: Option<Origin>,
     /// Bytes of the file, or of the program that YAML assembles to.

@@ -3,6 +3,14 @@
 //! [`calls`] are accepted by the rules of inference, and [`programs`] are chains of them; [`wild`] changes calls, so that some violate what
 //! kernels require. [`lower`] makes values and instructions of all. Nothing here validates a program or runs it.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod arguments;
 pub mod calls;
 mod generator;

@@ -17,7 +17,7 @@ use pte_model::format::{Format, flat_tensor as ptd};
 use pte_model::reader::root;
 use pte_payload::description::as_map;
 
-/// Header, serializer and segments of a file, part of an [`Inspection`](crate::Inspection).
+/// Header, serializer and segments of a file, part of an [`Inspection`](crate::inspection::Inspection).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -69,7 +69,9 @@ impl SerializerKind {
     /// Returns what the serializer is, and the releases that use it.
     ///
     /// ```
-    /// assert!(pte_emit::SerializerKind::Flatc.description().starts_with("flatc"));
+    /// use pte_inspect::file::SerializerKind;
+    ///
+    /// assert!(SerializerKind::Flatc.description().starts_with("flatc"));
     /// ```
     pub fn description(self) -> &'static str {
         match self {
@@ -110,6 +112,7 @@ impl FileFacts {
     }
 
     /// Sets the header, the serializer and the segments to those of the program in a `.bpte`.
+    #[doc(hidden)]
     pub fn set_program(&mut self, program: FileFacts) {
         let FileFacts { header, serializer, segments, .. } = program;
         (self.header, self.serializer, self.segments) = (header, serializer, segments);

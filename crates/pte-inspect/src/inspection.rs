@@ -11,8 +11,33 @@ use pte_model::reader::flat_tensor::FlatTensorEntry;
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Contents of a file, a result of [`Model::inspect`](crate::Model::inspect): its [`FileFacts`], and depending on its
-/// format a [`ProgramSummary`], [`KeySummary`]s and [`TestsSummary`]s.
+/// Contents of a file: its [`FileFacts`], and depending on its format a [`ProgramSummary`], [`KeySummary`]s and
+/// [`TestsSummary`]s.
+///
+/// ```
+/// use pte_inspect::file::FileFacts;
+/// use pte_inspect::inspection::Inspection;
+/// use pte_inspect::summary::{Comparison, ProgramSummary};
+/// use pte_inspect::Subject;
+/// use pte_model::data::Origin;
+/// use pte_model::format::container;
+/// use pte_model::program::MemoryPlan;
+/// use pte_model::reader;
+///
+/// let origin = Origin::Bytes(pte_model::LINEAR_PTE.into());
+/// let facts = FileFacts::read(&container::PROGRAM, &origin)?;
+/// let mut inspection = Inspection::new("linear.pte", facts);
+///
+/// let program = reader::program::read(&origin)?.program;
+/// let memory: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
+/// let subject = Subject::new(&program, &memory, Vec::new(), Vec::new());
+/// inspection.contents = Some(ProgramSummary::new(&subject, Comparison::Little)?);
+///
+/// let json = serde_json::to_value(&inspection)?;
+/// assert_eq!(json["file"], "linear.pte");
+/// assert_eq!(json["methods"][0]["operators"]["aten::addmm.out"], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -23,14 +48,6 @@ pub struct Inspection {
     /// Name of the file.
     pub file: String,
     /// Messages about the parts of a malformed file that could not be read; empty if all of it was read.
-    ///
-    /// ```
-    /// use pte_emit::{InspectOptions, Model};
-    ///
-    /// let files = Model::from_binary("cut.pte", b"\x30\0\0\0ET12").inspect(&InspectOptions::default())?;
-    /// assert_eq!(files[0].1.errors.len(), 1);
-    /// # Ok::<(), pte_emit::Error>(())
-    /// ```
     pub errors: Vec<String>,
     /// Facts of the file.
     #[serde(flatten)]
@@ -72,6 +89,8 @@ pub struct KeySummary {
 }
 
 impl KeySummary {
+    /// Returns the summary of an entry, without its data.
+    #[doc(hidden)]
     pub fn of(entry: FlatTensorEntry) -> KeySummary {
         let FlatTensorEntry { key, data, tensor_layout } = entry;
         let (scalar_type, sizes) = tensor_layout.map(|layout| (layout.scalar_type, layout.sizes)).unzip();
@@ -90,6 +109,7 @@ pub struct TestsSummary {
     pub cases: usize,
 }
 
+#[doc(hidden)]
 impl From<&MethodTests> for TestsSummary {
     fn from(tests: &MethodTests) -> TestsSummary {
         TestsSummary { method: tests.method.clone(), cases: tests.cases.len() }

@@ -2,6 +2,14 @@
 //! compare them; the command line prints the results. `serde` serialises them, and their JSON Schemas follow from the
 //! types.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod allocator;
 pub mod annotate;
 pub mod file;
@@ -13,6 +21,8 @@ pub mod size;
 pub mod summary;
 mod sweep;
 mod targets;
+
+pub use targets::Marks;
 
 use std::collections::HashMap;
 

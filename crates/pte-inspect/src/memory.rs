@@ -17,7 +17,23 @@ use pte_model::program::{Device, ExecutionPlan, Instruction};
 /// Version of the serialised form.
 const VERSION: u32 = 3;
 
-/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`Model::memory`](crate::Model::memory).
+/// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
+///
+/// ```
+/// use pte_inspect::Subject;
+/// use pte_inspect::allocator::Abi;
+/// use pte_inspect::memory::ProgramMemory;
+/// use pte_model::data::Origin;
+/// use pte_model::program::MemoryPlan;
+/// use pte_model::reader;
+///
+/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let plans: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
+/// let subject = Subject::new(&program, &plans, Vec::new(), Vec::new());
+/// let memory = ProgramMemory::new(&subject, false, Abi::default());
+/// assert_eq!(memory.methods[0].planned, 80);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -98,7 +114,9 @@ impl MemoryPool {
     /// Bytes that the exporter adds to a pool of a method that calls XNNPACK, see [`MemoryPool::padding_for_xnnpack`].
     ///
     /// ```
-    /// assert_eq!(pte_emit::MemoryPool::XNNPACK_PADDING, 64);
+    /// use pte_inspect::memory::MemoryPool;
+    ///
+    /// assert_eq!(MemoryPool::XNNPACK_PADDING, 64);
     /// ```
     pub const XNNPACK_PADDING: u64 = XNNPACK_PADDING;
 }

@@ -16,7 +16,7 @@ const VERSION: u32 = 2;
 /// Property by which a level of the tree divides the bytes.
 ///
 /// ```
-/// use pte_emit::SizeDimension;
+/// use pte_inspect::size::SizeDimension;
 ///
 /// assert_eq!(SizeDimension::ALL.map(SizeDimension::name), ["segment", "method", "kind", "tensor"]);
 /// ```
@@ -63,7 +63,22 @@ impl SizeDimension {
 /// Name of the node of bytes without a method or an owner.
 const NONE: &str = "(none)";
 
-/// Sizes of the parts of a file as a tree of [`SizeNode`]s: a result of [`Model::size`](crate::Model::size).
+/// Sizes of the parts of a file as a tree of [`SizeNode`]s.
+///
+/// ```
+/// use std::collections::HashMap;
+///
+/// use pte_inspect::size::{FileSize, SizeDimension};
+/// use pte_model::data::Origin;
+/// use pte_model::format::Format;
+///
+/// let origin = Origin::Bytes(pte_model::LINEAR_PTE.into());
+/// let names = HashMap::new();
+/// let size = FileSize::new("linear.pte", &origin, Format::Program, &[SizeDimension::Kind], &names)?;
+/// assert_eq!(size.bytes, pte_model::LINEAR_PTE.len() as u64);
+/// assert_eq!(size.children.iter().map(|child| child.bytes).sum::<u64>(), size.bytes);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -38,7 +38,7 @@ pub enum Comparison {
     All,
 }
 
-/// Contents of a program, part of an [`Inspection`](crate::Inspection).
+/// Contents of a program, part of an [`Inspection`](crate::inspection::Inspection).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

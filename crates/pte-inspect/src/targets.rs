@@ -17,7 +17,8 @@ const MAX_STEPS: usize = 8;
 #[derive(Debug, Default)]
 pub struct Targets(HashMap<Target, Marks>);
 
-/// Findings and differences about an element, as indices in the lists that [`Targets::new`] takes.
+/// Findings and differences about an element, as indices in the lists from which a
+/// [`ProgramGraph`](crate::graph::ProgramGraph) is built.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Marks {
     /// Findings of `check`.

@@ -37,9 +37,10 @@ pub type Span = Range<usize>;
 /// Message of a [`Report`].
 ///
 /// ```
-/// use pte_emit::{Code, Diagnostic, Report, Severity};
+/// use pte_model::diagnostics::{Code, Diagnostic, Report, Severity};
 ///
 /// let unused: Diagnostic = Code::Unused.warning(0..1, "`x` is unused").label("declared here").help("remove it");
+/// assert!(!unused.is_error());
 /// assert_eq!((unused.severity, unused.help.as_deref()), (Severity::Warning, Some("remove it")));
 /// let empty: Diagnostic = Code::EmptyDocument.whole("no methods");
 /// let report = Report::new("m.yaml", "x", vec![unused, empty]);
@@ -74,6 +75,7 @@ impl<P> Diagnostic<P> {
     }
 
     /// Creates an error of reading data. Its `io` is set if the data cannot be read, not if they are invalid.
+    #[doc(hidden)]
     pub fn of_io(message: impl Into<String>, error: &io::Error) -> Diagnostic<P> {
         Diagnostic { io: is_io(error).then_some(error.kind()), ..Code::of_io(error).whole(message) }
     }
@@ -100,6 +102,7 @@ impl<P> Diagnostic<P> {
 
     /// Applies [`Diagnostic::suggest`] to the first `2 * SHOWN` of `messages` only, because the search is slow for long
     /// lists of names.
+    #[doc(hidden)]
     pub fn suggest_among<'n>(
         self,
         messages: usize,
@@ -116,6 +119,7 @@ impl<P> Diagnostic<P> {
     }
 
     /// Maps the positions of a message. Drops positions without a counterpart.
+    #[doc(hidden)]
     pub fn map<Q>(self, position: impl Fn(P) -> Option<Q>) -> Diagnostic<Q> {
         let Diagnostic { severity, code, at, message, label, related, help, io } = self;
         let related = related.into_iter().filter_map(|(at, label)| Some((position(at)?, label))).collect();
@@ -149,6 +153,7 @@ impl Code {
     }
 
     /// Returns the code of an error of reading or writing.
+    #[doc(hidden)]
     pub fn of_io(error: &io::Error) -> Code {
         match error.kind() {
             _ if is_io(error) => Code::Io,
@@ -164,13 +169,15 @@ pub const SHOWN: usize = 20;
 /// Messages about one source.
 ///
 /// ```
-/// use pte_emit::{Code, Model, Severity};
+/// use pte_model::diagnostics::{Code, Report, Severity};
 ///
-/// let source = Model::from_yaml("model.yaml", "methods:\n  forward: {input: [x]}\n", ".");
-/// let error = source.parse().unwrap_err();
-/// let report = error.report();
+/// let yaml = "methods:\n  forward: {input: [x]}\n";
+/// let unknown = Code::UnknownKey.error(21..26, "unknown key `input`").related(11..18, "in this method");
+/// let unknown = unknown.suggest("input", ["inputs", "outputs", "values"]);
+/// let report = Report::new("model.yaml", yaml, vec![unknown]);
 /// assert!(report.has_errors());
 /// assert_eq!(report.document(), None);
+/// assert!(report.to_string().starts_with("model.yaml:2:13: error: unknown key `input`"));
 ///
 /// let diagnostic = &report.diagnostics[0];
 /// assert_eq!((diagnostic.severity, diagnostic.code), (Severity::Error, Code::UnknownKey));
@@ -205,6 +212,7 @@ impl Report {
     }
 
     /// Sets the number of lines of the file before the text, and the number of the document.
+    #[doc(hidden)]
     pub fn after(self, lines: usize, document: Option<usize>) -> Report {
         Report { lines_before: lines, document, ..self }
     }

@@ -9,19 +9,23 @@ use crate::diagnostics::{Code, Diagnostic, Report, Severity, is_io};
 /// `error.report().render(colours)` draws them with the source lines.
 ///
 /// ```
-/// use pte_emit::Model;
+/// use pte_model::data::Origin;
+/// use pte_model::error::Error;
+/// use pte_model::reader;
 ///
-/// let model = Model::from_yaml("m.yaml", "methods: {forward: {outputs: [x]}}", ".");
-/// let error = model.assembly().unwrap_err();
-/// assert_eq!(error.io_kind(), None);
-/// assert!(error.diagnostics()[0].message.contains("`x`"));
-/// assert!(error.to_string().starts_with("m.yaml:1:"));
+/// let truncated = Origin::Bytes(pte_model::LINEAR_PTE[..100].into());
+/// let error = reader::program::read(&truncated).unwrap_err();
+/// let error = Error::io("truncated.pte", "", &error);
+/// assert_eq!(error.io_kind(), None); // the file is malformed, but could be read
+/// assert_eq!(error.diagnostics().len(), 1);
+/// assert!(error.to_string().starts_with("truncated.pte: error: "));
 /// ```
 ///
 /// One of a tool that uses the library:
 ///
 /// ```
-/// use pte_emit::{Code, Error, Report};
+/// use pte_model::diagnostics::{Code, Report};
+/// use pte_model::error::Error;
 ///
 /// let wrong = Code::UnexpectedInput.error(9..11, "found {}").help("add a method");
 /// let error = Error::new(Report::new("m.yaml", "methods: {}", vec![wrong]));

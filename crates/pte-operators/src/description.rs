@@ -7,10 +7,10 @@ use super::{Arg, Base, Operator, Role, find, names, similar};
 /// An operator that ExecuTorch ships: its arguments and results, and how YAML calls it.
 ///
 /// ```
-/// use pte_emit::{OperatorDescription, OperatorArgRole};
+/// use pte_operators::{OperatorDescription, Role};
 ///
 /// let add = OperatorDescription::find("aten::add.out").unwrap();
-/// assert_eq!((add.arguments.len(), add.arguments[3].role), (4, OperatorArgRole::Out));
+/// assert_eq!((add.arguments.len(), add.arguments[3].role), (4, Role::Out));
 /// assert_eq!(add.arguments[2].default.as_deref(), Some("1"));
 /// assert!(OperatorDescription::names().any(|name| name == add.name));
 /// assert_eq!(OperatorDescription::similar_names("aten::ad.out")[0], add.name);

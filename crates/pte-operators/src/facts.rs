@@ -1,5 +1,5 @@
 //! Facts of operators in addition to their signatures, which the rows of a release have. They were measured with the
-//! real runtime, or read from the source of its kernels. [`super::release`] joins them with the generated tables.
+//! real runtime, or read from the source of its kernels. `release.rs` joins them with the generated tables.
 
 use super::inference::Rule;
 use super::inference::constraints::Constraint;
@@ -208,6 +208,8 @@ pub enum Samples {
 }
 
 /// Operators whose random arguments depend on each other, and are chosen together.
+// A family has the name of its operators, or of the property of the arguments.
+#[allow(missing_docs)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Arguments do not depend on each other.

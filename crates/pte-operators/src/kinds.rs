@@ -8,16 +8,27 @@ use pte_model::format::program::KERNEL_TYPES;
 pub struct Kinds(pub u16);
 
 impl Kinds {
+    /// The kind `Null`.
     pub const NULL: Kinds = Kinds(1 << 1);
+    /// The kind `Int`.
     pub const INT: Kinds = Kinds(1 << 2);
+    /// The kind `Bool`.
     pub const BOOL: Kinds = Kinds(1 << 3);
+    /// The kind `Double`.
     pub const DOUBLE: Kinds = Kinds(1 << 4);
+    /// The kind `Tensor`.
     pub const TENSOR: Kinds = Kinds(1 << 5);
+    /// The kind `String`.
     pub const STRING: Kinds = Kinds(1 << 6);
+    /// The kind `IntList`.
     pub const INT_LIST: Kinds = Kinds(1 << 7);
+    /// The kind `DoubleList`.
     pub const DOUBLE_LIST: Kinds = Kinds(1 << 8);
+    /// The kind `BoolList`.
     pub const BOOL_LIST: Kinds = Kinds(1 << 9);
+    /// The kind `TensorList`.
     pub const TENSOR_LIST: Kinds = Kinds(1 << 10);
+    /// The kind `OptionalTensorList`.
     pub const OPTIONAL_TENSOR_LIST: Kinds = Kinds(1 << 11);
     /// Kinds of numbers.
     pub const NUMBER: Kinds = Kinds::INT.or(Kinds::DOUBLE);
@@ -25,7 +36,9 @@ impl Kinds {
     pub const SCALAR: Kinds = Kinds::INT.or(Kinds::BOOL).or(Kinds::DOUBLE);
     /// Kinds of lists of values.
     pub const VALUE_LISTS: Kinds = Kinds::INT_LIST.or(Kinds::TENSOR_LIST).or(Kinds::OPTIONAL_TENSOR_LIST);
+    /// All kinds.
     pub const ANY: Kinds = Kinds(u16::MAX);
+    /// No kinds.
     pub const NONE: Kinds = Kinds(0);
 
     /// Returns the union of two sets.
@@ -67,6 +80,7 @@ impl Kinds {
 
 impl ArgKind {
     /// Returns the kinds that the runtime accepts for an argument. It aborts for others.
+    #[doc(hidden)]
     pub fn kinds(self) -> Kinds {
         let single = match (self.list, self.base) {
             (false, Base::Tensor) => Kinds::TENSOR,
@@ -87,6 +101,7 @@ impl ArgKind {
     }
 
     /// Returns the kinds that the runtime accepts for an item of a list of values.
+    #[doc(hidden)]
     pub fn item_kinds(self) -> Kinds {
         match self.base {
             Base::Tensor if self.optional_items => Kinds::TENSOR.or(Kinds::NULL),

@@ -2,6 +2,14 @@
 //!
 //! [`find`] is the only lookup by name; a release is a folder of `releases`. [`OperatorSet`] adds custom operators.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod description;
 pub mod facts;
 pub mod inference;
@@ -13,7 +21,7 @@ mod signature;
 mod similar;
 
 pub use description::OperatorDescription;
-pub use release::Operator;
+pub use release::{Operator, Release};
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};
 pub use signature::{Arg, ArgKind, Base, Role, Signature};

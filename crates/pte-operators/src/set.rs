@@ -9,7 +9,7 @@ use super::{find, library, names};
 /// The operators of the runtime, of the libraries that ExecuTorch ships, and custom operators.
 ///
 /// ```
-/// use pte_emit::{LineError, OperatorArgRole, OperatorBaseType, OperatorSet, Signature};
+/// use pte_operators::{Base, LineError, OperatorSet, Role, Signature};
 ///
 /// let mut operators = OperatorSet::new();
 /// assert!(operators.find("aten::add.out").is_some());
@@ -18,8 +18,8 @@ use super::{find, library, names};
 /// operators.add("my::scale.out self:T factor:f=1.0 out:T!").unwrap();
 /// let scale: Signature = operators.find("my::scale.out").unwrap();
 /// assert_eq!((scale.ins().count(), scale.outs().count()), (2, 1));
-/// assert_eq!(scale.args[1].kind.base, OperatorBaseType::Float);
-/// assert_eq!((&*scale.args[2].name, scale.args[2].role), ("out", OperatorArgRole::Out));
+/// assert_eq!(scale.args[1].kind.base, Base::Float);
+/// assert_eq!((&*scale.args[2].name, scale.args[2].role), ("out", Role::Out));
 /// assert!(operators.names().any(|name| name == "my::scale.out"));
 /// let errors: Vec<LineError> = operators.add("# comment\nscale").unwrap_err();
 /// assert_eq!(errors[0].line, 2);
@@ -84,6 +84,7 @@ impl OperatorSet {
     }
 
     /// Returns the signature of `name`, if it was added.
+    #[doc(hidden)]
     pub fn added(&self, name: &str) -> Option<&Signature> {
         self.added.get(name)
     }

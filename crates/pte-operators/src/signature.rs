@@ -32,7 +32,7 @@ pub enum Base {
     MemoryFormat,
 }
 
-/// Type of an argument: an [`OperatorBaseType`](crate::OperatorBaseType), or a list of it; see [`OperatorSet`](crate::OperatorSet).
+/// Type of an argument: a [`Base`], or a list of it; see [`OperatorSet`](crate::OperatorSet).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgKind {
     /// Type of the argument, or of the items of the list.
@@ -58,7 +58,7 @@ pub enum Role {
     Out,
 }
 
-/// An argument of an operator, of an [`OperatorArgType`](crate::OperatorArgType); see [`OperatorSet`](crate::OperatorSet).
+/// An argument of an operator, of an [`ArgKind`]; see [`OperatorSet`](crate::OperatorSet).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arg {
@@ -86,7 +86,7 @@ fn json<S: Serializer>(default: &Option<Cow<'static, str>>, serializer: S) -> Re
     value.serialize(serializer)
 }
 
-/// An operator's signature: a list of [`OperatorArg`](crate::OperatorArg). [`OperatorSet`](crate::OperatorSet) has an example.
+/// An operator's signature: a list of [`Arg`]. [`OperatorSet`](crate::OperatorSet) has an example.
 #[derive(Debug, Clone)]
 pub struct Signature {
     /// Arguments in the order of the stack.
@@ -107,6 +107,7 @@ impl Signature {
     }
 
     /// Returns the position of the argument that the operator writes in place and returns.
+    #[doc(hidden)]
     pub fn returned_argument(&self) -> Option<usize> {
         let in_place = self.args.iter().position(|arg| arg.role == Role::InPlace);
         in_place.filter(|_| self.result == Some(Base::Tensor))

@@ -44,7 +44,7 @@ pub enum Fact {
     Map(Vec<(Cow<'static, str>, Fact)>),
 }
 
-/// Content of a payload, as far as its format is known; [`Model::payloads`](crate::Model::payloads) has an example.
+/// Content of a payload, as far as its format is known: the result of [`describe`](crate::describe).
 ///
 /// It implements [`Serialize`]: JSON has the fields `format` and `problem`, and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +71,7 @@ impl Description {
     }
 
     /// Creates the description of a payload of `size` bytes that cannot be read as its format.
+    #[doc(hidden)]
     pub fn unreadable(format: Option<&'static str>, size: u64, problem: impl Into<String>) -> Description {
         Description { format, size, facts: Vec::new(), problem: Some(problem.into()) }
     }
@@ -166,6 +167,7 @@ impl Fact {
     }
 
     /// Returns a fact for display. Its lists have at most [`MAX_LISTED`] items, and the number of the others.
+    #[doc(hidden)]
     pub fn abridged(&self) -> Fact {
         match self {
             Fact::List(items) if items.len() > MAX_LISTED + 1 => {

@@ -1,9 +1,17 @@
-//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`](format::PayloadFormat),
+//! Formats of delegate payloads. Each has a module that implements the trait [`PayloadFormat`],
 //! and a row of [`FORMATS`].
 //!
 //! Payloads of all formats are recognised and described. Only formats with the trait
-//! [`GraphFormat`](format::GraphFormat) are decoded and encoded; their graphs have nothing in common. This module
+//! [`GraphFormat`] are decoded and encoded; their graphs have nothing in common. This module
 //! depends neither on programs nor on YAML.
+
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod coreml;
 pub mod description;

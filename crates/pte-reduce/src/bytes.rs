@@ -8,7 +8,7 @@ use super::search::{Reduced, Stopped, minimize};
 /// known.
 ///
 /// ```
-/// let reduced = pte_emit::reduce_bytes(b"a bad file".to_vec(), &mut |bytes| Ok(bytes.contains(&b'b')));
+/// let reduced = pte_reduce::reduce_bytes(b"a bad file".to_vec(), &mut |bytes| Ok(bytes.contains(&b'b')));
 /// assert_eq!(reduced.best, b"\0\0b");
 /// ```
 pub fn reduce_bytes(bytes: Vec<u8>, test: &mut dyn FnMut(&[u8]) -> Result<bool, Stopped>) -> Reduced<Vec<u8>> {

@@ -4,6 +4,14 @@
 //! It runs no command and reads no file: the caller tests the candidates, and may reject invalid ones. The same answers
 //! give the same candidates.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod bytes;
 mod candidate;
 pub mod flow;
@@ -44,11 +52,13 @@ const PASSES: &[Pass] = &[
 /// [`CandidateTest`].
 ///
 /// ```
-/// use pte_emit::{Candidate, Model, Reduced, Stopped, reduce_program};
+/// use pte_model::data::Origin;
+/// use pte_model::reader;
+/// use pte_reduce::{Candidate, Reduced, Stopped, reduce_program};
 ///
-/// let resolved = Model::open("examples/linear.yaml")?.resolve_for_changes()?;
+/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
 /// let calls = |candidate: &Candidate| candidate.program.plans().iter().flat_map(|plan| plan.instructions()).count();
-/// let candidate = Candidate::new(resolved.program, resolved.tests);
+/// let candidate = Candidate::new(program, Vec::new());
 /// let reduced = reduce_program(candidate, &mut |candidate| Ok(calls(candidate) > 0));
 /// assert!(reduced.is_complete);
 /// assert_eq!(calls(&reduced.best), 1);
@@ -56,7 +66,7 @@ const PASSES: &[Pass] = &[
 /// // A test that has no more time.
 /// let Reduced { best, is_complete, .. } = reduce_program(reduced.best, &mut |_| Err(Stopped));
 /// assert_eq!((calls(&best), is_complete), (1, false));
-/// # Ok::<(), pte_emit::Error>(())
+/// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn reduce_program<'t>(candidate: Candidate, test: &'t mut CandidateTest<'t>) -> Reduced<Candidate> {
     let mut reduction = Reduction { best: candidate, test };

@@ -1,6 +1,14 @@
 //! Transforms programs: moves constants to `.ptd` files and back, removes unused parts, and finds smaller programs with
 //! the same defect.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod externalize;
 pub mod internalize;
 pub mod prune;

@@ -292,20 +292,8 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
     graphs.iter().zip(uses(&graphs, Roots::Effects)).map(of).collect()
 }
 
-/// Numbers of parts that [`Options::prune`](crate::Options::prune) removed from a method of an [`Assembly`](crate::Assembly).
-///
-/// ```
-/// use pte_emit::{Model, Options, PrunedParts};
-///
-/// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
-///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
-/// let mut options = Options::default();
-/// options.prune = true;
-/// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;
-/// let removed: &PrunedParts = &assembly.pruned()[0];
-/// assert_eq!((removed.instructions, &removed.names[..]), (1, &["y".to_owned()][..]));
-/// # Ok::<(), pte_emit::Error>(())
-/// ```
+/// Numbers of parts that were removed from a method: part of a [`PrunedMethod`]. `pte-emit` adds the names of the
+/// source.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PrunedParts {
@@ -334,6 +322,23 @@ pub struct PrunedMethod {
 
 /// Removes the parts without effect and the unreferenced data, and renumbers the others. Returns one entry for each
 /// method. Pruning a pruned program changes nothing.
+///
+/// ```
+/// use pte_model::data::Origin;
+/// use pte_model::program::ValueId;
+/// use pte_model::reader;
+/// use pte_transform::prune::prune;
+///
+/// let mut program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// // The method returns its input: nothing reads what the three instructions compute.
+/// let forward = &mut program.execution_plan.as_mut().unwrap()[0];
+/// forward.outputs = forward.inputs.clone();
+/// let pruned = prune(&mut program);
+/// assert_eq!((pruned[0].removed.instructions, pruned[0].removed.operators), (3, 3));
+/// assert_eq!(program.plans()[0].outputs, Some(vec![ValueId(0)]));
+/// assert!(program.blobs.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn prune(program: &mut Program) -> Vec<PrunedMethod> {
     let pruned = sweep_unused(program, Roots::Effects);
     if pruned.iter().any(|method| method.removed.values + method.removed.delegates > 0) {

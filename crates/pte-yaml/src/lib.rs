@@ -3,5 +3,13 @@
 //! [`tree`] is YAML's core schema without what a hostile or ambiguous source needs: no tags, no merge keys, no integers beyond 64 bits,
 //! and bounds on depth and aliases. It assigns no meaning to keys and values; `pte-emit` does.
 
+// Types of it are arguments and results.
+pub use pte_model;
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod template;
 pub mod tree;

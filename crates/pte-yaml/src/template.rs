@@ -142,10 +142,12 @@ pub fn unquote(root: &mut SourceNode<'_>, text: &str, ranges: &[Range<usize>]) -
     strings
 }
 
-/// Returns true for a valid name of a variable: `${NAME}` in YAML, which [`crate::Model::documents`] replaces.
+/// Returns true for a valid name of a variable: `${NAME}` in YAML, which [`fill`] replaces.
 ///
 /// ```
-/// assert!(pte_emit::is_variable_name("batch_1") && !pte_emit::is_variable_name("1"));
+/// use pte_yaml::template::is_name;
+///
+/// assert!(is_name("batch_1") && !is_name("1"));
 /// ```
 pub fn is_name(name: &str) -> bool {
     let mut characters = name.chars();

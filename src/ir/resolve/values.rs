@@ -22,8 +22,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn operators(&mut self) -> Vec<Operator> {
         let operators = std::mem::take(&mut self.operators);
         let text = |text: &str| Some(text.to_owned());
-        let operator =
-            |(name, overload)| Operator { name: text(name), overload: text(overload), ..Operator::default() };
+        let operator = |(name, overload)| Operator { name: text(name), overload: text(overload) };
         operators.into_keys().map(operator).collect()
     }
 

@@ -11,7 +11,9 @@ use pte_model::program::{EValue, ExecutionPlan, Instruction, TensorData};
 /// Results of a call, and the last instruction before the nodes that take them apart.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TakenApart {
+    /// Indices of the values that the call returns.
     pub results: Vec<usize>,
+    /// Index of the instruction.
     pub instruction: u32,
 }
 

@@ -1,5 +1,5 @@
 //! Computes the lifetimes of the values of a method from the first use to the last, like the exporter
-//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. [`super::memory`]
+//! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. The planner of `pte-emit`
 //! assigns the memory.
 
 pub mod getitems;
@@ -19,6 +19,7 @@ use regions::Regions;
 pub struct Lifetimes {
     /// By value, in the times of the part of the method to which it belongs.
     pub spans: Spans<Regions>,
+    /// Time at which the outputs are read.
     pub end: u32,
     /// Buffers and inputs that are written in place, in the order of the last writes.
     pub write_backs: Vec<usize>,

@@ -2,7 +2,7 @@
 //! `torch.map` and `scan` (docs/format.md, "Submodules"). In the enclosing graph, each of these operators is one node,
 //! so that all its instructions have the same time.
 //!
-//! It also determines the part to which each tensor belongs. [`super::lifetimes`] and [`super::memory`] use the parts.
+//! It also determines the part to which each tensor belongs. [`super::lifetimes`] and the planner of `pte-emit` use the parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -56,6 +56,7 @@ pub enum BodyInput {
 /// The parts of a method.
 #[derive(Debug)]
 pub struct Regions {
+    /// The parts: the first one is the whole method, every other one is after the part that contains it.
     pub list: Vec<Region>,
     /// The innermost part around each time.
     innermost: Vec<u32>,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! It is driven by the slot tables of [`pte_model::format`]. It only reports offsets that cannot be followed, and
-//! inconsistencies; [`pte_check`] validates files against the rules of the runtime.
+//! inconsistencies; `pte-check` validates files against the rules of the runtime.
 
 mod block;
 mod json;
@@ -37,19 +37,19 @@ const CHUNK: usize = 256;
 /// Size in bytes of the pieces into which large vectors are split: a multiple of a row.
 const PIECE: u64 = 1 << 14;
 
-/// Options of [`Model::annotate`](crate::Model::annotate).
+/// Options of [`annotate`].
 ///
 /// ```
-/// use pte_emit::{AnnotateOptions, AnnotatePart, Model};
-///
-/// let yaml = Model::open("examples/add.yaml")?;
-/// let bytes = yaml.assembly()?.program_file().unwrap().to_vec()?;
+/// use pte_inspect::annotate::{AnnotateOptions, AnnotatePart, annotate};
+/// use pte_model::data::Origin;
+/// use pte_model::format::Format;
 ///
 /// let mut options = AnnotateOptions::default();
 /// options.only = Some(AnnotatePart::Headers);
 /// options.json = true;
 /// let mut json = Vec::new();
-/// Model::from_binary("add.pte", &bytes).annotate(&options, &mut json)?;
+/// let origin = Origin::Bytes(pte_model::LINEAR_PTE.into());
+/// annotate(&origin, Format::Program, &options, &mut json)?;
 /// assert!(String::from_utf8(json)?.contains(r#""value":"ET12","meaning":"file identifier""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

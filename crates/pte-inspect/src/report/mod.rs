@@ -16,7 +16,7 @@ use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
 /// Format of a report.
 ///
 /// ```
-/// use pte_emit::ReportFormat;
+/// use pte_inspect::report::ReportFormat;
 ///
 /// assert_eq!(ReportFormat::default(), ReportFormat::Html);
 /// ```

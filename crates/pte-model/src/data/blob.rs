@@ -16,27 +16,29 @@ pub struct BlobId(pub u32);
 /// Data as a length and a source.
 ///
 /// ```
-/// use pte_emit::{Blob, Model};
+/// use pte_model::data::{Blob, Origin};
+/// use pte_model::reader;
 ///
-/// let yaml = "named_data: {zeros: {tensor: float32, sizes: [1000], data: {fill: 0}}}";
-/// let source = Model::from_yaml("zeros.yaml", yaml, ".");
-/// let program = source.parse()?.resolve()?.program;
-/// let blob: &Blob = &program.blobs[0];
-/// assert_eq!(blob.len(), 4000);
-/// assert!(!blob.is_empty());
-/// assert_eq!(blob.file(), None); // the bytes are generated
-/// assert_eq!(blob.read_at(8, 2)?, [0, 0]);
-/// assert_eq!(blob.to_vec()?, [0; 4000]);
-/// assert_eq!(blob.digest()?, Blob::bytes([0; 4000]).digest()?);
+/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let weight: &Blob = &program.blobs[0];
+/// assert_eq!(weight.len(), 48);
+/// assert!(!weight.is_empty());
+/// assert_eq!(weight.file(), None); // the bytes are in memory
+/// assert_eq!(weight.read_at(0, 4)?, 0.2576316f32.to_le_bytes());
+///
 /// let mut copy = Vec::new();
-/// blob.copy_to(&mut copy)?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// weight.copy_to(&mut copy)?;
+/// assert_eq!(copy, weight.to_vec()?);
+/// assert_eq!(Blob::bytes(copy).digest()?, weight.digest()?);
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blob {
     /// Length in bytes.
+    #[doc(hidden)]
     pub len: u64,
     /// Source of the bytes.
+    #[doc(hidden)]
     pub source: BlobSource,
     /// Equal data with the same number are stored once; 0 by default.
     pub copy: u32,
@@ -102,6 +104,7 @@ pub enum BlobSource {
 
 impl Blob {
     /// Creates a blob of `len` bytes.
+    #[doc(hidden)]
     pub fn new(len: u64, source: BlobSource) -> Blob {
         Blob { len, source, copy: 0 }
     }
@@ -113,6 +116,7 @@ impl Blob {
     }
 
     /// Joins blobs, one after the other, without empty ones. `None` if the length overflows.
+    #[doc(hidden)]
     pub fn joined(parts: impl IntoIterator<Item = Blob>) -> Option<Blob> {
         let mut parts: Vec<Blob> = parts.into_iter().filter(|part| part.len > 0).collect();
         let len = parts.iter().try_fold(0u64, |len, part| len.checked_add(part.len))?;
@@ -127,6 +131,7 @@ impl Blob {
     ///
     /// # Errors
     /// The bytes cannot be read.
+    #[doc(hidden)]
     pub fn part(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Ok(None);
@@ -169,6 +174,7 @@ impl Blob {
     ///
     /// # Errors
     /// The bytes cannot be read.
+    #[doc(hidden)]
     pub fn part_or_whole(&self, offset: u64, len: u64) -> io::Result<Option<Blob>> {
         if (offset, len) == (0, self.len) { Ok(Some(self.clone())) } else { self.part(offset, len) }
     }
@@ -191,6 +197,7 @@ impl Blob {
 
     /// Reorders elements of `element` bytes from dimension order `from` to `to`. Returns the blob unchanged if the orders are
     /// equivalent, or if its length does not match the sizes.
+    #[doc(hidden)]
     pub fn reordered(self, element: u64, sizes: &[i32], from: &[u8], to: &[u8]) -> Blob {
         // The position of a dimension of size 1 does not matter.
         let significant = |order: &[u8]| -> Vec<u8> {
@@ -219,6 +226,7 @@ impl Blob {
     }
 
     /// Calls `take` with each file that the bytes are read from.
+    #[doc(hidden)]
     pub fn each_file<'b>(&'b self, take: &mut dyn FnMut(&'b Path)) {
         match &self.source {
             BlobSource::File { path, .. } => take(path),
@@ -229,6 +237,7 @@ impl Blob {
     }
 
     /// Converts elements of type `from` to type `to`. `None` for unknown and opaque types, and if the length overflows.
+    #[doc(hidden)]
     pub fn converted(self, from: ScalarType, to: ScalarType) -> Option<Blob> {
         if from == to {
             return Some(self);

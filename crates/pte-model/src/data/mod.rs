@@ -1,6 +1,6 @@
 //! Data and their sources: blobs, files, conversion and reordering of elements, random numbers, deduplication.
 //!
-//! [`crate::program`] and [`crate::layout`] use the data.
+//! [`crate::program`] refers to the data.
 
 pub mod blob;
 pub mod dedup;

@@ -174,6 +174,7 @@ impl Blob {
     }
 
     /// Preferred number of bytes to read at a time.
+    #[doc(hidden)]
     pub fn block(&self) -> u64 {
         // Larger blocks read longer contiguous pieces.
         if matches!(self.source, BlobSource::Reordered { .. }) { 8 << 20 } else { 1 << 20 }
@@ -183,6 +184,7 @@ impl Blob {
     ///
     /// # Errors
     /// A file cannot be opened. The message names it.
+    #[doc(hidden)]
     pub fn open(&self) -> io::Result<Producer<'_>> {
         Reading::open(self).map(Producer)
     }
@@ -199,6 +201,7 @@ impl Blob {
     ///
     /// # Errors
     /// As [`Blob::read_at`].
+    #[doc(hidden)]
     pub fn contents(&self, offset: u64, len: usize) -> io::Result<Cow<'_, [u8]>> {
         let range = usize::try_from(offset).ok().and_then(|start| Some(start..start.checked_add(len)?));
         match (&self.source, range) {
@@ -213,6 +216,7 @@ impl Blob {
     ///
     /// # Errors
     /// As [`Blob::copy_to`].
+    #[doc(hidden)]
     pub fn read_several<const N: usize>(&self, offsets: [u64; N], len: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; N * len];
         if bytes.is_empty() {

@@ -16,7 +16,7 @@ pub fn cores() -> usize {
 /// items.
 ///
 /// ```
-/// use pte_emit::workers;
+/// use pte_model::data::workers;
 ///
 /// assert_eq!(workers::map(vec![1, 2, 3], workers::cores(), |number| number * 2), [2, 4, 6]);
 /// ```
@@ -48,6 +48,7 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, workers: usize, work: impl Fn(T) -> 
 ///
 /// # Errors
 /// The error of the smallest number that failed.
+#[doc(hidden)]
 pub fn each<S: Default>(
     count: u64,
     workers: usize,
@@ -86,6 +87,7 @@ const AHEAD: usize = 16;
 ///
 /// # Errors
 /// The first error of `take`, which stops the workers.
+#[doc(hidden)]
 pub fn in_order<T: Sync, R: Send>(
     items: &[T],
     workers: usize,
@@ -113,6 +115,7 @@ pub fn in_order<T: Sync, R: Send>(
 }
 
 /// Calls both functions, the first on another thread if `parallel` is true.
+#[doc(hidden)]
 pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second: impl FnOnce() -> B) -> (A, B) {
     if !parallel {
         return (first(), second());
@@ -128,7 +131,7 @@ pub fn both<A: Send, B>(parallel: bool, first: impl FnOnce() -> A + Send, second
 ///
 /// ```
 /// let mutex = std::sync::Mutex::new(1);
-/// *pte_emit::workers::lock(&mutex) += 1;
+/// *pte_model::data::workers::lock(&mutex) += 1;
 /// assert_eq!(mutex.into_inner().unwrap(), 2);
 /// ```
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -136,6 +139,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the result of a thread, and propagates its panic.
+#[doc(hidden)]
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

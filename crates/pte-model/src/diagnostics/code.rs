@@ -61,11 +61,11 @@ impl std::error::Error for UnknownCode {}
 
 macro_rules! codes {
     ($( $number:literal $code:ident $name:literal $description:literal )*) => {
-        /// Stable code of a [`Diagnostic`](crate::Diagnostic). It identifies the kind of problem, whatever the wording
+        /// Stable code of a [`Diagnostic`](crate::diagnostics::Diagnostic). It identifies the kind of problem, whatever the wording
         /// and the severity of the message.
         ///
         /// ```
-        /// use pte_emit::{Code, UnknownCode};
+        /// use pte_model::diagnostics::{Code, UnknownCode};
         ///
         /// assert_eq!("Y-5".parse(), Ok(Code::UnknownKey));
         /// assert_eq!((Code::UnknownKey.as_str(), Code::UnknownKey.name()), ("Y-5", "unknown-key"));

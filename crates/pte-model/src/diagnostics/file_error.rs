@@ -5,7 +5,7 @@
 //! ```
 //! use std::io;
 //!
-//! use pte_emit::file_error::{cannot, is_io, is_named, named};
+//! use pte_model::diagnostics::file_error::{cannot, is_io, is_named, named};
 //!
 //! let missing = cannot("read", "w.bin".as_ref(), io::ErrorKind::NotFound.into());
 //! assert!(is_io(&missing) && is_named(&missing) && missing.to_string().starts_with("cannot read w.bin: "));

@@ -11,11 +11,12 @@ impl Report {
     /// `render`.
     ///
     /// ```
-    /// use pte_emit::Model;
+    /// use pte_model::diagnostics::{Code, Report};
     ///
-    /// let source = Model::from_yaml("model.yaml", "methods: {forward: {outputs: [x]}}", ".");
-    /// let error = source.assembly().unwrap_err();
-    /// assert!(error.report().render(false).contains("--> model.yaml:1:31"));
+    /// let yaml = "methods: {forward: {outputs: [x]}}";
+    /// let unknown = Code::UnknownName.error(30..31, "unknown value `x` in method `forward`");
+    /// let report = Report::new("model.yaml", yaml, vec![unknown]);
+    /// assert!(report.render(false).contains("--> model.yaml:1:31"));
     /// ```
     pub fn render(&self, colours: bool) -> String {
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };

@@ -3,7 +3,9 @@
 //! What an input contains is shown in messages and tables through [`escaped`] or [`clipped`], so that it cannot forge output.
 //!
 //! ```
-//! use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names, is_unsafe, label, nearest};
+//! use pte_model::diagnostics::text::{
+//!     ROW, clipped, clipped_to, counted, escaped, escaped_json, first_names, is_unsafe, label, nearest,
+//! };
 //!
 //! assert_eq!((counted(1, "byte"), counted(2, "entry")), ("1 byte".to_owned(), "2 entries".to_owned()));
 //! assert_eq!((&*escaped("a\u{1b}[2K"), &*escaped_json("\"\u{7f}\"")), ("a\\u{1b}[2K", "\"\\u007f\""));
@@ -19,6 +21,7 @@ use std::fmt;
 
 /// A count with a noun, formatted when it is displayed: `3 arguments`, `1 argument`, `0 entries`.
 #[derive(Debug, Clone, Copy)]
+#[doc(hidden)]
 pub struct Counted<'n, N>(pub N, pub &'n str);
 
 impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Counted<'_, N> {
@@ -55,6 +58,7 @@ pub fn is_unsafe(c: char) -> bool {
 }
 
 /// Formats the escape sequence of a character in JSON: of its UTF-16 code units.
+#[doc(hidden)]
 pub fn json_escape(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }

@@ -7,8 +7,10 @@ use super::{TableSchema, bundled_program, flat_tensor, program, safetensors};
 /// A file format.
 ///
 /// ```
-/// use pte_emit::Format;
+/// use pte_model::format::Format;
 ///
+/// let head = &pte_model::LINEAR_PTE[..64];
+/// assert_eq!(Format::identify(head, pte_model::LINEAR_PTE.len() as u64), Some(Format::Program));
 /// assert_eq!((Format::Program.extension(), Format::of_extension("ptd")), ("pte", Some(Format::FlatTensor)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +134,7 @@ impl Format {
     }
 
     /// Returns the container of the format; `None` for a format that is not a FlatBuffer.
+    #[doc(hidden)]
     pub fn container(self) -> Option<&'static Container> {
         CONTAINERS.into_iter().find(|container| container.format == self)
     }
@@ -158,6 +161,7 @@ impl Format {
     }
 
     /// Detects the format like [`Format::identify`], falling back to the magic of the extended header.
+    #[doc(hidden)]
     pub fn identify_damaged(head: &[u8], len: u64) -> Option<Format> {
         let by_header = || {
             let magic = head.get(PREAMBLE..PREAMBLE + 4)?;
@@ -168,6 +172,7 @@ impl Format {
     }
 
     /// Returns the size of the metadata of a file of `len` bytes, from its first [`HEAD`] bytes: at least [`HEAD`], at most `len`.
+    #[doc(hidden)]
     pub fn metadata_len(self, head: &[u8], len: u64) -> u64 {
         let container = self.container();
         let header = container.and_then(|container| container.header).filter(|header| header.is_in(head));

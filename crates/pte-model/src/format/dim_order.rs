@@ -1,4 +1,4 @@
-//! The order of dimensions of a tensor in memory. Strides are computed in [`pte_operators::inference`].
+//! The order of dimensions of a tensor in memory. The crate `pte-operators` computes strides.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::ops::{Deref, DerefMut};
 /// they are an order. Contiguous orders need no memory of their own.
 ///
 /// ```
-/// use pte_emit::program::DimOrder;
+/// use pte_model::format::DimOrder;
 ///
 /// let images = DimOrder::channels_last(4);
 /// assert_eq!(*images, [0, 2, 3, 1]);

@@ -23,7 +23,7 @@ numbers! {
     /// Layout of a tensor in torch (E-15).
     ///
     /// ```
-    /// use pte_emit::program::{StorageLayout, Tensor, TensorShapeDynamism};
+    /// use pte_model::program::{StorageLayout, Tensor, TensorShapeDynamism};
     ///
     /// let tensor = Tensor::default();
     /// assert_eq!((tensor.layout, tensor.shape_dynamism), (StorageLayout::STRIDED, TensorShapeDynamism::STATIC));
@@ -61,6 +61,7 @@ numbers! {
 
 impl TensorShapeDynamism {
     /// Returns the kind that the exporter writes: dynamic tensors are bounded.
+    #[doc(hidden)]
     pub const fn of(is_dynamic: bool) -> TensorShapeDynamism {
         if is_dynamic { TensorShapeDynamism::DYNAMIC_BOUND } else { TensorShapeDynamism::STATIC }
     }

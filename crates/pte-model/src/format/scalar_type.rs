@@ -9,7 +9,7 @@ use super::table::Enum;
 /// [`ScalarType::BYTE`].
 ///
 /// ```
-/// use pte_emit::ScalarType;
+/// use pte_model::format::ScalarType;
 ///
 /// let half = ScalarType::parse("torch.float16").unwrap();
 /// assert_eq!((half, half.to_string()), (ScalarType::HALF, "float16".to_owned()));
@@ -78,7 +78,7 @@ pub enum Encoding {
 /// Properties of an element type: the result of [`ScalarType::info`].
 ///
 /// ```
-/// use pte_emit::{ScalarType, ScalarTypeInfo};
+/// use pte_model::format::{ScalarType, ScalarTypeInfo};
 ///
 /// let info: &ScalarTypeInfo = ScalarType::FLOAT.info().unwrap();
 /// assert_eq!((info.code, info.name, info.schema, info.size), (6, "float32", "FLOAT", 4));
@@ -94,6 +94,7 @@ pub struct ScalarTypeInfo {
     /// Bytes per element.
     pub size: u64,
     /// Encoding of an element.
+    #[doc(hidden)]
     pub encoding: Encoding,
 }
 
@@ -165,6 +166,7 @@ const _: () = {
 
 impl ScalarType {
     /// Number of types that the runtime knows; their numbers begin with 0.
+    #[doc(hidden)]
     pub const COUNT: usize = INFO.len();
 
     /// Returns the properties of the type; `None` for a number that the runtime rejects (rule T-2).
@@ -173,12 +175,14 @@ impl ScalarType {
     }
 
     /// Returns true for types of floating point and complex numbers, whose tensors may require gradients.
+    #[doc(hidden)]
     pub fn is_differentiable(self) -> bool {
         self.info().is_some_and(|info| matches!(info.encoding, Encoding::Float(_) | Encoding::Complex(_)))
     }
 
     /// Returns the minimum and maximum of a signed integer type of at most 64 bits or an unsigned one of at most 16
     /// bits; `None` for other types.
+    #[doc(hidden)]
     pub fn integers(self) -> Option<(i64, i64)> {
         Some(match self {
             ScalarType::BYTE => (0, 0xff),
@@ -200,6 +204,7 @@ impl ScalarType {
     }
 
     /// Returns all names that [`ScalarType::parse`] accepts, without the prefix `torch.`.
+    #[doc(hidden)]
     pub fn spellings() -> impl Iterator<Item = &'static str> {
         let aliases = ALIASES.iter().map(|(alias, _)| *alias);
         INFO.iter().map(|i| i.name).chain(INFO.iter().map(|i| i.schema)).chain(aliases)

@@ -4,7 +4,7 @@
 /// Release of ExecuTorch whose files are written by default.
 ///
 /// ```
-/// assert_eq!(pte_emit::EXECUTORCH, "1.5.1");
+/// assert_eq!(pte_model::format::serializer::EXECUTORCH, "1.5.1");
 /// ```
 pub const EXECUTORCH: &str = "1.5.1";
 
@@ -102,9 +102,11 @@ static EXIR_SHARED_VTABLES: SerializerFacts = SerializerFacts { vtables: VtableS
 
 impl Serializer {
     /// All serializers.
+    #[doc(hidden)]
     pub const ALL: [Serializer; 3] = [Serializer::Exir, Serializer::Flatc, Serializer::ExirSharedVtables];
 
     /// Returns the choices of the serializer.
+    #[doc(hidden)]
     pub fn facts(self) -> &'static SerializerFacts {
         match self {
             Serializer::Exir => &EXIR,

@@ -97,6 +97,7 @@ impl Element {
 
 impl Program {
     /// Returns the elements with data, and their blobs.
+    #[doc(hidden)]
     pub fn blob_references(&self) -> impl Iterator<Item = (Element, BlobId)> {
         let methods = self.plans().iter().enumerate().flat_map(|(method, plan)| {
             let tensors = plan.tensors().filter_map(move |(value, tensor)| match tensor.data {

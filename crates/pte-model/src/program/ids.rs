@@ -69,7 +69,7 @@ macro_rules! ids {
 /// Index of a value of a method.
 ///
 /// ```
-/// use pte_emit::program::ValueId;
+/// use pte_model::program::ValueId;
 ///
 /// let mut names = ["x", "y"];
 /// assert_eq!((ValueId(2).get(), ValueId(2).within(names.len()), ValueId(2).item(&names)), (Some(2), None, None));
@@ -83,7 +83,7 @@ pub struct ValueId(pub i32);
 /// Index of an operator of a method.
 ///
 /// ```
-/// use pte_emit::program::OperatorId;
+/// use pte_model::program::OperatorId;
 ///
 /// assert_eq!(OperatorId::of(1).item(&["aten::add.out", "aten::relu.out"]), Some(&"aten::relu.out"));
 /// ```
@@ -94,7 +94,7 @@ pub struct OperatorId(pub i32);
 /// Index of a delegate of a method.
 ///
 /// ```
-/// use pte_emit::program::DelegateId;
+/// use pte_model::program::DelegateId;
 ///
 /// assert_eq!(DelegateId::from(3), DelegateId(3));
 /// ```
@@ -109,6 +109,7 @@ impl ValueId {
     pub const NONE: ValueId = ValueId(-1);
 
     /// Returns the value that an item of a list of Ints refers to; [`ValueId::NONE`] if it does not fit an `i32`.
+    #[doc(hidden)]
     pub fn of_int(item: i64) -> ValueId {
         i32::try_from(item).map_or(ValueId::NONE, ValueId)
     }

@@ -158,7 +158,7 @@ macro_rules! instructions {
         /// [`EValue`](crate::program::EValue).
         ///
         /// ```
-        /// use pte_emit::program::{
+        /// use pte_model::program::{
         ///     Args, FieldReference, Instruction, InstructionField, OperandAccess, OperatorId, ValueId,
         /// };
         ///
@@ -311,6 +311,7 @@ impl Instruction {
     }
 
     /// Returns the callee of a call; `None` for other instructions.
+    #[doc(hidden)]
     pub fn callee(&self) -> Option<Callee> {
         self.find(|reference| match reference {
             FieldReference::Operator(index) => Some(Callee::Operator(index)),
@@ -320,6 +321,13 @@ impl Instruction {
     }
 
     /// Returns source and target of a move; `None` for other instructions.
+    ///
+    /// ```
+    /// use pte_model::program::{Instruction, ValueId};
+    ///
+    /// let instruction = Instruction::MoveCall { move_from: ValueId(2), move_to: ValueId(5) };
+    /// assert_eq!(instruction.moved(), Some((ValueId(2), ValueId(5))));
+    /// ```
     pub fn moved(&self) -> Option<(ValueId, ValueId)> {
         let operand = |access| {
             self.find(|reference| match reference {
@@ -333,7 +341,7 @@ impl Instruction {
     /// Returns the values in separate fields, not in `args`: name of the field, index of the value, and effect.
     ///
     /// ```
-    /// use pte_emit::program::{Instruction, OperandAccess, ValueId};
+    /// use pte_model::program::{Instruction, OperandAccess, ValueId};
     ///
     /// let instruction = Instruction::FreeCall { value_index: ValueId(3) };
     /// assert_eq!(instruction.operands().next(), Some(("value_index", ValueId(3), OperandAccess::Release)));

@@ -12,7 +12,7 @@ use super::ValueId;
 /// A list of sizes or indices. Up to `N` items are stored in place.
 ///
 /// ```
-/// use pte_emit::program::{Args, Sizes, ValueId};
+/// use pte_model::program::{Args, Sizes, ValueId};
 ///
 /// let mut sizes = Sizes::from(&[3, 224]);
 /// sizes.push(224);

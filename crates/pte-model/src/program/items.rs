@@ -10,10 +10,17 @@ pub struct ListItems<'p> {
 }
 
 impl<'p> ListItems<'p> {
+    /// Returns the number of items.
     pub fn len(self) -> usize {
         self.ints.len() + self.tensors.len()
     }
 
+    /// Returns true for an empty list.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the indices in order.
     pub fn iter(self) -> impl Iterator<Item = i64> + use<'p> {
         self.ints.iter().copied().chain(self.tensors.iter().map(|item| i64::from(*item)))
     }
@@ -21,6 +28,7 @@ impl<'p> ListItems<'p> {
 
 impl EValue {
     /// Returns the items of a list of values; `None` for a value of another kind, and for an absent list.
+    #[doc(hidden)]
     pub fn list_items(&self) -> Option<ListItems<'_>> {
         match self {
             EValue::IntList(items) => items.as_deref().map(|ints| ListItems { ints, tensors: &[] }),
@@ -39,6 +47,7 @@ impl EValue {
     }
 
     /// Returns the items of a list of values; an empty list for a value of another kind.
+    #[doc(hidden)]
     pub fn items(&self) -> ListItems<'_> {
         self.list_items().unwrap_or_default()
     }

@@ -11,6 +11,18 @@ pub const DEFAULT_ALIGNMENT: u64 = 16;
 pub const XNNPACK_PADDING: u64 = 64;
 
 /// Planned memory of a method.
+///
+/// ```
+/// use pte_model::data::Origin;
+/// use pte_model::program::MemoryPlan;
+/// use pte_model::reader;
+///
+/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let memory = MemoryPlan::stated(&program.plans()[0]);
+/// assert_eq!(memory.sizes, [0, 80]); // pool 0 is reserved
+/// assert_eq!(memory.places[2], Some((1, 64))); // value 2 is at offset 64 of pool 1
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryPlan {
     /// Pool (`memory_id`) and offset of each value; `None` without planned memory.
@@ -39,6 +51,7 @@ impl MemoryPlan {
     }
 
     /// Returns true if these are the explicit offsets, sizes and devices of a method.
+    #[doc(hidden)]
     pub fn is_stated_by(&self, plan: &ExecutionPlan) -> bool {
         let stated = MemoryPlan::stated(plan);
         (&self.places, &self.sizes, &self.devices) == (&stated.places, &stated.sizes, &stated.devices)

@@ -1,16 +1,16 @@
 //! Program model: structs that mirror the FlatBuffers schema, with indices instead of names. An absent list (`None`) is
 //! distinct from an empty one. Emitter, reader, printer and validator use it.
 //!
-//! It has neither names of the YAML nor byte offsets: data are [`Blob`]s, and [`crate::layout::Plan`] has their
+//! It has neither names of the YAML nor byte offsets: data are [`Blob`]s, and the `Plan` of `pte-emit` has their
 //! offsets.
 //!
-//! [`MethodBuilder`](crate::MethodBuilder) and YAML are shorter ways to a program; this is `y = relu(x)` in terms of the schema:
+//! `MethodBuilder` of `pte-emit` and YAML are shorter ways to a program; this is `y = relu(x)` in terms of the schema:
 //!
 //! ```
-//! use pte_emit::program::{
+//! use pte_model::format::ScalarType;
+//! use pte_model::program::{
 //!     Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, Tensor, ValueId,
 //! };
-//! use pte_emit::{Options, ScalarType};
 //!
 //! let x = EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2, 2]));
 //! let call = Instruction::KernelCall { op_index: OperatorId(0), args: Some(Args::from(&[0, 1, 1])) };
@@ -22,9 +22,8 @@
 //! forward.chains = Some(vec![Chain::new(vec![call])]);
 //! forward.operators = Some(vec![Operator::new("aten::relu.out")]);
 //! let program = Program::new(vec![forward]);
-//! let files = program.to_files(&Options::default())?;
-//! assert_eq!(files.plan().memory[0].sizes, [0, 32]);
-//! # Ok::<(), pte_emit::Error>(())
+//! assert_eq!(program.plans()[0].instructions().count(), 1);
+//! assert_eq!(program.plans()[0].tensors().map(|(_, tensor)| tensor.nbytes()).sum::<Option<u64>>(), Some(32));
 //! ```
 
 pub mod attributes;
@@ -52,6 +51,8 @@ pub use ids::{DelegateId, OperatorId, ValueId};
 pub use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
 pub use ints::{Args, Ints, Sizes};
+#[doc(hidden)]
+pub use items::ListItems;
 pub use memory_plan::MemoryPlan;
 
 /// A program: the methods of a model and the data they need (table `Program`).
@@ -59,8 +60,9 @@ pub use memory_plan::MemoryPlan;
 /// A program without methods is a `.ptd`:
 ///
 /// ```
-/// use pte_emit::program::{ExternalData, Program, TensorLayout};
-/// use pte_emit::{Blob, BlobId, Options, ScalarType};
+/// use pte_model::data::{Blob, BlobId};
+/// use pte_model::format::ScalarType;
+/// use pte_model::program::{ExternalData, Program, TensorLayout};
 ///
 /// let mut program = Program::default();
 /// let data: BlobId = program.add_blob(Blob::bytes([0, 0, 0, 63, 0, 0, 0, 191]));
@@ -69,10 +71,6 @@ pub use memory_plan::MemoryPlan;
 /// program.external_data.push(bias);
 /// assert_eq!(program.blob(data).len(), 8);
 /// assert!(program.plans().is_empty());
-///
-/// let files = program.to_files(&Options::default())?;
-/// assert_eq!(files.data_files().count(), 1);
-/// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Program {
@@ -93,19 +91,23 @@ pub struct Program {
 /// A method (table `ExecutionPlan`).
 ///
 /// ```
-/// use pte_emit::Model;
-/// use pte_emit::program::{DelegateId, EValue, ExecutionPlan, OperatorId, ValueId};
+/// use pte_model::data::Origin;
+/// use pte_model::program::{DelegateId, ExecutionPlan, Operator, OperatorId, ValueId};
+/// use pte_model::reader;
 ///
-/// let source = Model::open("examples/linear.yaml")?;
-/// let program = source.parse()?.resolve()?.program;
+/// let file = Origin::Bytes(pte_model::LINEAR_PTE.into());
+/// let program = reader::program::read(&file)?.program;
 /// let forward: &ExecutionPlan = &program.plans()[0];
 /// let (index, weight) = forward.tensors().next().unwrap();
 /// assert_eq!((index, weight.nbytes()), (0, Some(48)));
-/// assert!(matches!(forward.values()[index], EValue::Tensor(_)));
+/// assert_eq!(forward.values()[index].as_tensor(), Some(weight));
+/// assert_eq!(forward.is_input().iter().filter(|is_input| **is_input).count(), 1);
 /// assert_eq!(forward.value(ValueId::of(index)), Some(&forward.values()[index]));
-/// assert!(forward.operator(OperatorId(0)).is_some() && forward.delegate(DelegateId(0)).is_none());
+/// let first: &Operator = forward.operator(OperatorId(0)).unwrap();
+/// assert_eq!(first.full_name().as_deref(), Some("aten::permute_copy.out"));
+/// assert_eq!(forward.delegate(DelegateId(0)), None);
 /// assert!(forward.delegates().is_empty() && forward.instructions().count() == 3);
-/// # Ok::<(), pte_emit::Error>(())
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExecutionPlan {
@@ -184,31 +186,33 @@ impl Default for ExecutionPlan {
     }
 }
 
-/// Options of the memory planner for a method; the result is an item of [`Plan::memory`](crate::Plan::memory).
+/// Options of the memory planner for a method; the result is a [`MemoryPlan`].
 ///
 /// ```
-/// use pte_emit::program::{Device, DeviceType, EValue, Memory, NonConstBufferDevice};
-/// use pte_emit::{MethodBuilder, Options, Resolved, ScalarType};
+/// use pte_model::data::Origin;
+/// use pte_model::program::{Device, DeviceType, EValue, Memory, MemoryPlanner, NonConstBufferDevice};
+/// use pte_model::reader;
 ///
-/// let mut forward = MethodBuilder::new("forward");
-/// let x = forward.input(ScalarType::FLOAT, &[4]);
-/// let y = forward.call("aten::relu.out", &[x.into()], ScalarType::FLOAT, &[4]);
-/// forward.output(y);
-/// let mut program = Resolved::from_methods([forward])?.program;
+/// let mut program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let forward = &mut program.execution_plan.as_mut().unwrap()[0];
+/// // A file has sizes and offsets, not the options that led to them.
+/// assert_eq!(forward.memory.non_const_buffer_sizes, Some(vec![0, 80]));
+/// assert_eq!(forward.memory.alignment, None);
 ///
-/// let method = &mut program.execution_plan.as_mut().unwrap()[0];
-/// for value in method.values.iter_mut().flatten() {
-///     if let EValue::Tensor(tensor) = value {
+/// // Plans the memory again: aligned to 64 bytes, in pool 2, on another device.
+/// for value in forward.values.iter_mut().flatten() {
+///     if let EValue::Tensor(tensor) = value
+///         && tensor.memory != Memory::None
+///     {
 ///         tensor.memory = Memory::Auto { pool: Some(2), persistent: false, shared: None };
 ///     }
 /// }
-/// method.memory.alignment = Some(64);
 /// let device = Device { device_type: DeviceType::CUDA, index: 0 };
-/// method.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice::new(2, device)]);
-///
-/// let files = program.to_files(&Options::default())?;
-/// assert_eq!(files.plan().memory[0].sizes, [0, 0, 128]);
-/// # Ok::<(), pte_emit::Error>(())
+/// forward.memory.non_const_buffer_sizes = None;
+/// forward.memory.non_const_buffer_device = Some(vec![NonConstBufferDevice::new(2, device)]);
+/// forward.memory.alignment = Some(64);
+/// assert_eq!(forward.memory.planner, MemoryPlanner::Greedy);
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MemoryRequest {
@@ -233,9 +237,10 @@ pub struct MemoryRequest {
 /// Algorithm that assigns offsets in planned memory (docs/format.md, "Memory planner").
 ///
 /// ```
-/// use pte_emit::program::MemoryPlanner;
+/// use pte_model::program::MemoryPlanner;
 ///
 /// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
+/// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap"]);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemoryPlanner {
@@ -297,10 +302,11 @@ impl ContainerMetadata {
 /// The enum is exhaustive on purpose: a new kind of the schema must be a compile error where values are matched.
 ///
 /// ```
-/// use pte_emit::program::EValue;
+/// use pte_model::program::EValue;
 ///
 /// let value = EValue::IntList(Some(vec![3, 4]));
 /// assert_eq!((value.kind(), value.tag()), ("IntList", 7));
+/// assert_eq!((value.as_ints(), value.as_tensors(), value.as_tensor()), (&[3, 4][..], &[][..], None));
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum EValue {
@@ -365,8 +371,8 @@ tables::value_tables!(members);
 /// A tensor (table `Tensor`).
 ///
 /// ```
-/// use pte_emit::program::{Device, DimOrder, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation};
-/// use pte_emit::ScalarType;
+/// use pte_model::format::ScalarType;
+/// use pte_model::program::{Device, DimOrder, ExtraTensorInfo, Memory, Tensor, TensorData, TensorDataLocation};
 ///
 /// // An image in channels-last order, of 2 bytes per element.
 /// let mut image = Tensor::new(ScalarType::parse("float16").unwrap(), &[1, 3, 8, 8]);
@@ -441,6 +447,7 @@ impl Tensor {
     }
 
     /// Returns the tensor that the exporter passes for an out that a call does not request (E-7).
+    #[doc(hidden)]
     pub fn missing() -> Tensor {
         Tensor { memory: Memory::None, ..Tensor::new(ScalarType::BYTE, &[0]) }
     }
@@ -464,6 +471,7 @@ impl Tensor {
 
     /// Returns true for a tensor with planned memory, a name and data. Its initial state is not stored together with
     /// equal ones (E-18).
+    #[doc(hidden)]
     pub fn has_lone_state(&self) -> bool {
         self.memory != Memory::None && self.extra_tensor_info.is_some() && matches!(self.data, TensorData::Blob(_))
     }
@@ -480,7 +488,7 @@ pub const MAX_DIMENSIONS: usize = 16;
 /// Returns the number of bytes of a tensor of this type and these sizes; see [`Tensor::nbytes`].
 ///
 /// ```
-/// use pte_emit::{ScalarType, program::nbytes};
+/// use pte_model::{format::ScalarType, program::nbytes};
 ///
 /// assert_eq!(nbytes(ScalarType::LONG, &[2, 3]), Some(48));
 /// assert_eq!(nbytes(ScalarType::LONG, &[2, -1]), None);
@@ -534,7 +542,7 @@ pub enum Memory {
 /// Device of a tensor or of a planned buffer. As text, it is `cpu` or `cuda:1`; an unknown type is a number.
 ///
 /// ```
-/// use pte_emit::program::{Device, DeviceType};
+/// use pte_model::program::{Device, DeviceType};
 ///
 /// assert_eq!(Device::default(), Device::CPU);
 /// assert_eq!(Device { device_type: DeviceType::CUDA, index: 1 }.to_string(), "cuda:1");
@@ -599,7 +607,7 @@ impl Operator {
     /// Returns the operator of a name with overload as YAML states it: `aten::add.out`. Without a dot the overload is empty.
     pub fn new(full_name: &str) -> Operator {
         let (name, overload) = full_name.rsplit_once('.').unwrap_or((full_name, ""));
-        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()), ..Operator::default() }
+        Operator { name: Some(name.to_owned()), overload: Some(overload.to_owned()) }
     }
 
     /// Returns the name with the overload, as in YAML: `aten::add.out`. `None` if the name is absent.
@@ -636,7 +644,7 @@ impl Chain {
 /// One line of a stack trace (table `Frame`).
 ///
 /// ```
-/// use pte_emit::program::{Chain, Instruction, StackFrame, ValueId};
+/// use pte_model::program::{Chain, Instruction, StackFrame, ValueId};
 ///
 /// let mut frame = StackFrame::default();
 /// frame.filename = Some("model.py".to_owned());
@@ -662,8 +670,8 @@ pub struct StackFrame {
 /// A delegate (table `BackendDelegate`).
 ///
 /// ```
-/// use pte_emit::program::{BackendDelegate, CompileSpec, NamedData, Program};
-/// use pte_emit::Blob;
+/// use pte_model::data::Blob;
+/// use pte_model::program::{BackendDelegate, CompileSpec, NamedData, Program};
 ///
 /// let mut program = Program::default();
 /// let mut delegate = BackendDelegate::new("MyBackend", program.add_blob(Blob::bytes(*b"compiled")));
@@ -706,14 +714,14 @@ pub struct CompileSpec {
 impl CompileSpec {
     /// Returns an option.
     pub fn new(key: impl Into<String>, value: Vec<u8>) -> CompileSpec {
-        CompileSpec { key: Some(key.into()), value: Some(value), ..CompileSpec::default() }
+        CompileSpec { key: Some(key.into()), value: Some(value) }
     }
 }
 
 /// Device of one planned buffer (table `NonConstBufferDevice`).
 ///
 /// ```
-/// use pte_emit::program::{Device, DeviceType, NonConstBufferDevice};
+/// use pte_model::program::{Device, DeviceType, NonConstBufferDevice};
 ///
 /// let cuda = Device { device_type: DeviceType::CUDA, index: 0 };
 /// assert_eq!(NonConstBufferDevice::new(1, cuda).device(), cuda);
@@ -732,7 +740,7 @@ impl NonConstBufferDevice {
     /// Returns the entry of a buffer.
     pub fn new(buffer_idx: i32, device: Device) -> NonConstBufferDevice {
         let Device { device_type, index } = device;
-        NonConstBufferDevice { buffer_idx, device_type, device_index: index, ..NonConstBufferDevice::default() }
+        NonConstBufferDevice { buffer_idx, device_type, device_index: index }
     }
 
     /// Returns the device that the buffer is on.
@@ -784,8 +792,8 @@ impl ExternalData {
 /// Type and shape of a tensor's data (table `TensorLayout` of `flat_tensor.fbs`).
 ///
 /// ```
-/// use pte_emit::ScalarType;
-/// use pte_emit::program::{Tensor, TensorLayout};
+/// use pte_model::format::ScalarType;
+/// use pte_model::program::{Tensor, TensorLayout};
 ///
 /// let tensor = Tensor::new(ScalarType::FLOAT, &[2, 3]);
 /// assert_eq!(TensorLayout::of(&tensor), TensorLayout::new(ScalarType::FLOAT, vec![2, 3]));
@@ -843,6 +851,7 @@ impl Program {
     }
 
     /// Returns the total size of all compile specs in bytes.
+    #[doc(hidden)]
     pub fn compile_spec_size(&self) -> u64 {
         let delegates = self.plans().iter().flat_map(ExecutionPlan::delegates);
         let specs = delegates.flat_map(|delegate| delegate.compile_specs.iter().flatten());

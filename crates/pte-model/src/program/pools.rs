@@ -9,8 +9,11 @@ use super::{EValue, Memory};
 /// A range of bytes of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PoolRange {
+    /// Pool (`memory_id`).
     pub pool: u32,
+    /// Offset of the first byte.
     pub start: u64,
+    /// Offset after the last byte.
     pub end: u64,
 }
 

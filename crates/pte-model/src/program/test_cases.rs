@@ -1,18 +1,22 @@
 //! Test cases of methods as a `.bpte` stores them: inputs and expected outputs.
 //!
 //! ```
-//! use pte_emit::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
-//! use pte_emit::{Model, Options};
+//! use pte_model::data::Blob;
+//! use pte_model::format::{DimOrder, ScalarType};
+//! use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, TestCase, TestData};
 //!
-//! let source = Model::from_yaml("seven.yaml", "methods: {seven: {outputs: [7]}}", ".");
-//! let mut resolved = source.parse()?.resolve()?;
-//! let outputs = Some(vec![TestData::Int(7)]);
-//! let case = TestCase::new(Vec::new(), outputs);
+//! // A method that returns its input and the number 7.
+//! let x = TestData::Tensor {
+//!     scalar_type: ScalarType::FLOAT,
+//!     sizes: vec![2],
+//!     dim_order: DimOrder::contiguous(1),
+//!     data: Blob::bytes([1f32, 2.0].map(f32::to_le_bytes).concat()),
+//! };
+//! let mut case = TestCase::new(vec![x.clone()], Some(vec![x, TestData::Int(7)]));
 //! assert_eq!((case.atol, case.rtol), (DEFAULT_ATOL, DEFAULT_RTOL));
-//! resolved.tests.push(MethodTests::new("seven", vec![case]));
-//! let assembly = resolved.plan(&Options::default())?.emit()?;
-//! assert_eq!(assembly.tests[0].cases.len(), 1);
-//! # Ok::<(), pte_emit::Error>(())
+//! case.atol = 1e-3;
+//! let tests = MethodTests::new("forward", vec![case]);
+//! assert_eq!(tests.size(), 16);
 //! ```
 
 use crate::data::Blob;

@@ -46,7 +46,7 @@ impl BundledProgramContents {
 /// Reads a `.bpte`.
 ///
 /// # Errors
-/// The file cannot be read, or is not a `.bpte` ([`super::ReadError`], wrapped).
+/// The file cannot be read, or is not a `.bpte` ([`ReadError`](crate::format::flatbuffer::read::ReadError), wrapped).
 pub fn read(origin: &Origin) -> io::Result<BundledProgramContents> {
     let length = origin.len()?;
     // No header states the length of the FlatBuffer; offsets cannot exceed this.

@@ -2,7 +2,7 @@
 //!
 //! A [`Rule`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
 //! the modules here; a release names the rule of each operator. The results are those of torch's meta functions, which the exporter
-//! declares; [`judge`] compares them.
+//! declares.
 
 mod broadcast;
 mod call;
@@ -33,7 +33,7 @@ mod testing;
 mod types;
 pub(super) mod views;
 
-pub use call::{Call, Rule};
+pub use call::{Call, Rule, ScalarCategory};
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
 //!
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
-//! [`describe`] counts what is in a payload.
+//! `describe` counts what is in a payload.
 //! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
 //! operations write, [`draft_sizes`] applies it to drafts. Nothing here depends on YAML, and only [`arguments`] on a program.
 

@@ -1,5 +1,5 @@
 //! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
-//! [`verify`] reports every defect, [`walk`] lists every object; [`write`] has the parts of writers.
+//! [`verify`] reports every defect, [`walk`] lists every object; [`mod@write`] has the parts of writers.
 //!
 //! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
 //! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
@@ -261,7 +261,7 @@ pub fn member(members: &[&'static TableSchema], tag: u8) -> Option<&'static Tabl
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::format::program;
 

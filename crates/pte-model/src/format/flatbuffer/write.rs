@@ -1,6 +1,6 @@
 //! Parts of FlatBuffer writers, on top of the `flatbuffers` crate: values of fields, the order of slots, vectors with an alignment.
 //!
-//! The writer of ExecuTorch files is in [`crate::emitter`], those of payloads are in [`pte_payload`].
+//! The writer of ExecuTorch files is in `pte-emit`, those of payloads are in `pte-payload`.
 
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
