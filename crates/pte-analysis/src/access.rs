@@ -3,9 +3,14 @@
 //!
 //! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
+use std::ops::Range;
+
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 use pte_operators::kinds::Kinds;
+
+/// Number of accesses that a method may have in any case. Each takes 24 bytes with its index.
+pub const LEAST_ITEMS: usize = 1 << 21;
 
 /// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +120,7 @@ impl Accesses {
             plan,
             kinds: &kinds.list,
             owners,
-            limit: 4 * (kinds.items + args + count) + 1024,
+            limit: LEAST_ITEMS.max(4 * (kinds.items + args + count)),
             has_content,
             seen: vec![false; count],
             accesses: Accesses {
@@ -262,7 +267,17 @@ impl ValueIndex {
 
     /// Returns the indices of the accesses to a value.
     pub fn of(&self, value: usize) -> &[u32] {
-        &self.indices[self.bounds[value] as usize..self.bounds[value + 1] as usize]
+        &self.indices[self.positions(value)]
+    }
+
+    /// Returns the positions of the accesses to a value in [`ValueIndex::all`].
+    pub fn positions(&self, value: usize) -> Range<usize> {
+        self.bounds[value] as usize..self.bounds[value + 1] as usize
+    }
+
+    /// Returns the indices of all accesses, sorted by value and step.
+    pub fn all(&self) -> &[u32] {
+        &self.indices
     }
 }
 

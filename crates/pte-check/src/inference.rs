@@ -1,12 +1,13 @@
 //! Compares arguments and results of kernel calls with the rules of [`pte_operators::inference`] (`O-14`, `O-15`).
 //!
 //! Sizes and element types are those in the file. Sizes that only execution determines are not compared, and neither
-//! are calls of kernels that are not part of the default runtime. The work is linear in the size of the file.
+//! are calls of kernels that are not part of the default runtime. The work on lists has a limit.
 
 use smallvec::SmallVec;
 
 use super::finding::{Findings, Locator};
 use super::kernels::KernelCall;
+use super::semantics::limits::{self, Budget};
 use super::semantics::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::aliases::AliasKind;
@@ -26,8 +27,8 @@ const MAX_COMPARED: usize = 16;
 pub(super) struct CallInference<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     inference: Inference,
-    /// Number of items of lists that the remaining calls may read and write.
-    budget: usize,
+    /// Items of lists that the remaining calls may read and write.
+    budget: Budget,
     /// The method has jumps, so that results of a call need not hold at later calls.
     jumps: bool,
     /// By value: its class. Inference cannot distinguish the values of a class. Values of [`UNIQUE`] are equal to no
@@ -57,7 +58,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Creates the inference of a method.
     pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
         let inference = Inference::new(method.plan, &method.operators);
-        let budget = 4 * (method.accesses.list.len() + method.values().len()) + 1024;
+        let budget = Budget::new(&limits::INFERRED, method);
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
         for alias in method.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
@@ -365,12 +366,16 @@ impl<'m, 'p> CallInference<'m, 'p> {
         }
     }
 
-    /// Subtracts a number of items of lists from the budget; returns `false` if it is exhausted, and the call is not
-    /// checked.
+    /// Takes a number of items of lists from the budget; returns `false` if it is exceeded, and the call is not checked.
     fn spend(&mut self, items: usize) -> bool {
-        let rest = self.budget.checked_sub(items);
-        self.budget = rest.unwrap_or(0);
-        rest.is_some()
+        self.budget.spend(items).is_some()
+    }
+
+    /// Reports calls that were not checked.
+    pub fn finish(&self, findings: &mut Findings, locate: &Locator<'_>) {
+        if self.budget.is_exceeded() {
+            limits::INFERRED.report(self.method, findings, locate);
+        }
     }
 }
 

@@ -12,12 +12,8 @@ use pte_model::data::workers;
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
-use pte_operators::facts::{Channels, Quantization, Selected};
+use pte_operators::facts::{Channels, Content, Quantization, Selected};
 use pte_operators::inference::IntMeta;
-
-/// Maximum number of uses of a value, and of items of a list, that are examined. It keeps the work linear in the size
-/// of the file.
-const MAX_EXAMINED: usize = 64;
 
 /// A call of a known operator.
 #[derive(Clone, Copy)]
@@ -55,13 +51,20 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
 fn check_range(call: &KernelCall<'_, '_>, range: [Option<usize>; 4], findings: &mut Findings, locate: &Locator<'_>) {
     let [start, end, step, out] = range;
     let float = |position: Option<usize>, default: f64| position.map_or(Some(default), |at| call.float(at));
-    let (Some(start), Some(end), Some(step)) = (float(start, 0.0), float(end, 0.0), float(step, 1.0)) else {
-        return;
+    let [start, end, step] = [float(start, 0.0), float(end, 0.0), float(step, 1.0)];
+    let length = match (start, end, step) {
+        (Some(start), Some(end), Some(step)) => ((end - start) / step).ceil(),
+        // An infinite bound is wrong with any other one.
+        (Some(bound), None, _) | (None, Some(bound), _) if !bound.is_finite() => f64::INFINITY,
+        _ => return,
     };
     let Some((position, out)) = out.and_then(|out| Some((out, call.tensor(out)?))) else { return };
-    let (length, room) = (((end - start) / step).ceil(), count(sizes(out)));
+    let room = count(sizes(out));
     if !(0.0..=room as f64).contains(&length) {
         findings.add(O_12, || {
+            let known =
+                |number: Option<f64>| number.map_or_else(|| "an unknown number".to_owned(), |it| it.to_string());
+            let (start, end, step) = (known(start), known(end), known(step));
             let found = format!("a range of {}, from {start} to {end} by {step}", counted(length, "element"));
             (
                 locate(&call.method.arg(call.step, position)),
@@ -132,7 +135,7 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
         |tensor: &Tensor| tensor.dim_order.as_deref().map(|order| order.iter().map(|d| i64::from(*d)).collect());
     let (expected, why): (Option<Vec<i64>>, _) = match order {
         EValue::Null => (dim_order(from), "that of the input, since the call has none"),
-        EValue::IntList(Some(items)) if items.len() <= MAX_EXAMINED && !call.method.accesses.is_truncated => {
+        EValue::IntList(Some(items)) if !call.method.accesses.is_truncated => {
             let item = |item: &i64| call.unchanged_int(call.method.value(ValueId::of_int(*item))?);
             (items.iter().map(item).collect(), "that of argument 2")
         }
@@ -147,24 +150,56 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
 }
 
 impl<'p> KernelCall<'_, 'p> {
-    /// Returns the elements of a small constant tensor of int32 or int64; `None` for other values, and if they cannot
-    /// be read.
+    /// Returns the elements of a tensor of int32 or int64 that follow from the file: those of a small constant, in its order, or
+    /// those of a tensor that only one earlier call writes, in any order and without repetitions. `None` if they are not known.
     fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
-        let tensor = self.tensor(position)?;
-        let data = self.method.small_constant(tensor)?;
-        // Many calls may share a constant.
-        let mut cache = workers::lock(&self.method.constant_ints);
-        let read = || {
-            let bytes = self.method.read_constant(data)?;
-            match tensor.scalar_type {
-                ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
-                ScalarType::INT => {
-                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
-                }
-                _ => None,
+        let (mut value, _) = self.argument(position)?;
+        let (mut step, mut copies) = (self.step, Vec::new());
+        let found = loop {
+            let EValue::Tensor(tensor) = &self.method.values()[value] else { break None };
+            if let Some(data) = self.method.small_constant(tensor) {
+                break self.method.constant_ints(data, tensor.scalar_type);
+            }
+            if let Some(known) = workers::lock(&self.method.written_ints).get(&value) {
+                break Some(known.clone());
+            }
+            let facts = &self.method.facts[value];
+            let is_int = matches!(facts.scalar_type, ScalarType::INT | ScalarType::LONG);
+            let mut writes = self.method.value_accesses(value).filter(|access| access.kind.may_write());
+            let (Some(write), None) = (writes.next(), writes.next()) else { break None };
+            // An earlier one, so that the search ends.
+            if !is_int || !facts.has_bytes || self.method.is_input[value] || write.step >= step {
+                break None;
+            }
+            copies.push(value);
+            step = write.step;
+            let Some((known, args)) = self.method.call(&self.method.steps[step as usize]) else { break None };
+            let writer = KernelCall { known, step, args, assumed: &[], ..*self };
+            match known.facts.content {
+                Some(Content::Number(number)) => break Some([number].into()),
+                Some(Content::Filled(at)) => break writer.int(at).map(|number| [number].into()),
+                Some(Content::Range) => break writer.ends_of_range(),
+                Some(Content::Copy(at)) => match writer.argument(at) {
+                    Some((source, EValue::Tensor(tensor))) if tensor.scalar_type == facts.scalar_type => value = source,
+                    Some(_) | None => break None,
+                },
+                None => break None,
             }
         };
-        cache.entry((data, tensor.scalar_type)).or_insert_with(read).clone()
+        if let Some(ints) = &found {
+            let mut written = workers::lock(&self.method.written_ints);
+            copies.into_iter().for_each(|value| drop(written.insert(value, ints.clone())));
+        }
+        found
+    }
+
+    /// Returns the first and the last Int of a range; `None` if they are not known.
+    fn ends_of_range(&self) -> Option<ConstantInts> {
+        let [start, end, step, _] = self.known.facts.range?;
+        let int = |position: Option<usize>, default| position.map_or(Some(default), |at| self.int(at));
+        let (start, end, step) = (int(start, 0)?, int(end, 0)?, int(step, 1)?);
+        let steps = end.checked_sub(start)?.checked_sub(step.signum())?.checked_div(step)?;
+        Some([start, start.checked_add(steps.checked_mul(step)?)?].into())
     }
 
     fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
@@ -203,10 +238,7 @@ impl<'p> KernelCall<'_, 'p> {
     /// Returns `true` if no earlier instruction writes a value. In a method with jumps, no instruction may write it,
     /// because a later one may run first.
     fn is_unchanged(&self, value: usize) -> bool {
-        let uses = self.method.value_accesses(value);
-        let few = uses.len() <= MAX_EXAMINED;
-        let mut writes = uses.take(MAX_EXAMINED).filter(|access| access.kind.may_write());
-        few && !writes.any(|write| self.jumps || write.step < self.step)
+        self.method.first_write(value).is_none_or(|write| !self.jumps && write >= self.step)
     }
 }
 

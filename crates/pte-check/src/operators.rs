@@ -55,6 +55,7 @@ pub(super) fn check(
             }
         }
     }
+    inference.finish(findings, locate);
 }
 
 /// Reports called operators that the default runtime does not register, once for each name: those of a library, and

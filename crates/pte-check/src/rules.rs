@@ -1511,10 +1511,10 @@ rules! {
     "copies the data when the method is loaded, and overwrites them"
     "a mutable tensor with data that is only used as an out"
 
-    X_18 Note ALL
-    "Items of lists are used a bounded number of times."
-    "The validator bounds the work on items of lists; further uses are not checked."
-    "has no such limit"
+    X_18 Invalid ALL
+    "The work to check a method is in proportion to its size."
+    "A few instructions can stand for a product of work: long lists that many calls take, loops in loops, views of views. Beyond a limit that no exported program reaches, checks stop, and the rest of the method is not checked (docs/check.md lists the limits)."
+    "unknown: the method may violate any rule of calls, memory and initialisation"
     "a list of 10,000 tensors that is an argument of 10,000 calls"
 
     X_20 Invalid ALL

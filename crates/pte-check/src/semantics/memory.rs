@@ -4,26 +4,24 @@
 //! therefore reported only if another tensor with content of its own is read later, without a jump in between that is
 //! always taken. Tensors at the same offset may be views of each other.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
+use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
 use super::sharing;
-use crate::RuleId::*;
+use crate::RuleId::{self, *};
+use crate::RuleSeverity;
 use pte_analysis::access::Access;
 use pte_analysis::aliases::AliasKind;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::PoolRange;
 
-/// Maximum number of live tensors that are compared with a write: this many that begin before it, and this many that
-/// begin in it.
-const MAX_COMPARED: usize = 8;
 /// Names of arguments whose elements are indices.
 const INDEX_ARGUMENTS: &[&str] = &["index", "indices"];
-/// Number of loops above which reads in the next iteration of a loop are not considered.
-const MAX_LOOPS: usize = 64;
 
 /// A time span in which the content of a tensor is live. The start of the method is at time 0, step `i` at `i + 1`; the
 /// last two times are the read of the outputs and the start of the next execution.
@@ -45,15 +43,29 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     if method.accesses.is_truncated {
         return;
     }
-    let mut live_ranges = live_ranges(method, flow);
+    let Some(mut live_ranges) = live_ranges(method, flow) else {
+        return limits::LOOPS.report(method, findings, locate);
+    };
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
     for alias in &method.aliases {
         bases[alias.result] = (alias.kind == AliasKind::View).then_some(alias.base as u32);
     }
     let live_ranges = &live_ranges;
-    OverlapSweep { method, flow, bases, live_ranges, live: BTreeSet::new(), ends: BinaryHeap::new() }
-        .run(findings, locate);
+    let mut sweep = OverlapSweep {
+        method,
+        flow,
+        bases,
+        live_ranges,
+        live: LiveRanges::new(method, live_ranges),
+        ends: BinaryHeap::new(),
+        index_sources: OnceCell::new(),
+        budget: Budget::new(&limits::OVERLAPS, method),
+    };
+    sweep.run(findings, locate);
+    if sweep.budget.is_exceeded() {
+        limits::OVERLAPS.report(method, findings, locate);
+    }
 }
 
 /// Reports two results of one call that overlap.
@@ -87,10 +99,13 @@ fn check_results(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &
     }
 }
 
-/// Returns the live ranges of the planned tensors.
-fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange> {
-    let loops: Vec<(u32, u32)> = flow.loops().take(MAX_LOOPS + 1).collect();
-    let loops = if loops.len() > MAX_LOOPS { Vec::new() } else { loops };
+/// Returns the live ranges of the planned tensors; `None` if there are too many loops.
+fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Option<Vec<LiveRange>> {
+    let mut loops = Loops {
+        list: flow.loops().collect(),
+        extended: vec![0; flow.loops().count()],
+        budget: Budget::new(&limits::LOOPS, method),
+    };
     let end = method.end() + 2;
     let mut live_ranges = Vec::new();
     for (value, range) in method.ranges.iter().enumerate() {
@@ -113,13 +128,13 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
             && method.value_accesses(value).next().is_some_and(|access| access.kind.keeps());
         let new = |from, to| LiveRange { value: value as u32, from, to, next_iteration: None };
         let mut open = (method.is_input[value] || state).then(|| new(0, 0));
-        let (mut first_read, mut extended) = (None, 0);
+        let mut first_read = None;
         for access in method.value_accesses(value) {
             let time = access.step + 1;
             if access.kind.keeps() {
                 first_read = first_read.or(Some(access.step));
                 if let Some(open) = &mut open {
-                    extend_over_loops(method, &loops, &mut extended, &mut live_ranges, open, time);
+                    loops.extend(method, &mut live_ranges, open, time)?;
                     open.to = time;
                 }
             } else if access.kind.may_write() {
@@ -137,28 +152,116 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Vec<LiveRange
         }
         live_ranges.extend(open.filter(|live| live.to > live.from));
     }
-    live_ranges
+    Some(live_ranges)
 }
 
-/// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads it,
-/// too. `extended` has a bit for each loop that was added.
-fn extend_over_loops(
-    method: &MethodAnalysis<'_>,
-    loops: &[(u32, u32)],
-    extended: &mut u64,
-    live_ranges: &mut Vec<LiveRange>,
-    open: &LiveRange,
-    time: u32,
-) {
-    for (index, &(head, jump)) in loops.iter().enumerate() {
-        let bit = 1 << (index % 64);
-        if *extended & bit != 0 || head < open.from || !(head..=jump).contains(&(time - 1)) {
-            continue;
+/// The loops of a method.
+struct Loops {
+    /// Steps of the destination and of the backward jump.
+    list: Vec<(u32, u32)>,
+    /// By loop: 1 + the last value whose content was extended over it.
+    extended: Vec<u32>,
+    budget: Budget,
+}
+
+impl Loops {
+    /// Adds the live ranges of content that is written before a loop and read in it, because the next iteration reads it,
+    /// too. `None` if the work exceeds its limit.
+    fn extend(
+        &mut self,
+        method: &MethodAnalysis<'_>,
+        live_ranges: &mut Vec<LiveRange>,
+        open: &LiveRange,
+        time: u32,
+    ) -> Option<()> {
+        self.budget.spend(self.list.len())?;
+        for (&(head, jump), extended) in self.list.iter().zip(&mut self.extended) {
+            if *extended == open.value + 1 || head < open.from || !(head..=jump).contains(&(time - 1)) {
+                continue;
+            }
+            *extended = open.value + 1;
+            if !method.rewrites(open.value as usize, head, jump) {
+                live_ranges.push(LiveRange {
+                    from: time,
+                    to: jump + 1,
+                    next_iteration: Some((head, time - 1)),
+                    ..*open
+                });
+            }
         }
-        *extended |= bit;
-        if !method.rewrites(open.value as usize, head, jump) {
-            live_ranges.push(LiveRange { from: time, to: jump + 1, next_iteration: Some((head, time - 1)), ..*open });
+        Some(())
+    }
+}
+
+/// Finds the live ranges that overlap a range of memory, in logarithmic time for each.
+struct LiveRanges {
+    /// Pool, start and index of all live ranges, sorted.
+    starts: Vec<(u32, u64, usize)>,
+    /// By index of a live range: its position in `starts`.
+    positions: Vec<usize>,
+    /// A binary tree: node `i` has the children `2 * i` and `2 * i + 1`, and the second half are the leaves, one for each
+    /// of `starts`. A leaf is the end of the range if it is live, otherwise 0; a node is the maximum of its children.
+    ends: Vec<u64>,
+}
+
+impl LiveRanges {
+    fn new(method: &MethodAnalysis<'_>, live_ranges: &[LiveRange]) -> LiveRanges {
+        let start = |(index, live): (usize, &LiveRange)| {
+            let range = method.ranges[live.value as usize]?;
+            Some((range.pool, range.start, index))
+        };
+        let mut starts: Vec<(u32, u64, usize)> = live_ranges.iter().enumerate().filter_map(start).collect();
+        starts.sort_unstable();
+        let mut positions = vec![usize::MAX; live_ranges.len()];
+        starts.iter().enumerate().for_each(|(position, (.., index))| positions[*index] = position);
+        LiveRanges { ends: vec![0; 2 * starts.len().next_power_of_two()], starts, positions }
+    }
+
+    /// Sets the end of a live range; 0 removes it.
+    fn set(&mut self, index: usize, end: u64) {
+        let mut node = self.ends.len() / 2 + self.positions[index];
+        self.ends[node] = end;
+        while node > 1 {
+            node /= 2;
+            self.ends[node] = self.ends[2 * node].max(self.ends[2 * node + 1]);
         }
+    }
+
+    /// Calls `take` with the index of each live range that overlaps `range`, in the order of their starts, until it returns
+    /// `false`.
+    fn overlapping(&self, range: PoolRange, take: &mut dyn FnMut(usize) -> bool) {
+        let position = |start: u64| self.starts.partition_point(|found| *found < (range.pool, start, 0));
+        let (mut first, end) = (position(0), position(range.end));
+        while let Some(found) = self.first_beyond(first, end, range.start) {
+            if !take(self.starts[found].2) {
+                return;
+            }
+            first = found + 1;
+        }
+    }
+
+    /// Returns the first of the positions `first..end` whose live range ends after `offset`.
+    fn first_beyond(&self, first: usize, end: usize, offset: u64) -> Option<usize> {
+        let leaves = self.ends.len() / 2;
+        let mut node = leaves + first;
+        if first >= end {
+            return None;
+        }
+        // Up, until a subtree at or after `first` has such an end; then down to its first leaf.
+        while self.ends[node] <= offset {
+            while node % 2 == 1 {
+                node /= 2;
+            }
+            if node == 0 {
+                return None;
+            }
+            node += 1;
+        }
+        while node < leaves {
+            node *= 2;
+            node += usize::from(self.ends[node] <= offset);
+        }
+        Some(node - leaves).filter(|found| *found < end)
     }
 }
 
@@ -169,10 +272,13 @@ struct OverlapSweep<'m, 'p> {
     bases: Vec<Option<u32>>,
     /// All live ranges, sorted by the time at which they begin.
     live_ranges: &'m [LiveRange],
-    /// Live ranges at the current time: pool, start and index.
-    live: BTreeSet<(u32, u64, usize)>,
-    /// Ends of the live ranges, each with its index.
+    /// Live ranges at the current time.
+    live: LiveRanges,
+    /// Times at which live ranges end, each with its index.
     ends: BinaryHeap<Reverse<(u32, usize)>>,
+    /// By value: its elements are used as indices, directly or after calls that compute integers from them.
+    index_sources: OnceCell<Vec<bool>>,
+    budget: Budget,
 }
 
 impl OverlapSweep<'_, '_> {
@@ -182,15 +288,13 @@ impl OverlapSweep<'_, '_> {
             let time = step + 1;
             while let Some((index, live)) = next.next_if(|(_, live)| live.from < time) {
                 let Some(range) = self.range(live) else { continue };
-                self.live.insert((range.pool, range.start, index));
+                self.live.set(index, range.end);
                 self.ends.push(Reverse((live.to, index)));
             }
             while let Some(&Reverse((to, index))) = self.ends.peek()
                 && to < time
             {
-                if let Some(range) = self.range(&self.live_ranges[index]) {
-                    self.live.remove(&(range.pool, range.start, index));
-                }
+                self.live.set(index, 0);
                 self.ends.pop();
             }
             for access in self.method.step_accesses(step) {
@@ -205,25 +309,28 @@ impl OverlapSweep<'_, '_> {
         self.method.ranges[live.value as usize]
     }
 
-    fn check_write(&self, access: &Access, range: PoolRange, time: u32, findings: &mut Findings, locate: &Locator<'_>) {
-        let before = self.live.range(..(range.pool, range.start, 0)).rev().take(MAX_COMPARED);
-        let inside = self.live.range((range.pool, range.start, 0)..(range.pool, range.end, 0)).take(MAX_COMPARED);
-        let overwritten = before.chain(inside).find_map(|(.., index)| {
-            let live = &self.live_ranges[*index];
-            let other = self.range(live).filter(|other| live.value != access.value && other.overlaps(&range))?;
-            (!self.is_covered(access, live, time) && self.is_read(live, time)).then_some((other, live))
+    fn check_write(
+        &mut self,
+        access: &Access,
+        range: PoolRange,
+        time: u32,
+        findings: &mut Findings,
+        locate: &Locator<'_>,
+    ) {
+        let (mut overlaps, mut worst, most) = (0, None, self.budget.left());
+        self.live.overlapping(range, &mut |index| {
+            overlaps += 1;
+            let live = &self.live_ranges[index];
+            let found = self.overwritten(access, range, live, time).map(|rule| (rule, live));
+            // The first one, unless a later one is an error.
+            let is_worse = |(rule, _): &(RuleId, _)| {
+                worst.is_none_or(|(worst, _): (RuleId, &LiveRange)| rule.rule().severity < worst.rule().severity)
+            };
+            worst = found.filter(is_worse).or(worst);
+            overlaps <= most && worst.is_none_or(|(rule, _)| rule.rule().severity > RuleSeverity::Invalid)
         });
-        let Some((other, live)) = overwritten else { return };
-        let same_start = other.start == range.start;
-        if same_start && (access.kind.is_in_place() || self.share_base(access.value, live) || live.to == time) {
-            return;
-        }
-        // A view is not larger than its base.
-        let rule = match () {
-            () if same_start && range.end <= other.end => X_5,
-            () if self.is_index(live, time) => X_20,
-            () => X_4,
-        };
+        let (Some(()), Some((rule, live))) = (self.budget.spend(overlaps), worst) else { return };
+        let Some(other) = self.range(live) else { return };
         findings.add(rule, || {
             let found = format!(
                 "a write to values[{}] at {}..{} of pool {}, while values[{}] at {}..{} is live",
@@ -231,6 +338,27 @@ impl OverlapSweep<'_, '_> {
             );
             (locate(&self.method.element_of(access)), found, "memory without live content".into())
         });
+    }
+
+    /// Returns the rule that a write to `range` violates for live content there; `None` if it may be written.
+    fn overwritten(&self, access: &Access, range: PoolRange, live: &LiveRange, time: u32) -> Option<RuleId> {
+        let other = self.range(live).filter(|_| live.value != access.value)?;
+        let same_start = other.start == range.start;
+        let is_shared =
+            same_start && (access.kind.is_in_place() || self.share_base(access.value, live) || live.to == time);
+        if is_shared || self.is_covered(access, live, time) || !self.is_read(live, time) {
+            return None;
+        }
+        let has_other_type = || {
+            self.method.facts[access.value as usize].scalar_type != self.method.facts[live.value as usize].scalar_type
+        };
+        // A view is not larger than its base, and has its element type.
+        let may_view = same_start && range.end <= other.end;
+        Some(match () {
+            () if (!may_view || has_other_type()) && self.is_index(live, time) => X_20,
+            () if may_view => X_5,
+            () => X_4,
+        })
     }
 
     /// Returns `true` if the call itself reads the content and its operator is known: X-25 covers memory that one call
@@ -253,17 +381,16 @@ impl OverlapSweep<'_, '_> {
         read.is_some_and(|read| self.flow.falls_through(time - 1, read))
     }
 
-    /// Returns `true` if the next read of live content uses it as indices.
+    /// Returns `true` if the next read of live content uses it as indices, or computes integers that are used as indices.
     fn is_index(&self, live: &LiveRange, time: u32) -> bool {
-        let Some(read) = self.method.next_read(live.value as usize, time - 1) else { return false };
-        let Some((known, _)) = self.method.steps.get(read as usize).and_then(|step| self.method.call(step)) else {
-            return false;
-        };
-        let mut reads = self.method.step_accesses(read).iter().filter(|access| access.value == live.value);
-        reads.any(|access| {
-            let arg = known.signature.args.get(access.arg as usize);
-            arg.is_some_and(|arg| INDEX_ARGUMENTS.contains(&&*arg.name))
-        })
+        let read = live.next_iteration.map(|(_, read)| read);
+        let Some(read) = read.or_else(|| self.method.next_read(live.value as usize, time - 1)) else { return false };
+        let index_sources = self.index_sources.get_or_init(|| index_sources(self.method));
+        index_sources[live.value as usize]
+            && self.method.step_accesses(read).iter().any(|access| match access.kind {
+                AccessKind::Read if access.value == live.value => is_index_argument(self.method, access),
+                _ => access.kind.may_write() && index_sources[access.value as usize],
+            })
     }
 
     /// Returns `true` if one tensor is a view of the other, or both are views of a third.
@@ -271,4 +398,37 @@ impl OverlapSweep<'_, '_> {
         let base = |value: u32| self.bases[value as usize].unwrap_or(value);
         base(value) == base(live.value)
     }
+}
+
+/// Returns `true` if a kernel uses the elements of an argument as indices.
+fn is_index_argument(method: &MethodAnalysis<'_>, access: &Access) -> bool {
+    let Some((known, _)) = method.steps.get(access.step as usize).and_then(|step| method.call(step)) else {
+        return false;
+    };
+    let arg = known.signature.args.get(access.arg as usize);
+    arg.is_some_and(|arg| INDEX_ARGUMENTS.contains(&&*arg.name))
+}
+
+/// Returns, by value, `true` if its elements are used as indices, directly or after calls that compute integers from them.
+fn index_sources(method: &MethodAnalysis<'_>) -> Vec<bool> {
+    let mut found = vec![false; method.values().len()];
+    let is_integer = |value: u32| method.facts[value as usize].scalar_type.integers().is_some();
+    let mut open: Vec<u32> = Vec::new();
+    let mut add = |value: u32, open: &mut Vec<u32>| {
+        if is_integer(value) && !std::mem::replace(&mut found[value as usize], true) {
+            open.push(value);
+        }
+    };
+    for access in method.accesses.list.iter().filter(|access| access.kind == AccessKind::Read) {
+        if is_integer(access.value) && is_index_argument(method, access) {
+            add(access.value, &mut open);
+        }
+    }
+    while let Some(value) = open.pop() {
+        for write in method.value_accesses(value as usize).filter(|access| access.kind.may_write()) {
+            let reads = method.step_accesses(write.step).iter().filter(|access| access.kind.keeps());
+            reads.for_each(|access| add(access.value, &mut open));
+        }
+    }
+    found
 }

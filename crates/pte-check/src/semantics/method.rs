@@ -3,7 +3,7 @@
 //! A step is the position of an instruction, counted through all chains. Indices that are out of range are skipped.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
 use pte_analysis::aliases::{Alias, AliasKind, aliases};
@@ -24,9 +24,6 @@ const MAX_CONSTANT: u64 = 1 << 16;
 
 /// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
-
-/// Maximum number of accesses that are searched for the next read of a value.
-const MAX_SEARCHED: usize = 64;
 
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;
@@ -105,6 +102,11 @@ pub struct MethodAnalysis<'p> {
     /// Aliases, in the order of the steps.
     pub aliases: Vec<Alias>,
     by_value: ValueIndex,
+    /// By position in `by_value`: the step of the first read of the value from there on; `u32::MAX` if there is none.
+    /// They are computed on first use.
+    next_reads: OnceLock<Vec<u32>>,
+    /// By value: the first step that may write it; `u32::MAX` if there is none.
+    first_writes: Vec<u32>,
     /// By value: its kind in the file, as a set. Most checks read this and `facts`, which take less memory than the
     /// values.
     pub stated: Vec<Kinds>,
@@ -117,8 +119,10 @@ pub struct MethodAnalysis<'p> {
     pub is_input: Vec<bool>,
     /// By value: it has content before the method runs. Values other than tensors always have.
     pub has_content: Vec<bool>,
-    /// Constants that were read, by data and element type.
-    pub constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
+    /// Constants that were read, by data and element type. Many calls may share one.
+    constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
+    /// By value: Ints that instructions write, as far as they were computed.
+    pub written_ints: Mutex<HashMap<usize, ConstantInts>>,
     /// Constants of float32 that were read, with `true` if an element is NaN.
     pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
@@ -134,6 +138,21 @@ impl<'p> MethodAnalysis<'p> {
     pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
         let blob = self.program.blob(data);
         blob.read_at(0, usize::try_from(blob.len).ok()?).ok()
+    }
+
+    /// Returns the elements of a constant of int32 or int64; `None` for other types, and if they cannot be read.
+    pub fn constant_ints(&self, data: BlobId, scalar_type: ScalarType) -> Option<ConstantInts> {
+        let read = || {
+            let bytes = self.read_constant(data)?;
+            match scalar_type {
+                ScalarType::LONG => Some(bytes.as_chunks().0.iter().map(|item| i64::from_le_bytes(*item)).collect()),
+                ScalarType::INT => {
+                    Some(bytes.as_chunks().0.iter().map(|item| i32::from_le_bytes(*item).into()).collect())
+                }
+                _ => None,
+            }
+        };
+        workers::lock(&self.constant_ints).entry((data, scalar_type)).or_insert_with(read).clone()
     }
 
     /// Collects the accesses of a method. `None` if it has more than 2^32 instructions or values.
@@ -169,6 +188,8 @@ impl<'p> MethodAnalysis<'p> {
             accesses: Accesses::default(),
             aliases,
             by_value: ValueIndex::default(),
+            next_reads: OnceLock::new(),
+            first_writes: vec![u32::MAX; values.len()],
             kinds: kinds.list.clone(),
             stated: kinds.list,
             ranges,
@@ -176,10 +197,14 @@ impl<'p> MethodAnalysis<'p> {
             is_input,
             has_content,
             constant_ints: Mutex::default(),
+            written_ints: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };
         let index = || ValueIndex::new(&accesses.list, values.len());
         let (by_value, ()) = workers::both(is_large, index, || method.propagate_kinds());
+        for access in accesses.list.iter().rev().filter(|access| access.kind.may_write()) {
+            method.first_writes[access.value as usize] = access.step;
+        }
         Some(MethodAnalysis { accesses, by_value, ..method })
     }
 
@@ -202,9 +227,28 @@ impl<'p> MethodAnalysis<'p> {
         self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
     }
 
+    /// Returns the first step that may write a value; `None` if none does.
+    pub fn first_write(&self, value: usize) -> Option<u32> {
+        Some(self.first_writes[value]).filter(|step| *step != u32::MAX)
+    }
+
     /// Returns the first step that reads a value, from `step` on.
     pub fn next_read(&self, value: usize, step: u32) -> Option<u32> {
-        self.accesses_from(value, step).take(MAX_SEARCHED).find(|access| access.kind.keeps()).map(|access| access.step)
+        let next_reads = self.next_reads.get_or_init(|| {
+            let accesses = &self.accesses.list;
+            let mut next_reads = vec![u32::MAX; accesses.len()];
+            let mut following: Option<&Access> = None;
+            for (position, index) in self.by_value.all().iter().enumerate().rev() {
+                let access = &accesses[*index as usize];
+                let is_read = access.kind.keeps();
+                following = if is_read { Some(access) } else { following.filter(|read| read.value == access.value) };
+                next_reads[position] = following.map_or(u32::MAX, |read| read.step);
+            }
+            next_reads
+        });
+        let positions = self.by_value.positions(value);
+        let first = positions.start + self.first_from(value, step);
+        positions.contains(&first).then(|| next_reads[first]).filter(|step| *step != u32::MAX)
     }
 
     /// Returns `true` if a step from `first` to `last` overwrites a value.
@@ -214,9 +258,13 @@ impl<'p> MethodAnalysis<'p> {
     }
 
     fn accesses_from(&self, value: usize, step: u32) -> impl Iterator<Item = &Access> {
-        let (list, indices) = (&self.accesses.list, self.by_value.of(value));
-        let first = indices.partition_point(|access| list[*access as usize].step < step);
-        indices[first..].iter().map(|access| &list[*access as usize])
+        let list = &self.accesses.list;
+        self.by_value.of(value)[self.first_from(value, step)..].iter().map(|access| &list[*access as usize])
+    }
+
+    /// Returns the number of accesses to a value before `step`.
+    fn first_from(&self, value: usize, step: u32) -> usize {
+        self.by_value.of(value).partition_point(|access| self.accesses.list[*access as usize].step < step)
     }
 
     /// Returns the operator and the arguments of a kernel call; `None` if the operator is unknown.

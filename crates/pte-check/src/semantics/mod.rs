@@ -9,7 +9,9 @@
 pub(super) mod method;
 
 mod control;
+mod execution;
 mod initialisation;
+pub(super) mod limits;
 mod memory;
 pub(super) mod numbers;
 mod paths;
@@ -43,7 +45,9 @@ type Check = fn(Subject<'_, '_>, &mut Findings, &Locator<'_>);
 /// The checks of a method in the order of their findings. They are independent of each other. A check with a higher
 /// number takes longer.
 const CHECKS: &[(u8, Check)] = &[
-    (9, |s, findings, locate| operators::check(s.method, &numbers::assumptions(s.method, s.flow), findings, locate)),
+    (9, |s, findings, locate| {
+        operators::check(s.method, &numbers::assumptions(s.method, s.flow, findings, locate), findings, locate)
+    }),
     (0, |s, findings, locate| control::check(s.method, s.flow, findings, locate)),
     (4, |s, findings, locate| state::check(s.method, s.flow, findings, locate)),
     (3, |s, findings, locate| initialisation::check(s.method, s.flow, s.states, findings, locate)),

@@ -1,15 +1,18 @@
 //! Finds the Ints that a value may be at a call, for the constraints of kernels (`super::super::operators`), by a
 //! forward analysis.
 //!
-//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Ints that depend on
-//! inputs, and loop counters, are not known. Each Int that is found is possible on some path, without regard to the
-//! conditions of its jumps.
+//! Ints in the file are followed through moves, and calls with few possible Ints are computed. Each Int that is found is
+//! possible on some path, without regard to the conditions of its jumps. Ints that depend on inputs are not known; loop
+//! counters are if `super::execution` can execute the loop.
 
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
+use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
+use super::execution::{self, Executed};
+use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
 use pte_analysis::blocks::{self, Block};
 use pte_analysis::inference::Inference;
@@ -20,24 +23,22 @@ use pte_operators::Base;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::Kinds;
 
-/// Maximum number of Ints of a value that are in the file, and that are computed.
-const MAX_INTS: usize = 4;
+/// Maximum number of Ints of a value that are in the file, and that are computed. docs/check.md states it.
+const MAX_INTS: usize = 64;
 
 /// Maximum number of combinations of Ints with which a call is checked.
-const MAX_COMBINATIONS: usize = 8;
+const MAX_COMBINATIONS: usize = 256;
 
-/// Maximum number of operations on Ints for a method, in addition to those in proportion to its accesses.
-const MAX_WORK: usize = 1 << 20;
-/// Maximum number of operations for each access.
-const WORK_PER_ACCESS: usize = 64;
+/// Ints in a list; few without an allocation.
+type FewInts = SmallVec<[i64; 4]>;
 
 /// Ints that a value may be.
 #[derive(Debug, Clone, PartialEq)]
 struct Ints {
     /// Ints of the file, ascending.
-    stated: SmallVec<[i64; MAX_INTS]>,
+    stated: FewInts,
     /// Results of calls, ascending; empty if any Int is possible, as for a loop counter.
-    computed: SmallVec<[i64; MAX_INTS]>,
+    computed: FewInts,
     /// Other possible Ints.
     rest: Rest,
 }
@@ -97,7 +98,7 @@ impl Ints {
 }
 
 /// Adds Ints to a list; returns `false` if it is full.
-fn add(ints: &mut SmallVec<[i64; MAX_INTS]>, more: &[i64]) -> bool {
+fn add(ints: &mut FewInts, more: &[i64]) -> bool {
     more.iter().all(|int| match ints.binary_search(int) {
         Ok(_) => true,
         Err(at) if ints.len() < MAX_INTS => {
@@ -126,24 +127,39 @@ struct Analysis<'m, 'p> {
 
 /// Returns the possible Ints of values that instructions write, at the calls that read them. Calls for which they are
 /// not known are missing.
-pub fn assumptions(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Assumptions {
-    let mut found = Assumptions::new();
-    let Some(mut analysis) = Analysis::new(method) else { return found };
+pub fn assumptions(
+    method: &MethodAnalysis<'_>,
+    flow: &ControlFlow,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) -> Assumptions {
+    let Some(mut analysis) = Analysis::new(method) else { return Assumptions::new() };
+    let Executed { assumptions: mut found, is_complete } = execution::execute(method, &mut analysis.inference);
+    if is_complete {
+        return found;
+    }
     let blocks = blocks::blocks(&flow.edges(), method.end());
-    let Some(entries) = analysis.solve(&blocks, flow) else { return found };
-    for (block, entry) in blocks.iter().zip(entries) {
-        let Some(mut state) = entry else { continue };
+    let mut is_exceeded = false;
+    let entries = analysis.solve(&blocks, flow);
+    for (block, entry) in blocks.iter().zip(entries.iter().flatten()) {
+        let Some(mut state) = entry.clone() else { continue };
         for step in block.first..block.end {
             if method.call(&method.steps[step as usize]).is_some() {
-                let mut combinations = analysis.combinations(step, &state);
+                let combinations = analysis.combinations(step, &state);
+                is_exceeded |= combinations.is_none();
                 let is_known = |(_, int): &(usize, IntMeta)| *int != IntMeta::Unknown;
-                combinations.retain(|assumption| assumption.iter().any(is_known));
-                if !combinations.is_empty() {
-                    found.insert(step, combinations);
+                for assumption in combinations.into_iter().flatten().filter(|ints| ints.iter().any(is_known)) {
+                    let of_step = found.entry(step).or_default();
+                    if !of_step.contains(&assumption) {
+                        of_step.push(assumption);
+                    }
                 }
             }
             analysis.run(step, &mut state);
         }
+    }
+    if entries.is_none() || is_exceeded {
+        limits::INTS.report(method, findings, locate);
     }
     found
 }
@@ -171,11 +187,12 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
         let method = self.method;
-        let mut work = MAX_WORK.saturating_add(method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = Budget::new(&limits::INTS, method);
         let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
         let run = |block: &Block, state: &mut [Ints]| {
             let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();
-            work = work.checked_sub(MAX_INTS * state.len() + MAX_COMBINATIONS * accesses)?;
+            let known: usize = state.iter().map(|ints| ints.stated.len() + ints.computed.len()).sum();
+            work.spend(known + state.len() + accesses)?;
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
@@ -197,17 +214,17 @@ impl<'m, 'p> Analysis<'m, 'p> {
         }
     }
 
-    /// Returns the combinations of possible Ints of the followed values that an instruction reads; none if there are
+    /// Returns the combinations of possible Ints of the followed values that an instruction reads; `None` if there are
     /// too many.
-    fn combinations(&self, step: u32, state: &[Ints]) -> Vec<Assumption> {
+    fn combinations(&self, step: u32, state: &[Ints]) -> Option<Vec<Assumption>> {
         let mut combinations = vec![Assumption::new()];
-        let mut seen = SmallVec::<[usize; MAX_COMBINATIONS]>::new();
+        let mut seen = SmallVec::<[usize; 8]>::new();
         for access in self.method.step_accesses(step).iter().filter(|access| access.kind == AccessKind::Read) {
             let value = access.value as usize;
             let Some(slot) = self.slots[value].filter(|_| !seen.contains(&value)) else { continue };
-            let ints: SmallVec<[IntMeta; 2 * MAX_INTS + 1]> = state[slot as usize].possibilities().collect();
-            if seen.len() == MAX_COMBINATIONS || combinations.len() * ints.len() > MAX_COMBINATIONS {
-                return Vec::new();
+            let ints: SmallVec<[IntMeta; 8]> = state[slot as usize].possibilities().collect();
+            if combinations.len() * ints.len() > MAX_COMBINATIONS {
+                return None;
             }
             seen.push(value);
             let extended = |assumption: &Assumption| {
@@ -216,7 +233,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             };
             combinations = combinations.iter().flat_map(extended).collect();
         }
-        combinations
+        Some(combinations)
     }
 
     /// Applies the effect of a step to the states.
@@ -247,8 +264,9 @@ impl<'m, 'p> Analysis<'m, 'p> {
     }
 
     /// Returns the results of a call.
-    fn result(&mut self, known: &ResolvedOperator, args: &[ValueId], combinations: Vec<Assumption>) -> Ints {
-        let mut found = if combinations.is_empty() { Ints::any() } else { Ints::none() };
+    fn result(&mut self, known: &ResolvedOperator, args: &[ValueId], combinations: Option<Vec<Assumption>>) -> Ints {
+        let Some(combinations) = combinations else { return Ints::any() };
+        let mut found = Ints::none();
         for assumption in combinations {
             let values = self.method.values();
             let result = match self.inference.assuming(&assumption, |known_ints| known_ints.call(values, known, args)) {

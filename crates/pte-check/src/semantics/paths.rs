@@ -6,23 +6,22 @@
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
+use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::access::Access;
 use pte_analysis::blocks::{self, Jump};
 
-/// Maximum number of blocks that are visited for all tensors of a method. Further tensors are not checked.
-const MAX_VISITED: usize = 1 << 24;
-
-/// Number of loops of a method above which it is not checked.
-const MAX_LOOPS: usize = 64;
-
 /// Reports the first read of each tensor that a path does not write.
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
-    if method.accesses.is_truncated || flow.edges().is_empty() || flow.loops().nth(MAX_LOOPS).is_some() {
+    if method.accesses.is_truncated || flow.edges().is_empty() {
         return;
     }
-    let mut blocks = Blocks::new(flow, method.end());
+    // Each jump is compared with all loops.
+    if Budget::new(&limits::LOOPS, method).spend(flow.edges().len().saturating_mul(flow.loops().count())).is_none() {
+        return limits::LOOPS.report(method, findings, locate);
+    }
+    let mut blocks = Blocks::new(flow, method.end(), Budget::new(&limits::BLOCKS, method));
     let mut accesses: Vec<&Access> = Vec::new();
     for (value, facts) in method.facts.iter().enumerate() {
         if !facts.is_planned || facts.has_data || method.is_input[value] {
@@ -41,6 +40,9 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
             (locate(&method.element_of(read)), found, expected.to_owned())
         });
     }
+    if blocks.budget.is_exceeded() {
+        limits::BLOCKS.report(method, findings, locate);
+    }
 }
 
 /// The basic blocks of a method: instructions between jumps and their destinations.
@@ -52,12 +54,11 @@ struct Blocks {
     /// By block: number of the search that visited it last.
     visited: Vec<usize>,
     searches: usize,
-    /// Remaining part of [`MAX_VISITED`].
-    left: usize,
+    budget: Budget,
 }
 
 impl Blocks {
-    fn new(flow: &ControlFlow, end: u32) -> Blocks {
+    fn new(flow: &ControlFlow, end: u32, budget: Budget) -> Blocks {
         let edges = flow.edges();
         let mut starts: Vec<u32> = blocks::blocks(&edges, end).into_iter().map(|block| block.first).collect();
         starts.push(end);
@@ -78,7 +79,7 @@ impl Blocks {
         for block in (1..starts.len()).filter(|block| falls_through[block - 1]) {
             next[block - 1].push(block);
         }
-        Blocks { visited: vec![0; starts.len()], starts, next, searches: 0, left: MAX_VISITED }
+        Blocks { visited: vec![0; starts.len()], starts, next, searches: 0, budget }
     }
 
     /// Returns the first read that a path from the start reaches before a write; `None` if there is none. `accesses`
@@ -91,7 +92,7 @@ impl Blocks {
             if std::mem::replace(&mut self.visited[block], self.searches) == self.searches {
                 continue;
             }
-            self.left = self.left.checked_sub(1)?;
+            self.budget.spend(1)?;
             let end = self.starts.get(block + 1).copied().unwrap_or(u32::MAX);
             let first = accesses.partition_point(|access| access.step < self.starts[block]);
             let Some(step) = accesses.get(first).map(|access| access.step).filter(|step| *step < end) else {

@@ -3,9 +3,10 @@
 //! Arguments share bytes through the memory plan, through views, or because they are the same value. `super::memory`
 //! covers the memory of different calls. It is not known whether the caller passes one buffer as several inputs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::finding::{Findings, Locator};
+use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::access::Access;
@@ -42,12 +43,12 @@ struct Argument<'m> {
     access: &'m Access,
 }
 
-/// Maximum number of ranges of memory that a value may have because of views and moves.
-const MAX_ALIASES: usize = 8;
-
 /// Reports tensors that a call writes and that share bytes with one that it reads, unless its kernel works in place.
 pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
-    let memory = PossibleMemory::new(method);
+    let mut budget = Budget::new(&limits::ALIASES, method);
+    let Some(memory) = PossibleMemory::new(method, &mut budget) else {
+        return limits::ALIASES.report(method, findings, locate);
+    };
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for (number, step) in method.steps.iter().enumerate() {
         let Some((known, _)) = method.call(step).filter(|(known, _)| is_covered(known)) else { continue };
@@ -64,6 +65,10 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
                 AccessKind::Read => memory.each(value, |bytes| read.push(Argument { bytes, access })),
                 AccessKind::Alias | AccessKind::RepeatedOut | AccessKind::Release | AccessKind::Unknown => {}
             }
+        }
+        let compared = if outs > 1 { written.len() + read.len() } else { written.len().saturating_mul(read.len()) };
+        if budget.spend(compared.saturating_sub(method.step_accesses(number as u32).len())).is_none() {
+            return limits::ALIASES.report(method, findings, locate);
         }
         let shared = match outs {
             0 | 1 => written.iter().find_map(|out| {
@@ -100,36 +105,42 @@ pub fn is_covered(known: &ResolvedOperator) -> bool {
 struct PossibleMemory<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     /// For each value that becomes an alias: the memory that it may have because of views and moves.
-    aliased: HashMap<u32, Vec<Bytes>>,
+    aliased: HashMap<u32, BTreeSet<Bytes>>,
 }
 
 impl<'m, 'p> PossibleMemory<'m, 'p> {
-    fn new(method: &'m MethodAnalysis<'p>) -> PossibleMemory<'m, 'p> {
-        let aliased = method.aliases.iter().map(|alias| (alias.result as u32, Vec::new())).collect();
+    /// Follows views and moves until nothing changes; `None` if the work exceeds its limit.
+    fn new(method: &'m MethodAnalysis<'p>, budget: &mut Budget) -> Option<PossibleMemory<'m, 'p>> {
+        let aliased = method.aliases.iter().map(|alias| (alias.result as u32, BTreeSet::new())).collect();
         let mut memory = PossibleMemory { method, aliased };
-        // The second pass covers sources that a loop makes aliases after their use.
-        for alias in method.aliases.iter().chain(&method.aliases) {
-            memory.add_alias(alias);
+        // A loop may make the source of an alias an alias after its use.
+        let mut is_changed = true;
+        while is_changed {
+            is_changed = false;
+            for alias in &method.aliases {
+                is_changed |= memory.add_alias(alias, budget)?;
+            }
         }
-        memory
+        Some(memory)
     }
 
-    fn add_alias(&mut self, alias: &Alias) {
+    /// Adds the memory that an alias may have; returns `true` if some is new.
+    fn add_alias(&mut self, alias: &Alias, budget: &mut Budget) -> Option<bool> {
         let size = match &self.method.values()[alias.result] {
             EValue::Tensor(tensor) => tensor.nbytes().filter(|size| *size > 0),
             _ => None,
         };
-        let Some(size) = size else { return };
+        let Some(size) = size else { return Some(false) };
         let mut found = Vec::new();
         self.each(alias.base, |bytes| found.push(bytes));
+        budget.spend(found.len())?;
         let aliased = self.aliased.entry(alias.result as u32).or_default();
+        let mut is_new = false;
         for bytes in found {
             let end = bytes.start.checked_add(size);
-            let Some(bytes) = end.map(|end| Bytes { end, ..bytes }) else { continue };
-            if aliased.len() < MAX_ALIASES && !aliased.contains(&bytes) {
-                aliased.push(bytes);
-            }
+            is_new |= end.is_some_and(|end| aliased.insert(Bytes { end, ..bytes }));
         }
+        Some(is_new)
     }
 
     /// Calls `take` for each range of bytes that a value may have.

@@ -2,6 +2,7 @@
 //! some of them.
 
 use super::super::finding::{Findings, Locator};
+use super::limits;
 use super::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::operators::AccessKind;
@@ -15,10 +16,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     check_delegates(method, findings, locate);
     check_outputs(method, findings, locate);
     if method.accesses.is_truncated {
-        findings.add(X_18, || {
-            let found = "lists that are used too often for the uses of their items to be checked".into();
-            (locate(&method.element(Part::Whole)), found, "fewer uses of long lists".into())
-        });
+        limits::ITEMS.report(method, findings, locate);
     }
 }
 

@@ -240,6 +240,13 @@ pub enum Constraint {
         /// Position of the tensor.
         tensor: usize,
     },
+    /// An Int that is a dimension of one of several tensors, if none has elements: the kernel then does not check it.
+    DimensionOfEmpty {
+        /// Position of the argument.
+        argument: usize,
+        /// Position of the list of tensors.
+        tensors: usize,
+    },
     /// A tensor of complex numbers that is long enough for the real result of a Fourier transform.
     HalfSpectrum {
         /// Position of the argument.
@@ -515,6 +522,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::Indexed { .. }
         | Constraint::Selects { .. }
         | Constraint::Dimension { .. }
+        | Constraint::DimensionOfEmpty { .. }
         | Constraint::FrontDimension { .. } => violated_dimensions(constraint, call),
         Constraint::ComplexSizes { .. }
         | Constraint::SameSize { .. }
@@ -665,12 +673,13 @@ fn violated_dimensions(constraint: Constraint, call: &Call<'_>) -> Option<Violat
         }
         Constraint::Dimension { argument, tensor } => {
             let rank = i64::try_from(ranks_of(call, tensor).next()?).ok()?;
-            let found = ints_of(call, argument).find(|dim| !(-rank..rank).contains(dim))?;
-            let expected = match rank {
-                0 => "none, since the tensor has no dimensions".to_owned(),
-                _ => format!("{} to {}", -rank, rank - 1),
-            };
-            Some((argument, format!("dimension {found}"), expected))
+            outside(call, argument, rank)
+        }
+        Constraint::DimensionOfEmpty { argument, tensors } => {
+            let tensors: Vec<&TensorMeta> = call.tensors(tensors).ok()?.into_iter().flatten().collect();
+            let has_elements = |tensor: &&TensorMeta| tensor.sizes.iter().all(|dim| dim.size != 0);
+            let rank = tensors.iter().map(|tensor| tensor.rank()).max()?;
+            outside(call, argument, i64::try_from(rank).ok()?).filter(|_| !tensors.iter().any(has_elements))
         }
         Constraint::FrontDimension { argument, tensor } => {
             let rank = ranks_of(call, tensor).next()? as i64;
@@ -684,6 +693,16 @@ fn violated_dimensions(constraint: Constraint, call: &Call<'_>) -> Option<Violat
         }
         _ => None,
     }
+}
+
+/// Returns the violation of Ints that are not dimensions of a tensor of this rank, counted from the front or the end.
+fn outside(call: &Call<'_>, argument: usize, rank: i64) -> Option<Violation> {
+    let found = ints_of(call, argument).find(|dim| !(-rank..rank).contains(dim))?;
+    let expected = match rank {
+        0 => "none, since the tensor has no dimensions".to_owned(),
+        _ => format!("{} to {}", -rank, rank - 1),
+    };
+    Some((argument, format!("dimension {found}"), expected))
 }
 
 /// Checks sizes that depend on other arguments. `None` for other constraints.
@@ -825,6 +844,7 @@ mod tests {
                     | Constraint::NotEmptyFrom { argument, dim: other }
                     | Constraint::NotEmptyUnless { argument, other }
                     | Constraint::Lines { argument, dim: other }
+                    | Constraint::DimensionOfEmpty { argument, tensors: other }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");

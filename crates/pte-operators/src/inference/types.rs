@@ -32,7 +32,7 @@ pub struct TensorMeta {
 }
 
 /// An integer that is an argument or a result of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IntMeta {
     /// Known.
     Exact(i64),

@@ -1,6 +1,6 @@
 //! The operators of `aten`.
 
-use crate::facts::{Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
+use crate::facts::{Content, Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{
@@ -105,19 +105,18 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::Addmm, Samples::Numbers)
         .short_name(Some("linear"))
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
-    operator("aten::alias_copy.out", elementwise::contiguous),
+    operator("aten::alias_copy.out", elementwise::contiguous).content(Some(Content::Copy(0))),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::any.all_out", reduction::any_all).conversion(Conversion::BoolOrByte),
     operator("aten::any.dims_out", reduction::any_dims).conversion(Conversion::BoolOrByte),
     operator("aten::any.out", reduction::any).conversion(Conversion::BoolOrByte),
-    operator("aten::arange.out", creation::arange).conversion(Conversion::Numbers).range(Some([
-        None,
-        Some(0),
-        None,
-        Some(1),
-    ])),
+    operator("aten::arange.out", creation::arange)
+        .content(Some(Content::Range))
+        .conversion(Conversion::Numbers)
+        .range(Some([None, Some(0), None, Some(1)])),
     operator("aten::arange.start_out", creation::arange_start)
+        .content(Some(Content::Range))
         .conversion(Conversion::Numbers)
         .range(Some([Some(0), Some(1), Some(2), Some(3)]))
         .family(Family::Range),
@@ -159,13 +158,16 @@ pub(super) static ROWS: &[Facts] = &[
         .functions(&["batch_matmul"])
         .constant_names(&[("mat2", "weight")]),
     operator("aten::cat.out", join::cat)
+        .constraints(&[Constraint::DimensionOfEmpty { argument: 1, tensors: 0 }])
         .conversion(Conversion::Promotion)
         .family(Family::Cat)
         .functions(&["concat", "concatenate"]),
     operator("aten::ceil.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::clamp.Tensor_out", elementwise::clamp).conversion(Conversion::Promotion),
     operator("aten::clamp.out", elementwise::clamp).functions(&["clip"]),
-    operator("aten::clone.out", elementwise::copy_in_format::<1>).functions(&["contiguous"]),
+    operator("aten::clone.out", elementwise::copy_in_format::<1>)
+        .content(Some(Content::Copy(0)))
+        .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
         .constraints(&[Constraint::Int { argument: 1, min: 0, max: i64::MAX }])
         .family(Family::PadAny)
@@ -213,7 +215,7 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::eq.Tensor_out"),
     floating_unary("aten::erf.out"),
     floating_unary("aten::exp.out"),
-    operator("aten::expand_copy.out", elementwise::expand).family(Family::Expand),
+    operator("aten::expand_copy.out", elementwise::expand).content(Some(Content::Copy(0))).family(Family::Expand),
     floating_unary("aten::expm1.out"),
     operator("aten::fill.Scalar_out", elementwise::unary),
     operator("aten::fill.Tensor_out", elementwise::fill).family(Family::Fill),
@@ -224,8 +226,9 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Numbers),
     arithmetic("aten::fmod.Scalar_out"),
     arithmetic("aten::fmod.Tensor_out"),
-    operator("aten::full.out", creation::full).conversion(Conversion::Real),
+    operator("aten::full.out", creation::full).content(Some(Content::Filled(1))).conversion(Conversion::Real),
     operator("aten::full_like.out", elementwise::copy_in_format::<2>)
+        .content(Some(Content::Filled(1)))
         .conversion(Conversion::ToReal)
         .gradients(Gradients::None),
     operator("aten::gather.out", indexing::gather)
@@ -327,8 +330,12 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::nonzero.out", indexing::nonzero)
         .constraints(&[Constraint::int64(1), Constraint::rank(1, 2)])
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
-    operator("aten::ones.out", creation::of_sizes).conversion(Conversion::Real),
-    operator("aten::permute_copy.out", views::permute).family(Family::Permute).functions(&["movedim"]).transposes(true),
+    operator("aten::ones.out", creation::of_sizes).content(Some(Content::Number(1))).conversion(Conversion::Real),
+    operator("aten::permute_copy.out", views::permute)
+        .content(Some(Content::Copy(0)))
+        .family(Family::Permute)
+        .functions(&["movedim"])
+        .transposes(true),
     operator("aten::pixel_shuffle.out", resample::pixel_shuffle)
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
@@ -378,7 +385,9 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::round.out", elementwise::unary).samples(Samples::Numbers),
     floating_unary("aten::rsqrt.out"),
     operator("aten::rsub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
-    operator("aten::scalar_tensor.out", creation::scalar_tensor).conversion(Conversion::Real),
+    operator("aten::scalar_tensor.out", creation::scalar_tensor)
+        .content(Some(Content::Filled(0)))
+        .conversion(Conversion::Real),
     operator("aten::scatter.src_out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::scatter.value_out", indexing::scatter)
         .constraints(&[INDEX_RANK])
@@ -400,8 +409,8 @@ pub(super) static ROWS: &[Facts] = &[
         .is_thorough(true)
         .family(Family::SplitWithSizes),
     floating_unary("aten::sqrt.out"),
-    operator("aten::squeeze_copy.dim_out", views::squeeze),
-    operator("aten::squeeze_copy.dims_out", views::squeeze_dims).is_thorough(true),
+    operator("aten::squeeze_copy.dim_out", views::squeeze).content(Some(Content::Copy(0))),
+    operator("aten::squeeze_copy.dims_out", views::squeeze_dims).content(Some(Content::Copy(0))).is_thorough(true),
     operator("aten::stack.out", join::stack).conversion(Conversion::Promotion).family(Family::Cat),
     operator("aten::sub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
     arithmetic("aten::sub.out").functions(&["subtract"]),
@@ -432,7 +441,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::min_rank(0, 1)])
         .is_thorough(true)
         .family(Family::Unfold),
-    operator("aten::unsqueeze_copy.out", views::unsqueeze).family(Family::Unsqueeze),
+    operator("aten::unsqueeze_copy.out", views::unsqueeze).content(Some(Content::Copy(0))).family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
@@ -451,6 +460,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_unsized(true)
         .samples(Samples::Complex),
     operator("aten::view_copy.out", views::view)
+        .content(Some(Content::Copy(0)))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
         .family(Family::View)
@@ -458,5 +468,5 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::where.self_out", elementwise::where_self)
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),
-    operator("aten::zeros.out", creation::of_sizes).conversion(Conversion::Any),
+    operator("aten::zeros.out", creation::of_sizes).content(Some(Content::Number(0))).conversion(Conversion::Any),
 ];

@@ -1,6 +1,6 @@
 //! The operators of the runtime itself, and copies between orders of memory and devices.
 
-use crate::facts::{Facts, Family, LoopPart, Samples, operator};
+use crate::facts::{Content, Facts, Family, LoopPart, Samples, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{Rule, memory, prim, views};
@@ -18,6 +18,7 @@ const fn scalar(name: &'static str, rule: Rule, kinds: &'static [Kinds], result:
 pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_clone_dim_order.out", memory::copy_in_order)
         .copies_dim_order(true)
+        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("clone")),
     operator("dim_order_ops::_empty_dim_order.out", memory::empty_in_order)
@@ -27,6 +28,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
         .conversion(Conversion::Any)
         .copies_dim_order(true)
+        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("to_copy")),
     operator("et_copy::_d2h_copy.out", memory::copy).copies_between_devices(true),

@@ -1,0 +1,123 @@
+//! Limits of the work on a method (`X-18`).
+//!
+//! The checks take time and memory in proportion to the file, except where a few instructions stand for a product: a list that many
+//! calls take, loops in loops, views of views. Such work has a limit, which is in proportion to the method, and much larger than any
+//! program of an exporter needs. What exceeds it is not checked, and that is an error.
+
+use super::super::finding::{Findings, Locator};
+use super::method::MethodAnalysis;
+use crate::RuleId::X_18;
+use pte_model::diagnostics::counted;
+use pte_model::program::element::Part;
+
+/// A limit of the work on a method.
+#[derive(Debug)]
+pub struct Limit {
+    /// What is counted, in the singular.
+    pub unit: &'static str,
+    /// What reaches the limit.
+    pub reached_by: &'static str,
+    /// Units that every method may take.
+    pub least: usize,
+    /// Further units for each access of an instruction to a value.
+    pub per_access: usize,
+}
+
+/// Items of lists that calls take, of `pte_analysis`.
+pub static ITEMS: Limit = Limit {
+    unit: "list item",
+    reached_by: "long lists that many calls take",
+    least: pte_analysis::access::LEAST_ITEMS,
+    per_access: 4,
+};
+
+/// Items of lists that inference reads, writes and forgets.
+pub static INFERRED: Limit = Limit {
+    unit: "inferred list item",
+    reached_by: "long lists that calls with several possible Ints take",
+    least: 1 << 20,
+    per_access: 16,
+};
+
+/// Tensors with live content in memory that instructions write.
+pub static OVERLAPS: Limit = Limit {
+    unit: "overlapping live tensor",
+    reached_by: "many live tensors in the same memory, all of them views or read only by jumps that are not taken",
+    least: 1 << 22,
+    per_access: 64,
+};
+
+/// Loops around reads.
+pub static LOOPS: Limit =
+    Limit { unit: "enclosing loop", reached_by: "many loops, one inside the other", least: 1 << 24, per_access: 64 };
+
+/// Basic blocks on the paths to reads.
+pub static BLOCKS: Limit = Limit {
+    unit: "visited block",
+    reached_by: "many tensors that are read after many jumps",
+    least: 1 << 24,
+    per_access: 64,
+};
+
+/// Memory that values may have because of views and moves.
+pub static ALIASES: Limit = Limit {
+    unit: "possible memory range",
+    reached_by: "many moves to one value, which many others view",
+    least: 1 << 20,
+    per_access: 16,
+};
+
+/// Operations on Ints that instructions write.
+pub static INTS: Limit = Limit {
+    unit: "computed Int",
+    reached_by: "many numbers that instructions write, with many jumps",
+    least: 1 << 22,
+    per_access: 256,
+};
+
+/// All limits.
+pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &INTS];
+
+impl Limit {
+    /// Returns the number of units that a method may take.
+    pub fn of(&self, method: &MethodAnalysis<'_>) -> usize {
+        self.least.saturating_add(self.per_access.saturating_mul(method.accesses.list.len()))
+    }
+
+    /// Reports that the limit is reached.
+    pub fn report(&self, method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+        findings.add(X_18, || {
+            let at = locate(&method.element(Part::Whole));
+            let most = counted(self.of(method) as u64, self.unit);
+            (at, format!("not fully checked: more than {most}"), format!("fewer, without {}", self.reached_by))
+        });
+    }
+}
+
+/// The rest of a limit.
+pub struct Budget {
+    left: Option<usize>,
+}
+
+impl Budget {
+    /// Returns the units that a method may take.
+    pub fn new(limit: &Limit, method: &MethodAnalysis<'_>) -> Budget {
+        Budget { left: Some(limit.of(method)) }
+    }
+
+    /// Takes a number of units; `None` if the limit is exceeded, now or earlier.
+    pub fn spend(&mut self, units: usize) -> Option<()> {
+        self.left = self.left?.checked_sub(units);
+        self.left.map(|_| ())
+    }
+
+    /// Returns `true` if the limit was exceeded.
+    pub fn is_exceeded(&self) -> bool {
+        self.left.is_none()
+    }
+
+    /// Returns the units that are left.
+    pub fn left(&self) -> usize {
+        self.left.unwrap_or(0)
+    }
+}
