@@ -10,6 +10,7 @@ use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use pte_check::rules::{self, Rule};
+use pte_check::semantics::limits::{LIMITS, Limit};
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
 use crate::support::{root, snapshot};
@@ -343,6 +344,20 @@ fn the_outputs_of_commands_are_up_to_date() {
     updated += rest;
     assert!(count > 0, "no output was found in {}", path.display());
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
+}
+
+#[test]
+fn the_limits_are_up_to_date() {
+    let path = root().join("docs/check.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- limits -->\n").expect("docs/check.md has the marker");
+    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
+    let mut table = "| counted | limit | for each access | reached by |\n|---|---:|---:|---|\n".to_owned();
+    for Limit { unit, least, per_access, reached_by } in LIMITS {
+        table += &format!("| {unit}s | {least} | {per_access} | {reached_by} |\n");
+    }
+    let updated = format!("{before}<!-- limits -->\n{table}<!-- end -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository limits");
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Creates the inference of a method.
     pub fn new(method: &'m MethodAnalysis<'p>, jumps: bool) -> CallInference<'m, 'p> {
         let inference = Inference::new(method.plan, &method.operators);
-        let budget = Budget::new(&limits::INFERRED, method);
+        let budget = method.budget(&limits::INFERRED);
         let accepted = vec![CallClass::new(); method.steps.len().clamp(1, MAX_SLOTS)];
         let mut calls = CallInference { method, inference, budget, jumps, classes: Vec::new(), accepted };
         for alias in method.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
@@ -374,7 +374,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
     /// Reports calls that were not checked.
     pub fn finish(&self, findings: &mut Findings, locate: &Locator<'_>) {
         if self.budget.is_exceeded() {
-            limits::INFERRED.report(self.method, findings, locate);
+            self.method.report(&limits::INFERRED, findings, locate);
         }
     }
 }

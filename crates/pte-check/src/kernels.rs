@@ -104,7 +104,7 @@ fn check_indices(
 /// Checks that a constant of float32 has no NaN.
 fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(tensor) = call.tensor(position).filter(|tensor| tensor.scalar_type == ScalarType::FLOAT) else { return };
-    let Some(data) = call.method.small_constant(tensor) else { return };
+    let Some(data) = call.method.constant(tensor) else { return };
     let has_nan = || {
         let bytes = call.method.read_constant(data).unwrap_or_default();
         bytes.as_chunks().0.iter().any(|element| f32::from_le_bytes(*element).is_nan())
@@ -150,14 +150,14 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
 }
 
 impl<'p> KernelCall<'_, 'p> {
-    /// Returns the elements of a tensor of int32 or int64 that follow from the file: those of a small constant, in its order, or
+    /// Returns the elements of a tensor of int32 or int64 that follow from the file: those of a constant, in its order, or
     /// those of a tensor that only one earlier call writes, in any order and without repetitions. `None` if they are not known.
     fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
         let (mut value, _) = self.argument(position)?;
         let (mut step, mut copies) = (self.step, Vec::new());
         let found = loop {
             let EValue::Tensor(tensor) = &self.method.values()[value] else { break None };
-            if let Some(data) = self.method.small_constant(tensor) {
+            if let Some(data) = self.method.constant(tensor) {
                 break self.method.constant_ints(data, tensor.scalar_type);
             }
             if let Some(known) = workers::lock(&self.method.written_ints).get(&value) {

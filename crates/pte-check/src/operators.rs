@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use super::finding::{Findings, Locator};
 use super::inference::CallInference;
 use super::kernels::{self, KernelCall};
+use super::semantics::execution::Assumptions;
 use super::semantics::method::MethodAnalysis;
-use super::semantics::numbers::Assumptions;
+
 use crate::RuleId::*;
 use pte_analysis::blocks::InstructionRef;
 use pte_model::diagnostics::counted;

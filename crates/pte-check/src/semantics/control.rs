@@ -149,7 +149,7 @@ impl<'m, 'p> Conditions<'m, 'p> {
     /// Returns `true` if all elements of a small constant of bool are true, which is how the runtime reads a condition;
     /// `None` if they cannot be read.
     fn all(&mut self, tensor: &Tensor) -> Option<bool> {
-        let data = self.method.small_constant(tensor).filter(|_| tensor.scalar_type == ScalarType::BOOL)?;
+        let data = self.method.constant(tensor).filter(|_| tensor.scalar_type == ScalarType::BOOL)?;
         let count = usize::try_from(tensor.nbytes()?).ok()?;
         // Many values may share a constant.
         *self

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::method::MethodAnalysis;
-use super::numbers::{Assumption, Assumptions};
 use pte_analysis::blocks;
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::{AccessKind, ResolvedOperator};
@@ -20,10 +19,17 @@ use pte_operators::kinds::Kinds;
 const MAX_STEPS: usize = 1 << 16;
 const STEPS_PER_STEP: usize = 8;
 
+/// Values, and the Ints that they are.
+pub type Assumption = Vec<(usize, IntMeta)>;
+
+/// By step: the possible combinations of Ints that the instruction reads.
+pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
+
 /// A number that an instruction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Number {
-    Int(i64),
+    /// Exact, or at most a size that an input has.
+    Int(IntMeta),
     Bool(bool),
     Unknown,
 }
@@ -31,7 +37,7 @@ enum Number {
 impl Number {
     fn of(value: &EValue) -> Number {
         match value {
-            EValue::Int(int) => Number::Int(*int),
+            EValue::Int(int) => Number::Int(IntMeta::Exact(*int)),
             EValue::Bool(state) => Number::Bool(*state),
             _ => Number::Unknown,
         }
@@ -40,8 +46,8 @@ impl Number {
     /// Returns the number as kernels compare it; `None` for one that is not exact.
     fn compared(self) -> Option<f64> {
         match self {
-            Number::Int(int) => i32::try_from(int).ok().map(f64::from),
-            Number::Bool(_) | Number::Unknown => None,
+            Number::Int(IntMeta::Exact(int)) => i32::try_from(int).ok().map(f64::from),
+            Number::Int(_) | Number::Bool(_) | Number::Unknown => None,
         }
     }
 }
@@ -136,7 +142,7 @@ impl Execution<'_, '_, '_> {
                 continue;
             };
             ints.push(match self.numbers[slot as usize] {
-                Number::Int(int) => (value, IntMeta::Exact(int)),
+                Number::Int(int) => (value, int),
                 Number::Bool(_) | Number::Unknown => (value, IntMeta::Unknown),
             });
         }
@@ -163,7 +169,7 @@ impl Execution<'_, '_, '_> {
         let values = self.method.values();
         let results = self.inference.assuming(ints, |inference| inference.call(values, known, args));
         match results.as_deref() {
-            Ok([ResultMeta::Int(IntMeta::Exact(int))]) => Number::Int(*int),
+            Ok([ResultMeta::Int(int)]) => Number::Int(*int),
             _ => Number::Unknown,
         }
     }

@@ -4,18 +4,12 @@
 //! calls take, loops in loops, views of views. Such work has a limit, which is in proportion to the method, and much larger than any
 //! program of an exporter needs. What exceeds it is not checked, and that is an error.
 
-use super::super::finding::{Findings, Locator};
-use super::method::MethodAnalysis;
-use crate::RuleId::X_18;
-use pte_model::diagnostics::counted;
-use pte_model::program::element::Part;
-
 /// A limit of the work on a method.
 #[derive(Debug)]
 pub struct Limit {
     /// What is counted, in the singular.
     pub unit: &'static str,
-    /// What reaches the limit.
+    /// Causes that can reach the limit.
     pub reached_by: &'static str,
     /// Units that every method may take.
     pub least: usize,
@@ -71,26 +65,25 @@ pub static ALIASES: Limit = Limit {
 pub static INTS: Limit = Limit {
     unit: "computed Int",
     reached_by: "many numbers that instructions write, with many jumps",
-    least: 1 << 22,
-    per_access: 256,
+    least: 1 << 20,
+    per_access: 16,
+};
+
+/// Constants that kernels read as indices, zero points or conditions.
+pub static CONSTANTS: Limit = Limit {
+    unit: "constant byte",
+    reached_by: "large constants as indices or zero points",
+    least: 1 << 28,
+    per_access: 0,
 };
 
 /// All limits.
-pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &INTS];
+pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &INTS, &CONSTANTS];
 
 impl Limit {
-    /// Returns the number of units that a method may take.
-    pub fn of(&self, method: &MethodAnalysis<'_>) -> usize {
-        self.least.saturating_add(self.per_access.saturating_mul(method.accesses.list.len()))
-    }
-
-    /// Reports that the limit is reached.
-    pub fn report(&self, method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
-        findings.add(X_18, || {
-            let at = locate(&method.element(Part::Whole));
-            let most = counted(self.of(method) as u64, self.unit);
-            (at, format!("not fully checked: more than {most}"), format!("fewer, without {}", self.reached_by))
-        });
+    /// Returns the number of units that a method with this number of accesses may take.
+    pub fn of(&self, accesses: usize) -> usize {
+        self.least.saturating_add(self.per_access.saturating_mul(accesses))
     }
 }
 
@@ -100,9 +93,9 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Returns the units that a method may take.
-    pub fn new(limit: &Limit, method: &MethodAnalysis<'_>) -> Budget {
-        Budget { left: Some(limit.of(method)) }
+    /// Returns the units that a method with this number of accesses may take.
+    pub fn new(limit: &Limit, accesses: usize) -> Budget {
+        Budget { left: Some(limit.of(accesses)) }
     }
 
     /// Takes a number of units; `None` if the limit is exceeded, now or earlier.
@@ -119,5 +112,24 @@ impl Budget {
     /// Returns the units that are left.
     pub fn left(&self) -> usize {
         self.left.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_exceeded_beyond_its_limit() {
+        for limit in LIMITS {
+            let most = limit.of(10);
+            assert_eq!(most, limit.least + 10 * limit.per_access);
+            for (units, is_exceeded) in [(most - 1, false), (most, false), (most + 1, true)] {
+                let mut budget = Budget::new(limit, 10);
+                assert_eq!(budget.spend(units).is_none(), is_exceeded, "{}", limit.unit);
+                assert_eq!(budget.is_exceeded(), is_exceeded, "{}", limit.unit);
+                assert_eq!(budget.spend(0).is_none(), is_exceeded, "{}", limit.unit);
+            }
+        }
     }
 }

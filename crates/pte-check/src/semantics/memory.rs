@@ -44,7 +44,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         return;
     }
     let Some(mut live_ranges) = live_ranges(method, flow) else {
-        return limits::LOOPS.report(method, findings, locate);
+        return method.report(&limits::LOOPS, findings, locate);
     };
     live_ranges.sort_unstable_by_key(|live| live.from);
     let mut bases = vec![None; method.values().len()];
@@ -60,11 +60,11 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         live: LiveRanges::new(method, live_ranges),
         ends: BinaryHeap::new(),
         index_sources: OnceCell::new(),
-        budget: Budget::new(&limits::OVERLAPS, method),
+        budget: method.budget(&limits::OVERLAPS),
     };
     sweep.run(findings, locate);
     if sweep.budget.is_exceeded() {
-        limits::OVERLAPS.report(method, findings, locate);
+        method.report(&limits::OVERLAPS, findings, locate);
     }
 }
 
@@ -104,7 +104,7 @@ fn live_ranges(method: &MethodAnalysis<'_>, flow: &ControlFlow) -> Option<Vec<Li
     let mut loops = Loops {
         list: flow.loops().collect(),
         extended: vec![0; flow.loops().count()],
-        budget: Budget::new(&limits::LOOPS, method),
+        budget: method.budget(&limits::LOOPS),
     };
     let end = method.end() + 2;
     let mut live_ranges = Vec::new();

@@ -5,11 +5,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::super::finding::{Findings, Locator};
+use super::limits::{self, Budget, Limit};
+use crate::RuleId::X_18;
+
 use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
 use pte_analysis::aliases::{Alias, AliasKind, aliases};
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
 use pte_model::data::{BlobId, workers};
+use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::pools::PoolRange;
@@ -18,9 +23,6 @@ use pte_model::program::{
 };
 use pte_operators::kinds::Kinds;
 use pte_operators::{Base, OperatorSet};
-
-/// Maximum size in bytes of constants that are read.
-const MAX_CONSTANT: u64 = 1 << 16;
 
 /// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
@@ -121,6 +123,8 @@ pub struct MethodAnalysis<'p> {
     pub has_content: Vec<bool>,
     /// Constants that were read, by data and element type. Many calls may share one.
     constant_ints: Mutex<HashMap<(BlobId, ScalarType), Option<ConstantInts>>>,
+    /// Bytes of constants that may still be read.
+    pub constant_bytes: Mutex<Budget>,
     /// By value: Ints that instructions write, as far as they were computed.
     pub written_ints: Mutex<HashMap<usize, ConstantInts>>,
     /// Constants of float32 that were read, with `true` if an element is NaN.
@@ -128,16 +132,33 @@ pub struct MethodAnalysis<'p> {
 }
 
 impl<'p> MethodAnalysis<'p> {
-    /// Returns the data of a constant that is small enough to read; `None` for other tensors.
-    pub fn small_constant(&self, tensor: &Tensor) -> Option<BlobId> {
-        let TensorData::Blob(data) = tensor.data else { return None };
-        (tensor.memory == Memory::None && self.program.blob(data).len <= MAX_CONSTANT).then_some(data)
+    /// Returns the work of a kind that the method may take.
+    pub fn budget(&self, limit: &Limit) -> Budget {
+        Budget::new(limit, self.accesses.list.len())
     }
 
-    /// Returns the bytes of a constant that [`MethodAnalysis::small_constant`] returned; `None` if they cannot be read.
+    /// Reports that a limit is reached.
+    pub fn report(&self, limit: &Limit, findings: &mut Findings, locate: &Locator<'_>) {
+        findings.add(X_18, || {
+            let most = counted(limit.of(self.accesses.list.len()) as u64, limit.unit);
+            let expected = format!("fewer, without {}", limit.reached_by);
+            (locate(&self.element(Part::Whole)), format!("not fully checked: more than {most}"), expected)
+        });
+    }
+
+    /// Returns the data of a constant; `None` for other tensors.
+    pub fn constant(&self, tensor: &Tensor) -> Option<BlobId> {
+        let TensorData::Blob(data) = tensor.data else { return None };
+        (tensor.memory == Memory::None).then_some(data)
+    }
+
+    /// Returns the bytes of a constant that [`MethodAnalysis::constant`] returned; `None` if they cannot be read, or if
+    /// constants are too large in total.
     pub fn read_constant(&self, data: BlobId) -> Option<Vec<u8>> {
         let blob = self.program.blob(data);
-        blob.read_at(0, usize::try_from(blob.len).ok()?).ok()
+        let len = usize::try_from(blob.len).ok();
+        workers::lock(&self.constant_bytes).spend(len.unwrap_or(usize::MAX))?;
+        blob.read_at(0, len?).ok()
     }
 
     /// Returns the elements of a constant of int32 or int64; `None` for other types, and if they cannot be read.
@@ -197,6 +218,7 @@ impl<'p> MethodAnalysis<'p> {
             is_input,
             has_content,
             constant_ints: Mutex::default(),
+            constant_bytes: Mutex::new(Budget::new(&limits::CONSTANTS, 0)),
             written_ints: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };

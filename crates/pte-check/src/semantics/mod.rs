@@ -4,16 +4,16 @@
 //! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
-//! Indices out of range are skipped, because `super::fields` reported them. No bytes of the file are read.
+//! Indices out of range are skipped, because `super::fields` reported them. Of the data, only constants that kernels read as numbers are.
 
 pub(super) mod method;
 
 mod control;
-mod execution;
+pub(super) mod execution;
 mod initialisation;
-pub(super) mod limits;
+pub mod limits;
 mod memory;
-pub(super) mod numbers;
+mod numbers;
 mod paths;
 mod shared_state;
 mod sharing;
@@ -83,6 +83,9 @@ pub fn check(
         // The order does not depend on which check was faster.
         found.sort_by_key(|(index, _)| *index);
         found.into_iter().for_each(|(_, found)| findings.append(found));
+        if workers::lock(&method.constant_bytes).is_exceeded() {
+            method.report(&limits::CONSTANTS, findings, locate);
+        }
     }
     unused::check_data(program, findings, locate);
     shared_state::check(program, findings, locate);

@@ -5,14 +5,12 @@
 //! possible on some path, without regard to the conditions of its jumps. Ints that depend on inputs are not known; loop
 //! counters are if `super::execution` can execute the loop.
 
-use std::collections::BTreeMap;
-
 use smallvec::SmallVec;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
-use super::execution::{self, Executed};
-use super::limits::{self, Budget};
+use super::execution::{self, Assumption, Assumptions, Executed};
+use super::limits;
 use super::method::MethodAnalysis;
 use pte_analysis::blocks::{self, Block};
 use pte_analysis::inference::Inference;
@@ -23,7 +21,7 @@ use pte_operators::Base;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::Kinds;
 
-/// Maximum number of Ints of a value that are in the file, and that are computed. docs/check.md states it.
+/// Maximum number of Ints of a value that are computed; a value with more is taken for a loop counter.
 const MAX_INTS: usize = 64;
 
 /// Maximum number of combinations of Ints with which a call is checked.
@@ -79,7 +77,9 @@ impl Ints {
     /// Returns the Ints that a value may be if it is either of the two.
     fn join(&self, other: &Ints) -> Ints {
         let mut joined = self.clone();
-        let fits = add(&mut joined.stated, &other.stated) && add(&mut joined.computed, &other.computed);
+        add(&mut joined.stated, &other.stated);
+        add(&mut joined.computed, &other.computed);
+        let fits = joined.computed.len() <= MAX_INTS;
         joined.rest = if fits { self.rest.max(other.rest) } else { Rest::Any };
         if joined.rest == Rest::Any {
             joined.computed.clear();
@@ -97,23 +97,14 @@ impl Ints {
     }
 }
 
-/// Adds Ints to a list; returns `false` if it is full.
-fn add(ints: &mut FewInts, more: &[i64]) -> bool {
-    more.iter().all(|int| match ints.binary_search(int) {
-        Ok(_) => true,
-        Err(at) if ints.len() < MAX_INTS => {
+/// Adds Ints to an ascending list.
+fn add(ints: &mut FewInts, more: &[i64]) {
+    for int in more {
+        if let Err(at) = ints.binary_search(int) {
             ints.insert(at, *int);
-            true
         }
-        Err(_) => false,
-    })
+    }
 }
-
-/// Values, and the Ints that they are.
-pub type Assumption = Vec<(usize, IntMeta)>;
-
-/// By step: the possible combinations of Ints that the instruction reads.
-pub type Assumptions = BTreeMap<u32, Vec<Assumption>>;
 
 /// The values that are followed.
 struct Analysis<'m, 'p> {
@@ -159,7 +150,7 @@ pub fn assumptions(
         }
     }
     if entries.is_none() || is_exceeded {
-        limits::INTS.report(method, findings, locate);
+        method.report(&limits::INTS, findings, locate);
     }
     found
 }
@@ -187,7 +178,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
         let method = self.method;
-        let mut work = Budget::new(&limits::INTS, method);
+        let mut work = method.budget(&limits::INTS);
         let initial = self.values.iter().map(|value| Ints::of(&method.values()[*value])).collect();
         let run = |block: &Block, state: &mut [Ints]| {
             let accesses: usize = (block.first..block.end).map(|step| method.step_accesses(step).len() + 1).sum();

@@ -18,10 +18,10 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         return;
     }
     // Each jump is compared with all loops.
-    if Budget::new(&limits::LOOPS, method).spend(flow.edges().len().saturating_mul(flow.loops().count())).is_none() {
-        return limits::LOOPS.report(method, findings, locate);
+    if method.budget(&limits::LOOPS).spend(flow.edges().len().saturating_mul(flow.loops().count())).is_none() {
+        return method.report(&limits::LOOPS, findings, locate);
     }
-    let mut blocks = Blocks::new(flow, method.end(), Budget::new(&limits::BLOCKS, method));
+    let mut blocks = Blocks::new(flow, method.end(), method.budget(&limits::BLOCKS));
     let mut accesses: Vec<&Access> = Vec::new();
     for (value, facts) in method.facts.iter().enumerate() {
         if !facts.is_planned || facts.has_data || method.is_input[value] {
@@ -41,7 +41,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
         });
     }
     if blocks.budget.is_exceeded() {
-        limits::BLOCKS.report(method, findings, locate);
+        method.report(&limits::BLOCKS, findings, locate);
     }
 }
 

@@ -45,9 +45,9 @@ struct Argument<'m> {
 
 /// Reports tensors that a call writes and that share bytes with one that it reads, unless its kernel works in place.
 pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
-    let mut budget = Budget::new(&limits::ALIASES, method);
+    let mut budget = method.budget(&limits::ALIASES);
     let Some(memory) = PossibleMemory::new(method, &mut budget) else {
-        return limits::ALIASES.report(method, findings, locate);
+        return method.report(&limits::ALIASES, findings, locate);
     };
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for (number, step) in method.steps.iter().enumerate() {
@@ -68,7 +68,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
         }
         let compared = if outs > 1 { written.len() + read.len() } else { written.len().saturating_mul(read.len()) };
         if budget.spend(compared.saturating_sub(method.step_accesses(number as u32).len())).is_none() {
-            return limits::ALIASES.report(method, findings, locate);
+            return method.report(&limits::ALIASES, findings, locate);
         }
         let shared = match outs {
             0 | 1 => written.iter().find_map(|out| {

@@ -23,9 +23,6 @@ use pte_payload::xnnpack::BACKEND;
 use pte_payload::xnnpack::arguments;
 use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 
-/// Maximum size in bytes of a graph that is read. A graph without a header contains its constants.
-const MAX_GRAPH: u64 = 64 << 20;
-
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
 /// loaded with the program.
 pub(super) fn check(
@@ -118,16 +115,14 @@ struct Payload {
 }
 
 impl Payload {
-    /// Reads the graph of a payload. `None` if it is too large or its data cannot be read.
+    /// Reads the graph of a payload. `None` if its data cannot be read. The payloads of a file are not larger
+    /// than the file in total.
     ///
     /// # Errors
     /// The payload is malformed. The error is a description for a finding.
     fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
         let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
         let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
-        if size > MAX_GRAPH {
-            return Ok(None);
-        }
         let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
         let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
         let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
