@@ -1,5 +1,5 @@
-//! `pte-emit diff A B`: what differs between two programs or files, as text, JSON or Markdown. What a comparison finds is in
-//! [`pte_diff`]; this file reads the inputs and draws.
+//! `pte-emit diff A B`: what differs between two programs or files, as text, JSON or Markdown. The library compares; this file reads the
+//! inputs and draws.
 
 mod budget;
 

@@ -429,7 +429,7 @@ struct Crate {
 }
 
 impl Crate {
-    /// Reads the files of a library. Those of the command line are another crate, which has the public API of the library.
+    /// Reads the files of a library. Those of the command line are another crate.
     fn read(name: &str, with_tests: bool) -> Crate {
         let root = folder(name).join("src");
         let mut files = Vec::new();
@@ -598,6 +598,23 @@ fn folder(name: &str) -> PathBuf {
 /// The crates without their unit tests.
 static PARSED: LazyLock<Vec<(&str, Crate)>> =
     LazyLock::new(|| CRATES.iter().map(|(name, _)| (*name, Crate::read(name, false))).collect());
+
+/// The command line uses the public API of the library, not the crates that its package depends on.
+#[test]
+fn the_command_line_uses_the_public_api() {
+    let src = folder("pte-emit").join("src");
+    let mut files = vec![src.join("main.rs")];
+    visit(&src.join("cli"), &mut |path| files.push(path.to_owned()));
+    assert!(files.len() > 20, "{files:?}");
+    for file in files {
+        let scanner = Scanner::scan(&[], &fs::read_to_string(&file).unwrap(), true);
+        for path in &scanner.paths {
+            let first = path.names[0].replace('_', "-");
+            let is_crate = CRATES.iter().any(|(name, _)| *name == first && *name != "pte-emit");
+            assert!(!is_crate, "{}:{}: {path}", file.display(), path.line);
+        }
+    }
+}
 
 #[test]
 fn every_crate_is_in_the_table() {

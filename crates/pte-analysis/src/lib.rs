@@ -1,8 +1,7 @@
-//! Analyses of the instructions of a method, which all other modules share: operators, accesses to values, jumps and
+//! Analyses of the instructions of a method, which the crates above share: operators, accesses to values, jumps and
 //! basic blocks, aliases, lifetimes, and results that are known before the method runs.
 //!
-//! They report nothing, change no program, and assign no memory. Their users are `check`, `diff`, `inspect`, `layout`,
-//! `printer`, `ir` and `transform`.
+//! They report nothing, change no program, and assign no memory.
 //!
 //! # Unknown operators and delegates
 //!
@@ -14,9 +13,9 @@
 //! effect. If the results of a call are needed separately, they begin at
 //! [`outs_of_unknown`](operators::outs_of_unknown).
 //!
-//! Three users have another question than what such a call does, and their own rule for it, on the kinds of this module:
-//! `layout/lifetimes.rs` plans memory as the exporter does, which knows all operators; `printer/facts/uses.rs` decides
-//! which values `dump` declares as results; `diff/view.rs` compares calls by the types of what may be a result.
+//! Three users have another question than what such a call does, and their own rule for it, on the kinds of this crate:
+//! [`planning::lifetimes`] follows the exporter, which knows all operators; the printer of `pte-emit` decides which
+//! values `dump` declares as results; `pte-diff` compares calls by the types of what may be a result.
 
 // Types of it are arguments and results.
 pub use pte_model;

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each step runs only if the previous one found nothing malformed. Only the metadata are read, not the weights. The
-//! rules are a table ([`rules`]); the checks are in the other files of this folder. Nothing is repaired.
+//! rules are a table ([`rules`]); the checks are in the other modules. Nothing is repaired.
 
 // Types of it are arguments and results.
 pub use pte_model;

@@ -1,4 +1,4 @@
-//! The programs of a seed, each by its number: what the facade offers of this module.
+//! The programs of a seed, each by its number.
 
 use super::calls::{self, runs_on_cpu};
 use super::lower::{self, BoundaryMemory};

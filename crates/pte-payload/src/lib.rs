@@ -2,7 +2,7 @@
 //! and a row of [`FORMATS`].
 //!
 //! Payloads of all formats are recognised and described. Only formats with the trait
-//! [`GraphFormat`] are decoded and encoded; their graphs have nothing in common. This module
+//! [`GraphFormat`] are decoded and encoded; their graphs have nothing in common. This crate
 //! depends neither on programs nor on YAML.
 
 // Types of it are arguments and results.

@@ -1,5 +1,4 @@
-//! Transforms programs: moves constants to `.ptd` files and back, removes unused parts, and finds smaller programs with
-//! the same defect.
+//! Changes programs in memory: moves constants to `.ptd` files and back, and removes parts without effect.
 
 // Types of it are arguments and results.
 pub use pte_model;

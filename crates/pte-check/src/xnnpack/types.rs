@@ -2,7 +2,7 @@
 //! kernels for these types only. Not all of its operations check them, and it may read scales that a value of another
 //! type does not have.
 //!
-//! `tests/xnnpack_mutants.rs` runs every combination in the runtime. A row that the runtime does not execute is an
+//! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime does not execute is an
 //! error of the table, and so is a combination without a row that it does execute.
 
 use pte_payload::xnnpack::schema::*;

@@ -1,4 +1,4 @@
-//! Reports: one HTML file with the results of [`crate`] and `check`, and graphs for other viewers. All data
+//! Reports: one HTML file with the results of this crate and of `pte-check`, and graphs for other viewers. All data
 //! are computed elsewhere.
 
 pub mod dot;
