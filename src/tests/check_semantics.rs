@@ -913,6 +913,28 @@ fn states_of_values_take_bounded_work() {
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
 
+/// An Int that many calls read is known, whatever their number.
+#[test]
+fn numbers_with_many_uses_are_known() {
+    let mut program = program(&chain("", ""));
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let [least, one, sum, most] = [-1000, 1, 0, 127].map(|number| add(plan, EValue::Int(number)));
+    for _ in 0..200 {
+        call(plan, "executorch_prim::add.Scalar", &[least, one, sum]);
+    }
+    let (scale, zero) = (add(plan, EValue::Double(1.0)), add(plan, EValue::Int(0)));
+    let char_type = add(plan, EValue::Int(ScalarType::CHAR.0.into()));
+    let out = add_tensor(plan, 256, 4);
+    tensor(plan, out as usize).scalar_type = ScalarType::CHAR;
+    let name = "quantized_decomposed::quantize_per_tensor.out";
+    call(plan, name, &[0, scale, zero, least, most, char_type, out, out]);
+    assert!(
+        found(&program).contains(&(O_8, "methods.forward.instructions[202].args[3]".into())),
+        "{:?}",
+        found(&program)
+    );
+}
+
 /// Returns the texts of findings of X-18.
 fn exceeded(program: &Program) -> Vec<String> {
     let mut findings = Findings::new(Profile::Strict);

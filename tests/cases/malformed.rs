@@ -124,7 +124,7 @@ fn has_a_valid_first_line(example: &Example) {
         text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"),
         "it is not ASCII, has trailing spaces, or no newline at the end"
     );
-    assert!(text.len() <= 2000, "it has {} bytes", text.len());
+    assert!(text.len() <= 3000, "it has {} bytes", text.len());
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     assert!(name.bytes().all(is_allowed), "the name has other characters than lower-case letters, digits and _");
     for answer in answers.iter().flatten().flat_map(|answers| answers.split(" or ")) {

@@ -1331,8 +1331,8 @@ rules! {
 
     G_31 Note ALL
     "An expected output has the dim_order of the method's output."
-    "Outputs are compared in memory order. The tools of ExecuTorch always write the default order."
-    "aborts when the outputs are compared"
+    "Outputs are compared in memory order. The tools of ExecuTorch always write the default order, so that outputs in another order cannot be compared."
+    "loads and executes the method; the function of its devtools that compares outputs aborts"
     "the order 0, 1, 2, 3 for a channels-last output"
 
     // Arguments of operators (O-) and semantics (X-).
