@@ -265,7 +265,7 @@ impl<'s> Matching<'s> {
         }
         let is_alike = l.scalar_type == r.scalar_type && l.sizes.as_deref() == r.sizes.as_deref();
         match (&l.data, &r.data) {
-            (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) if is_alike => {
+            (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) => {
                 let describe = |view: &MethodView<'_>, tensor: &Tensor, index: usize| {
                     let name = tensor.name().or_else(|| view.side.value_name(view.number, index));
                     let name = name.map_or(String::new(), |name| format!("`{}` ", clipped(name)));
@@ -276,12 +276,18 @@ impl<'s> Matching<'s> {
                     DifferingPart::new(left_path, describe(self.views[0], l, left)),
                     DifferingPart::new(right_path, describe(self.views[1], r, right)),
                 ];
+                if !is_alike {
+                    let [left, mut right] = parts;
+                    right.value += ", not compared: type or sizes differ";
+                    found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
+                    return;
+                }
                 let blobs = [(0, *l_blob), (1, *r_blob)]
                     .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
                 let numbers = [self.views[0].number, self.views[1].number];
                 data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
             }
-            _ => {}
+            (TensorData::None | TensorData::Elsewhere(_), _) | (_, TensorData::None | TensorData::Elsewhere(_)) => {}
         }
         if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
             let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };
