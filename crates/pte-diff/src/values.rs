@@ -277,8 +277,10 @@ impl<'s> Matching<'s> {
                     DifferingPart::new(right_path, describe(self.views[1], r, right)),
                 ];
                 if !is_alike {
-                    let [left, mut right] = parts;
-                    right.value += ", not compared: type or sizes differ";
+                    let [left, right] = parts.map(|mut part| {
+                        part.value += ", not compared";
+                        part
+                    });
                     found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
                     return;
                 }
