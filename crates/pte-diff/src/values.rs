@@ -249,7 +249,10 @@ impl<'s> Matching<'s> {
         };
         add(DiffArea::Meaning, topic, meaning);
         add(DiffArea::Layout, DiffTopic::Ignored, ignored);
-        self.compare_memory(l, r, &paths, found);
+        let is_needed = (self.views[0].is_used[left] || self.views[1].is_used[right])
+            && !(self.views[0].is_of_caller[left] && self.views[1].is_of_caller[right])
+            && [l, r].iter().all(|tensor| tensor.data == TensorData::None);
+        self.compare_memory((l, r), is_needed, &paths, found);
         let missing = self.missing(pair);
         if missing != [None, None] {
             let [left_path, right_path] = paths();
@@ -305,8 +308,15 @@ impl<'s> Matching<'s> {
         [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
     }
 
-    /// Compares the places of two tensors in planned memory.
-    fn compare_memory(&self, l: &Tensor, r: &Tensor, paths: &dyn Fn() -> [String; 2], found: &mut Differences) {
+    /// Compares the places of two tensors in planned memory. A tensor that is needed during the execution cannot be
+    /// used without it; for those of the caller, the caller provides memory.
+    fn compare_memory(
+        &self,
+        (l, r): (&Tensor, &Tensor),
+        is_needed: bool,
+        paths: &dyn Fn() -> [String; 2],
+        found: &mut Differences,
+    ) {
         if l.memory == r.memory {
             return;
         }
@@ -314,7 +324,10 @@ impl<'s> Matching<'s> {
         let [left, right] = [(left_path, l), (right_path, r)]
             .map(|(path, tensor)| DifferingPart::new(path, format!("{} {}", tensor_type(tensor), place(tensor))));
         match (l.memory, r.memory) {
-            (Memory::None, _) | (_, Memory::None) => found.changed(DiffArea::Layout, DiffTopic::Memory, left, right),
+            (Memory::None, _) | (_, Memory::None) => {
+                let area = if is_needed { DiffArea::Meaning } else { DiffArea::Layout };
+                found.changed(area, DiffTopic::Memory, left, right);
+            }
             _ => found.moved(DiffArea::Layout, DiffTopic::Memory, left, right),
         }
     }
