@@ -43,7 +43,7 @@ pub struct DiffArguments {
     format: FormatArguments<DiffFormat>,
     #[command(flatten)]
     limit: LimitArguments,
-    /// Exit with status 1 only if B exceeds A by more: size, memory, delegates, operators
+    /// Exit with status 1 only if B exceeds A by more: size, memory, kernel_calls, operators
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
     /// .ptd with data that A refers to, and B does not; may be repeated

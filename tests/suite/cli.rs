@@ -568,6 +568,21 @@ fn data_of_delegates_that_are_not_moved_are_reported() {
 }
 
 #[test]
+fn all_findings_of_a_rule_are_printed_on_request() {
+    let constants: String =
+        (0..34).map(|number| format!("\n      c{number}: {{tensor: float32, data: [1]}}")).collect();
+    let yaml = RELU.replace("    values:", &format!("    values:{constants}"));
+    let folder = Folder::new(&[("m.yaml", &yaml)]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    let count = |options: &[&str]| {
+        let done = folder.run(&[&["check", "m.pte"], options].concat());
+        String::from_utf8(done.stdout).unwrap().matches("note[X-13]: ").count()
+    };
+    // Without the option, one finding and the number of all.
+    assert_eq!([count(&["--all"]), count(&[])], [34, 2]);
+}
+
+#[test]
 fn weights_can_be_split_into_several_files() {
     let yaml = |keys: &[&str]| {
         let tensor =
