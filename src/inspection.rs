@@ -157,8 +157,8 @@ impl Model {
     /// [`SerializerKind`](crate::SerializerKind), [`SegmentFacts`](crate::SegmentFacts), [`KeySummary`](crate::KeySummary),
     /// [`TestsSummary`](crate::TestsSummary), [`ProgramSummary`](crate::ProgramSummary), [`NeededRelease`](crate::NeededRelease),
     /// [`ConstantsSummary`](crate::ConstantsSummary), [`MethodSummary`](crate::MethodSummary), [`ValueSummary`](crate::ValueSummary),
-    /// [`StateSummary`](crate::StateSummary), [`AllocatorSummary`](crate::AllocatorSummary), [`DelegateSummary`](crate::DelegateSummary)
-    /// and [`DelegateInterface`](crate::DelegateInterface).
+    /// [`StateSummary`](crate::StateSummary), [`AllocatorSummary`](crate::AllocatorSummary), [`DelegateSummary`](crate::DelegateSummary),
+    /// [`DelegateInterface`](crate::DelegateInterface) and [`DuplicateData`](crate::DuplicateData).
     ///
     /// ```
     /// use pte_emit::{InspectOptions, Model};

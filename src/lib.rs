@@ -91,8 +91,8 @@ pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFoo
 pub use pte_inspect::report::ReportFormat;
 pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
 pub use pte_inspect::summary::{
-    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, MethodSummary, NeededRelease,
-    ProgramSummary, StateSummary, ValueSummary,
+    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
+    NeededRelease, ProgramSummary, StateSummary, ValueSummary,
 };
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};

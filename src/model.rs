@@ -5,7 +5,7 @@
 //! [`crate::payload`].
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use pte_model::diagnostics::Severity;
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
 use pte_model::program::Program;
+use pte_model::program::element::Part;
 use pte_model::reader;
 
 /// Opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. It has a name for messages, and a folder
@@ -687,7 +688,15 @@ impl Model {
         load(&mut sides, [self, newer], &options.with)?;
         let areas = options.only.map_or(DiffArea::ALL.to_vec(), |area| vec![area]);
         let name = format!("{} and {}", self.label(), newer.label());
-        pte_diff::compare([&sides[0], &sides[1]], &areas, options.data).map_err(|error| Error::io(&name, "", &error))
+        let found = pte_diff::compare([&sides[0], &sides[1]], &areas, options.data);
+        let mut found = found.map_err(|error| Error::io(&name, "", &error))?;
+        let names = sides.map(|side| value_names(&side));
+        for difference in &mut found.list {
+            for (part, names) in [&mut difference.left, &mut difference.right].into_iter().zip(&names) {
+                part.iter_mut().for_each(|part| part.name = names.get(&part.path).cloned());
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the source as a side of a comparison.
@@ -763,6 +772,21 @@ fn assemble_printed(yaml: &str, folder: &Path, extracted: &BTreeMap<PathBuf, Blo
     let documents = Model::new(source).documents(&BTreeMap::new()).map_err(first)?;
     let [model] = &documents.models[..] else { return Err("it is several documents".into()) };
     model.assemble(&options).map_err(first)
+}
+
+/// Returns the names of values by path: of the YAML, or those that `dump` prints.
+fn value_names(side: &Side) -> HashMap<String, String> {
+    let printed = if side.has_value_names() { Vec::new() } else { printer::values(&side.program) };
+    let mut names = HashMap::new();
+    for (method, plan) in side.program.plans().iter().enumerate() {
+        for value in 0..plan.values().len() {
+            let name = || printed.get(method)?.names.get(value)?.as_deref();
+            if let Some(name) = side.value_name(method, value).or_else(name) {
+                names.insert(side.path(method, Part::Value(value)), name.to_owned());
+            }
+        }
+    }
+    names
 }
 
 /// Loads `.ptd` files with the programs of a comparison. For YAML that is compared with a file, these include the files

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, FromArgMatches};
 use indicatif::ProgressBar;
-use pte_emit::text::{counted, nearest};
+use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
     Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
     Options, OutputSink, RuleSeverity, Shards, SourceNames, workers,
@@ -458,9 +458,8 @@ impl Command<'_> {
         self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;
-        if arguments.external_data.is_some() && assembly.plan().external.is_empty() && messages.warns() {
-            messages.warning("`--external-data` writes no .ptd: the program has no constants of its own");
-            warnings += 1;
+        if arguments.external_data.is_some() {
+            warnings += report_unmoved(&source, &assembly, messages)?;
         }
         let format = format_of(&assembly, arguments)?;
         let label = source.label();
@@ -518,6 +517,31 @@ impl Command<'_> {
         let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
         Ok(Written { outputs, summary: String::new() })
     }
+}
+
+/// Reports what `--external-data` does not move as a warning; returns the number of warnings.
+///
+/// # Errors
+/// It moves nothing, although the program has data of delegates.
+fn report_unmoved(source: &Model, assembly: &Assembly, messages: &Messages) -> Result<u64, Failure> {
+    let named = assembly.program().named_data.iter().flatten().map(|entry| entry.key.as_str());
+    let delegates = (named.clone().next().is_some()).then(|| {
+        let keys = first_names(named);
+        format!("`--external-data` moves the data of tensors, but not those of delegates: {keys} of `named_data`")
+    });
+    let warning = match (assembly.plan().external.is_empty(), delegates) {
+        (true, None) => "`--external-data` writes no .ptd: the program has no constants of its own".to_owned(),
+        (true, Some(delegates)) => {
+            let message = format!("{delegates}; omit the option, or declare them with `external: TAG` in YAML");
+            return Err(Error::input(Code::UnmetRequest, source.name(), message).into());
+        }
+        (false, Some(delegates)) => format!("{delegates} stay in the program"),
+        (false, None) => return Ok(0),
+    };
+    if messages.warns() {
+        messages.warning(&warning);
+    }
+    Ok(u64::from(messages.warns()))
 }
 
 /// Reports the warnings of assembling, and findings as warnings; returns their number. Findings are not errors: sources may describe

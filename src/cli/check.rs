@@ -26,7 +26,7 @@ pub struct CheckArguments {
     /// Read all data, not only metadata: validate constants and initial states, too
     #[arg(long)]
     all_data: bool,
-    /// Print each note; by default, notes that differ in their position only are one
+    /// Print each note, up to 10,000 of a rule; by default, notes that differ in their position only are one
     #[arg(long)]
     all: bool,
     /// Runtime build that the files are for
@@ -79,6 +79,9 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     let mut options = arguments.sources.validator()?;
     (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);
+    if arguments.all {
+        options.kept = Some(ALL);
+    }
     let sources = Sources::new(&arguments.sources);
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
@@ -114,6 +117,9 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     };
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
+
+/// Number of findings of a rule that `--all` prints: a malformed file can have one for every few bytes.
+const ALL: usize = 10_000;
 
 /// Result of validating an input.
 #[derive(Default)]

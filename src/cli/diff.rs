@@ -3,14 +3,16 @@
 
 mod budget;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ColorChoice, ValueEnum};
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, Difference, Differences, DifferingPart, Error, Model,
-    is_null_device,
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
+    Error, Model, is_null_device,
 };
 use serde::Serialize;
 
@@ -41,7 +43,7 @@ pub struct DiffArguments {
     format: FormatArguments<DiffFormat>,
     #[command(flatten)]
     limit: LimitArguments,
-    /// Exit with status 1 only if B exceeds A by more: size, memory, delegates, operators
+    /// Exit with status 1 only if B exceeds A by more: size, memory, kernel_calls, operators
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
     /// .ptd with data that A refers to, and B does not; may be repeated
@@ -229,6 +231,35 @@ impl Drawing<'_> {
         format!("{}: {what}", area.name())
     }
 
+    /// Returns the lines of an area. Tensors that moved within a pool are one line, unless only the layout is compared, or all lines
+    /// are requested.
+    fn rows(&self, area: DiffArea) -> Vec<Row> {
+        let is_joined = self.found.areas.len() > 1 && self.limit != usize::MAX;
+        let mut joined: HashMap<(&str, &str), usize> = HashMap::new();
+        let mut rows: Vec<Row> = Vec::new();
+        for difference in self.found.of(area) {
+            if let Some(place) = moved_within(difference).filter(|_| is_joined) {
+                match joined.entry(place) {
+                    Entry::Occupied(row) => {
+                        rows[*row.get()].count += 1;
+                        continue;
+                    }
+                    Entry::Vacant(row) => _ = row.insert(rows.len()),
+                }
+            }
+            rows.push(Row { kind: difference.kind, text: line(difference), count: 1 });
+        }
+        for ((method, pool), row) in joined {
+            let row = &mut rows[row];
+            if row.count == 1 {
+                continue;
+            }
+            let tensors = counted(row.count as u64, "tensor");
+            row.text = format!("{method}: {tensors} at another offset in {pool} (`--only layout` lists them)");
+        }
+        rows
+    }
+
     fn text(&self) -> String {
         let mut out = format!("{} -> {}: {}\n", escaped(self.names[0]), escaped(self.names[1]), self.verdict());
         let totals = self.totals();
@@ -243,24 +274,19 @@ impl Drawing<'_> {
         }
         for area in &self.found.areas {
             let _ = writeln!(out, "{}", self.heading(*area));
-            for (number, difference) in self.found.of(*area).enumerate() {
-                if number == self.limit {
-                    let more = self.found.of(*area).count() - number;
-                    let _ = writeln!(out, "  ... and {more} more (`--limit 0` for all)");
-                    break;
-                }
-                let (mark, colour) = match difference.kind {
+            let rows = self.rows(*area);
+            let more: usize = rows.iter().skip(self.limit).map(|row| row.count).sum();
+            for Row { kind, text, .. } in rows.iter().take(self.limit) {
+                let (mark, colour) = match kind {
                     DiffKind::Added => ('+', GREEN),
                     DiffKind::Removed => ('-', RED),
                     DiffKind::Changed => ('~', YELLOW),
                     DiffKind::Moved => ('>', YELLOW),
                 };
-                let _ = writeln!(
-                    out,
-                    "  {} {}",
-                    self.painted(colour, &mark.to_string()),
-                    clipped_to(&line(difference), ROW)
-                );
+                let _ = writeln!(out, "  {} {}", self.painted(colour, &mark.to_string()), clipped_to(text, ROW));
+            }
+            if more > 0 {
+                let _ = writeln!(out, "  ... and {more} more (`--limit 0` for all)");
             }
         }
         out
@@ -271,15 +297,15 @@ impl Drawing<'_> {
     }
 
     /// Returns the differences of an area as items of a list, up to the limit.
-    fn markdown_lines(&self, area: DiffArea) -> Vec<String> {
+    fn markdown_lines(&self, area: DiffArea) -> Vec<(String, usize)> {
         let mut room = MAX_COMMENT;
-        let shown = self.found.of(area).take(self.limit).map(|difference| {
-            format!("- **{}** {}\n", difference.kind.name(), markdown(&clipped_to(&line(difference), ROW)))
+        let shown = self.rows(area).into_iter().take(self.limit).map(|Row { kind, text, count }| {
+            (format!("- **{}** {}\n", kind.name(), markdown(&clipped_to(&text, ROW))), count)
         });
         let mut lines = Vec::new();
-        for line in shown {
+        for (line, count) in shown {
             room = room.saturating_sub(line.len());
-            lines.push(line);
+            lines.push((line, count));
             // What follows the first one that does not fit is never printed.
             if room == 0 {
                 break;
@@ -305,21 +331,21 @@ impl Drawing<'_> {
         }
         let areas: Vec<DiffArea> =
             self.found.areas.iter().copied().filter(|area| self.found.of(*area).next().is_some()).collect();
-        let lists: Vec<Vec<String>> = areas.iter().map(|area| self.markdown_lines(*area)).collect();
-        let needs: Vec<usize> = lists.iter().map(|lines| lines.iter().map(String::len).sum()).collect();
+        let lists: Vec<Vec<(String, usize)>> = areas.iter().map(|area| self.markdown_lines(*area)).collect();
+        let needs: Vec<usize> = lists.iter().map(|lines| lines.iter().map(|(line, _)| line.len()).sum()).collect();
         let frames = areas.len() * FRAME;
         let shares = shares(&needs, MAX_COMMENT.saturating_sub(out.len() + frames));
         for ((area, lines), share) in areas.into_iter().zip(lists).zip(shares) {
             let _ = writeln!(out, "<details><summary>{}</summary>\n", markdown(&self.heading(area)));
             let mut room = share;
-            let fitting = lines.iter().take_while(|line| {
+            let fitting = lines.iter().take_while(|(line, _)| {
                 let rest = room.checked_sub(line.len());
                 room = rest.unwrap_or(0);
                 rest.is_some()
             });
             let fitting = fitting.count();
-            lines[..fitting].iter().for_each(|line| out.push_str(line));
-            let more = self.found.of(area).count() - fitting;
+            lines[..fitting].iter().for_each(|(line, _)| out.push_str(line));
+            let more = self.found.of(area).count() - lines[..fitting].iter().map(|(_, count)| count).sum::<usize>();
             if fitting < lines.len() {
                 let _ =
                     writeln!(out, "- and {more} more, beyond the 65,536 characters that GitHub allows for a comment");
@@ -336,9 +362,29 @@ const RED: &str = "\u{1b}[31m";
 const GREEN: &str = "\u{1b}[32m";
 const YELLOW: &str = "\u{1b}[33m";
 
+/// A line of an area.
+struct Row {
+    kind: DiffKind,
+    text: String,
+    /// Number of differences that it describes.
+    count: usize,
+}
+
+/// Returns the text of a difference up to the offset in a pool, if it is about a tensor that moved within this pool: the method, and
+/// the pool.
+fn moved_within(difference: &Difference) -> Option<(&str, &str)> {
+    let is_moved = difference.kind == DiffKind::Moved && difference.topic == DiffTopic::Memory;
+    let (left, right) = difference.left.as_ref().zip(difference.right.as_ref()).filter(|_| is_moved)?;
+    let [from, to] = [left, right].map(|part| part.value.rsplit_once(" at ")?.1.rsplit_once(", offset "));
+    let pool = from?.0;
+    let (method, _) = difference.path.rsplit_once('.')?;
+    (pool == to?.0).then_some((method, pool))
+}
+
 /// Describes a difference in one line.
 fn line(difference: &Difference) -> String {
-    let path = &difference.path;
+    let part = difference.left.as_ref().or(difference.right.as_ref());
+    let path = part.map_or_else(|| difference.path.clone(), DifferingPart::named_path);
     let value = match (&difference.left, &difference.right) {
         (Some(left), Some(right)) if left.value == right.value => left.value.clone(),
         (Some(left), Some(right)) => format!("{} -> {}", left.value, right.value),
@@ -346,11 +392,12 @@ fn line(difference: &Difference) -> String {
         (None, None) => String::new(),
     };
     let moved = match (&difference.left, &difference.right) {
-        (Some(left), Some(right)) if left.path != right.path => format!(" (now {})", rest(&left.path, &right.path)),
+        (Some(left), Some(right)) if left.path != right.path => {
+            format!(" (now {})", rest(&left.path, &right.named_path()))
+        }
         _ => String::new(),
     };
     let data = difference.data.as_ref().map_or(String::new(), |data| format!("; {}", statistics(data)));
-    let part = difference.left.as_ref().or(difference.right.as_ref());
     format!("{path}{moved}: {value}{data}{}", part.map_or(String::new(), uses))
 }
 

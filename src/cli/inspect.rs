@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
+use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
-    Code, ConstantsSummary, DelegateInterface, DelegateSummary, Error, FileFacts, InspectOptions, Inspection,
-    MethodSummary, ProgramSummary, ValueSummary,
+    Code, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, Error, FileFacts, InspectOptions,
+    Inspection, MethodSummary, ProgramSummary, ValueSummary,
 };
 
 use super::exit::{Exit, Failure};
@@ -125,9 +125,9 @@ impl Screen<'_> {
             counted(facts.bytes, "byte")
         );
         self.list(2, "errors", &inspection.errors);
-        self.facts(facts);
         if let Some(contents) = &inspection.contents {
-            self.contents(contents);
+            self.methods(contents);
+            self.data(contents);
         }
         let keys = inspection.keys.iter().flatten().map(|entry| {
             let layout = entry.scalar_type.zip(entry.sizes.as_ref());
@@ -137,6 +137,10 @@ impl Screen<'_> {
         self.list(2, "keys", &keys.collect::<Vec<_>>());
         for tests in inspection.tests.iter().flatten() {
             self.line(2, "tests", &format!("{}: {}", tests.method, counted(tests.cases, "case")));
+        }
+        self.facts(facts);
+        if let Some(contents) = &inspection.contents {
+            self.keys(contents);
         }
     }
 
@@ -160,14 +164,26 @@ impl Screen<'_> {
         self.list(2, "segments", &segments);
     }
 
-    fn contents(&mut self, contents: &ProgramSummary) {
-        if let Some(needs) = &contents.needs {
-            self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
-        }
+    fn data(&mut self, contents: &ProgramSummary) {
         let constants = |row: &ConstantsSummary| {
             format!("{}: {} in {}", row.scalar_type, counted(row.bytes, "byte"), counted(row.tensors, "tensor"))
         };
         self.list(2, "constants", &contents.constants.iter().map(constants).collect::<Vec<_>>());
+        if contents.shared_bytes > 0 {
+            self.line(2, "shared data", &format!("{} saved", counted(contents.shared_bytes, "byte")));
+        }
+        let copies = |data: &DuplicateData| {
+            let copies = first_names(data.copies.iter().map(String::as_str));
+            format!("{}: {copies}", counted(data.bytes, "byte"))
+        };
+        match contents.duplicated_bytes {
+            Some(_) => self.list(2, "stored twice", &contents.duplicates.iter().map(copies).collect::<Vec<_>>()),
+            None => self.line(2, "stored twice", "not known: `--all-data` compares all data"),
+        }
+    }
+
+    /// Prints keys, which may be hashes.
+    fn keys(&mut self, contents: &ProgramSummary) {
         let mut named: Vec<&(String, u64)> = contents.named_data.iter().collect();
         named.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
         let named = named.into_iter().map(|(key, bytes)| match contents.named_data_users.get(key) {
@@ -176,13 +192,11 @@ impl Screen<'_> {
         });
         self.list(2, "named data", &named.collect::<Vec<_>>());
         self.list(2, "needs keys", &contents.required_keys);
-        if contents.shared_bytes > 0 {
-            self.line(2, "shared data", &format!("{} saved", counted(contents.shared_bytes, "byte")));
-        }
-        match contents.duplicated_bytes {
-            Some(0) => {}
-            Some(bytes) => self.line(2, "stored twice", &counted(bytes, "byte")),
-            None => self.line(2, "stored twice", "not known: `--data` compares all data"),
+    }
+
+    fn methods(&mut self, contents: &ProgramSummary) {
+        if let Some(needs) = &contents.needs {
+            self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }
         for method in contents.methods.iter().take(self.limit) {
             self.method(method);
@@ -217,6 +231,10 @@ impl Screen<'_> {
             })
             .collect();
         self.list(4, "state", &state);
+        let bytes = method.method_allocator.bytes;
+        let at_least = if method.method_allocator.at_least { "at least " } else { "" };
+        let planned = counted(method.planned_bytes, "byte");
+        self.line(4, "memory", &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit)"));
         let calls = |rows: &[(String, usize)]| -> Vec<String> {
             rows.iter().map(|(operator, count)| format!("{count:>5}  {operator}")).collect()
         };
@@ -238,10 +256,6 @@ impl Screen<'_> {
         });
         self.list(4, "backends", &backends.collect::<Vec<_>>());
         self.list(4, "delegates", &method.delegates.iter().map(delegate).collect::<Vec<_>>());
-        let bytes = method.method_allocator.bytes;
-        let at_least = if method.method_allocator.at_least { "at least " } else { "" };
-        let planned = counted(method.planned_bytes, "byte");
-        self.line(4, "memory", &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit)"));
     }
 }
 

@@ -54,7 +54,7 @@ Examples:
   pte-emit size model.pte -d segment,tensor           where the bytes of a file are
   pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
   pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
-  pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,delegates=0,operators=0
+  pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops conv                                   the operators whose names contain conv; of one, its arguments
@@ -75,7 +75,7 @@ Exit status:
 /// The output is byte for byte what ExecuTorch 1.5.1's exporter writes for the same program. What the YAML leaves out
 /// (indices, offsets, memory, operator tables, segments, headers) is computed. docs/yaml-reference.md describes all keys.
 #[derive(Debug, Parser)]
-#[command(name = "pte-emit", version = version(), after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(name = "pte-emit", version = version(), after_help = AFTER_HELP, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

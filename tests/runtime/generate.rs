@@ -15,7 +15,7 @@ use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;
 use pte_model::data::Origin;
 
-use crate::support::{runner, snapshot};
+use crate::support::{runner, seed, snapshot};
 
 /// Number of instructions of a method.
 const INSTRUCTIONS: usize = 10;
@@ -79,10 +79,10 @@ fn unknown_operators_and_numbers_out_of_range_are_usage_errors() {
 
 #[test]
 fn programs_are_valid_and_round_trip() {
-    let operators = of_cpu();
+    let (operators, seed) = (of_cpu(), seed("PTE_EMIT_GENERATE_SEED", 1));
     let mut used = std::collections::BTreeSet::new();
     for index in 0..150 {
-        let bytes = file(1, index, &operators, INSTRUCTIONS);
+        let bytes = file(seed, index, &operators, INSTRUCTIONS);
         let findings = pte_check::file(&Origin::Bytes(bytes.as_slice().into()), &CheckOptions::default()).unwrap();
         let errors: Vec<String> = findings.list.iter().map(ToString::to_string).collect();
         assert!(!findings.has_errors(), "{index}: {errors:?}");
@@ -118,16 +118,16 @@ fn every_operator_has_programs_and_they_are_valid() {
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime generate:: -- --ignored`"]
 fn the_runtime_executes_programs() {
-    let operators = of_cpu();
+    let (operators, seed) = (of_cpu(), seed("PTE_EMIT_GENERATE_SEED", 2));
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for operator in &operators {
         for index in 0..OF_OPERATOR {
-            let bytes = file(2, index, std::slice::from_ref(operator), 1);
-            files.push((format!("{} seed 2 number {index}", operator.0), bytes));
+            let bytes = file(seed, index, std::slice::from_ref(operator), 1);
+            files.push((format!("{} seed {seed} number {index}", operator.0), bytes));
         }
     }
     for index in 0..CHAINS {
-        files.push((format!("seed 2 number {index}"), file(2, index, &operators, INSTRUCTIONS)));
+        files.push((format!("seed {seed} number {index}"), file(seed, index, &operators, INSTRUCTIONS)));
     }
     let driver = runner::locate().with_file_name("mutants");
     let folder = tempfile::tempdir().unwrap();

@@ -537,6 +537,51 @@ fn an_invalid_input_does_not_stop_the_others() {
     folder.run(&["a.yaml", "invalid.yaml", "nothing.yaml", "-o", "out"]).exits(3);
 }
 
+/// Neither `--external-data` nor `--internal-data` moves data of delegates, and neither leaves them without a message.
+#[test]
+fn data_of_delegates_that_are_not_moved_are_reported() {
+    let folder = Folder::new(&[]);
+    let example = |name: &str| format!("{}/examples/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+    folder.run(&[&example("named_data_external"), "-o", "split.pte"]).exits(0);
+    folder.run(&[&example("named_data_delegate"), "-o", "whole.pte"]).exits(0);
+    let names = folder.names();
+    let message = "of tensors, but not those of delegates: `24ae2dfe8df5";
+    for arguments in [
+        &["split.pte", "--with", "xnnpack.ptd", "--internal-data", "-o", "new.pte"][..],
+        &[&example("named_data_external"), "--internal-data", "-o", "new.pte"],
+        &["whole.pte", "--external-data", "-o", "new.pte", "-q"],
+    ] {
+        folder.run(arguments).exits(1).stderr_contains(message);
+        assert_eq!(folder.names(), names, "{arguments:?}");
+    }
+    // Without delegates, the other keys of a shared .ptd are not needed.
+    folder.run(&[&example("linear"), "-o", "linear.pte"]).exits(0);
+    folder.run(&["linear.pte", "--with", "xnnpack.ptd", "--internal-data", "-o", "same.pte"]).exits(0);
+    // Constants of tensors are moved, and the others are reported.
+    let both = format!("named_data: {{key: {{hex: \"00\"}}}}\n{MODEL}");
+    folder.write("both.yaml", both);
+    folder
+        .run(&["both.yaml", "--external-data", "-o", "both.pte"])
+        .exits(0)
+        .stderr_contains("`key` of `named_data` stay");
+    folder.run(&["both.yaml", "--external-data", "--deny-warnings", "-o", "no.pte"]).exits(1);
+}
+
+#[test]
+fn all_findings_of_a_rule_are_printed_on_request() {
+    let constants: String =
+        (0..34).map(|number| format!("\n      c{number}: {{tensor: float32, data: [1]}}")).collect();
+    let yaml = RELU.replace("    values:", &format!("    values:{constants}"));
+    let folder = Folder::new(&[("m.yaml", &yaml)]);
+    folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
+    let count = |options: &[&str]| {
+        let done = folder.run(&[&["check", "m.pte"], options].concat());
+        String::from_utf8(done.stdout).unwrap().matches("note[X-13]: ").count()
+    };
+    // Without the option, one finding and the number of all.
+    assert_eq!([count(&["--all"]), count(&[])], [34, 2]);
+}
+
 #[test]
 fn weights_can_be_split_into_several_files() {
     let yaml = |keys: &[&str]| {

@@ -396,3 +396,19 @@ fn long_lists_are_cut_with_a_line_that_says_so() {
         text(&["memory", Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/xnnpack_linear.yaml").to_str().unwrap()]);
     assert!(xnnpack.contains("64  after the last tensor, which the exporter adds for XNNPACK"), "{xnnpack}");
 }
+
+/// The copies of data that are stored twice are named; methods come first, header and segments last.
+#[test]
+fn copies_are_named() {
+    let values = "a: {tensor: float32, data: [1, 2]}, b: {tensor: float32, data: {numbers: [1, 2], copy: 1}}, x: {tensor: float32, sizes: [1]}";
+    let yaml = format!("methods: {{f: {{values: {{{values}}}, inputs: [x], outputs: [a, b]}}}}");
+    let folder = Folder::new(&[("m.yaml", &yaml)]);
+    let text = String::from_utf8(folder.run(&["inspect", "m.yaml"]).exits(0).stdout).unwrap();
+    let line = "stored twice        8 bytes: `methods.f.a (values[0])`, `methods.f.b (values[1])`";
+    let labels = ["  method f", line, "  header", "  segments"];
+    let found = labels.map(|label| text.find(label).unwrap_or_else(|| panic!("no `{label}` in {text}")));
+    assert!(found.is_sorted(), "{text}");
+    let json: Value = serde_json::from_slice(&folder.run(&["inspect", "m.yaml", "--json"]).exits(0).stdout).unwrap();
+    assert_eq!((json["duplicated_bytes"].as_u64(), json["duplicates"][0]["bytes"].as_u64()), (Some(8), Some(8)));
+    assert_eq!(json["duplicates"][0]["copies"].as_array().unwrap().len(), 2);
+}

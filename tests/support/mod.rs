@@ -123,3 +123,10 @@ pub fn files_below(folder: &Path, extensions: &[&str]) -> Vec<std::path::PathBuf
 pub fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension().is_some_and(|found| extensions.iter().any(|extension| found == *extension))
 }
+
+/// Returns the seed of a random test, and prints it: of the environment variable, or else a fixed one.
+pub fn seed(variable: &str, fixed: u64) -> u64 {
+    let seed = std::env::var(variable).map_or(fixed, |text| text.parse().expect("the seed is a number"));
+    println!("{variable}={seed} repeats this run");
+    seed
+}

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
+use super::CheckOptions;
 use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
 use pte_model::diagnostics::escaped;
 use pte_model::format::flatbuffer::view::Table;
@@ -109,8 +110,16 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Number of findings of one rule that are kept. Further findings are only counted.
+/// Default of [`CheckOptions::kept`].
 pub const KEPT: usize = 20;
+
+/// Number of findings of each rule in [`rules::RULES`].
+#[derive(Debug, Clone)]
+struct RuleCounts {
+    counts: Vec<u64>,
+    /// Number of findings of one rule that are kept.
+    kept: usize,
+}
 
 /// A rule with more findings than [`Findings`] keeps.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -125,12 +134,12 @@ pub struct TruncatedRule {
     pub count: u64,
 }
 
-fn truncated_rules(counts: &[u64]) -> impl Iterator<Item = TruncatedRule> {
+fn truncated_rules(RuleCounts { counts, kept }: &RuleCounts) -> impl Iterator<Item = TruncatedRule> {
     let counts = rules::RULES.iter().zip(counts.iter().copied());
-    counts.filter(|(_, count)| *count > KEPT as u64).map(|(rule, count)| TruncatedRule { rule, count })
+    counts.filter(|(_, count)| *count > *kept as u64).map(|(rule, count)| TruncatedRule { rule, count })
 }
 
-fn truncated<S: Serializer>(counts: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+fn truncated<S: Serializer>(counts: &RuleCounts, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(truncated_rules(counts))
 }
 
@@ -164,13 +173,13 @@ pub struct Findings {
     /// Runtime that the file was validated for.
     #[serde(skip)]
     pub profile: Profile,
-    /// Findings in the order in which they were added, at most 20 per rule.
+    /// Findings in the order in which they were added, at most [`CheckOptions::kept`] per rule.
     #[serde(rename = "findings")]
     pub list: Vec<Finding>,
     /// Number of findings of each rule in [`rules::RULES`]. Only rules with more findings than are kept are serialised.
     #[serde(rename = "truncated", serialize_with = "truncated")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<TruncatedRule>"))]
-    counts: Vec<u64>,
+    counts: RuleCounts,
     /// Number of findings that are malformed or invalid.
     #[serde(skip)]
     errors: u64,
@@ -180,7 +189,17 @@ impl Findings {
     /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
     #[doc(hidden)]
     pub fn new(profile: Profile) -> Findings {
-        Findings { profile, list: Vec::new(), counts: vec![0; rules::RULES.len()], errors: 0 }
+        Findings::keeping(profile, KEPT)
+    }
+
+    /// Creates an empty list for a validation with these options.
+    pub(crate) fn of(options: &CheckOptions) -> Findings {
+        Findings::keeping(options.profile, options.kept.unwrap_or(KEPT))
+    }
+
+    fn keeping(profile: Profile, kept: usize) -> Findings {
+        let counts = RuleCounts { counts: vec![0; rules::RULES.len()], kept };
+        Findings { profile, list: Vec::new(), counts, errors: 0 }
     }
 
     /// Adds a finding of the rule `id`. `finding` returns location, found and expected value. It is only called if the
@@ -198,9 +217,10 @@ impl Findings {
         if !rule.applies(self.profile) {
             return false;
         }
-        self.counts[index] += 1;
+        let RuleCounts { counts, kept } = &mut self.counts;
+        counts[index] += 1;
         self.errors += u64::from(rule.severity <= RuleSeverity::Invalid);
-        self.counts[index] as usize <= KEPT
+        counts[index] as usize <= *kept
     }
 
     fn keep(&mut self, id: RuleId, location: Location, found: &str, expected: &str) {
@@ -210,24 +230,24 @@ impl Findings {
 
     /// Returns an empty list for another step of the same validation.
     pub(crate) fn empty(&self) -> Findings {
-        Findings::new(self.profile)
+        Findings::keeping(self.profile, self.counts.kept)
     }
 
     /// Appends findings of another step.
     pub(crate) fn append(&mut self, other: Findings) {
-        let mut counts = self.counts.clone();
+        let RuleCounts { mut counts, kept } = self.counts.clone();
         self.list.extend(other.list.into_iter().filter(|finding| {
             let count = &mut counts[finding.rule.id as usize];
             *count += 1;
-            *count as usize <= KEPT
+            *count as usize <= kept
         }));
         self.errors += other.errors;
-        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.counts.counts.iter_mut().zip(other.counts.counts).for_each(|(count, more)| *count += more);
     }
 
     /// Returns the number of findings of a severity, including those that were not kept.
     pub fn count(&self, severity: RuleSeverity) -> u64 {
-        rules::RULES.iter().zip(&self.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
+        rules::RULES.iter().zip(&self.counts.counts).filter(|(rule, _)| rule.severity == severity).map(|(_, n)| n).sum()
     }
 
     /// Returns the rules with more findings than [`Findings::list`] has.

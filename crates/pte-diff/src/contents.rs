@@ -14,7 +14,7 @@ use pte_analysis::aliases::{AliasKind, aliases};
 use pte_analysis::blocks;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::{PoolContent, PoolRange};
-use pte_model::program::{FieldReference, ValueId};
+use pte_model::program::{EValue, FieldReference, Memory, TensorData, ValueId};
 
 /// Maximum number of pieces of memory that are followed for the reads of a method. Later reads are not compared.
 const WORK: u64 = 1 << 20;
@@ -86,18 +86,34 @@ fn pieces(pools: &PoolContent<Written>, range: PoolRange) -> Vec<Piece> {
     pieces
 }
 
-/// Follows the content of the planned memory of a method.
+/// Pool of the memory that the caller provides; no file has as many pools.
+const OF_CALLER: u32 = u32::MAX;
+
+/// Returns a range from `end` on for a tensor without planned memory, and increases `end`.
+fn own_range(value: &EValue, end: &mut u64) -> Option<PoolRange> {
+    let tensor = value.as_tensor().filter(|tensor| tensor.memory == Memory::None && tensor.data == TensorData::None)?;
+    let start = *end;
+    *end = start.checked_add(tensor.nbytes()?)?;
+    (*end > start).then_some(PoolRange { pool: OF_CALLER, start, end: *end })
+}
+
+/// Follows the content of the memory of a method.
 struct Follower<'v, 's> {
     view: &'v MethodView<'s>,
     pools: PoolContent<Written>,
-    /// By value: the range of its bytes in planned memory; `None` if it has none, or if the range is not known.
+    /// By value: the range of its bytes in planned memory, or in that of the caller; `None` if it has none, or if the range is not
+    /// known.
     ranges: Vec<Option<PoolRange>>,
     work: u64,
 }
 
 impl<'v, 's> Follower<'v, 's> {
     fn new(view: &'v MethodView<'s>) -> Follower<'v, 's> {
-        let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().map(PoolRange::of).collect();
+        let mut end = 0;
+        let range = |(index, value): (usize, &EValue)| {
+            PoolRange::of(value).or_else(|| own_range(value, &mut end).filter(|_| view.is_of_caller[index]))
+        };
+        let mut ranges: Vec<Option<PoolRange>> = view.plan.values().iter().enumerate().map(range).collect();
         for alias in aliases(view.plan, &view.operators).into_iter().filter(|alias| alias.kind == AliasKind::Move) {
             // A move changes the tensor's location.
             ranges[alias.result] = None;

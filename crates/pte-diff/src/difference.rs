@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use pte_model::diagnostics::clipped;
+use pte_model::diagnostics::text::named_path;
 use pte_model::format::ScalarType;
 
 /// Version of the serialised form.
@@ -116,6 +118,9 @@ words! {
 pub struct DifferingPart {
     /// Path of the element, such as `methods.forward.instructions[3].args[1]`.
     pub path: String,
+    /// Name of a value, in the YAML or as `dump` prints it, if the caller adds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Description of its content.
     pub value: String,
     /// Paths of the first uses of data.
@@ -132,7 +137,12 @@ const MAX_USES: usize = 4;
 impl DifferingPart {
     /// Creates a part without uses.
     pub(super) fn new(path: impl Into<String>, value: impl Into<String>) -> DifferingPart {
-        DifferingPart { path: path.into(), value: value.into(), uses: Vec::new(), more_uses: None }
+        DifferingPart { path: path.into(), name: None, value: value.into(), uses: Vec::new(), more_uses: None }
+    }
+
+    /// Returns the path, with the name of a value: `methods.forward.linear_weight (values[2])`.
+    pub fn named_path(&self) -> String {
+        self.name.as_ref().map_or_else(|| self.path.clone(), |name| named_path(&self.path, &clipped(name)))
     }
 
     /// Adds a use. After the first few, only the number is increased.

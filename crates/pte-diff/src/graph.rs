@@ -667,12 +667,18 @@ fn type_of(value: &GraphValue) -> String {
 /// Name of the field with the index of a constant.
 const SCALE_INDEX: &str = "scale_buffer_idx";
 
-/// Describes a quantization, without the index of a constant.
+/// Describes a quantization, without the index of a constant. The list of scales is empty if a constant has them.
 fn quantization_text(params: &QuantParamsValue) -> String {
     let fields = params.kind.table().fields.iter().zip(&params.fields);
+    let has_constant = scales(params).is_some();
+    let text = |content: &FieldContent| match content {
+        FieldContent::Floats(list) if has_constant && list.is_empty() => "in a constant".to_owned(),
+        FieldContent::UShorts(list) if has_constant && list.is_empty() => "in a constant".to_owned(),
+        content => content_text(content),
+    };
     let texts = fields
         .filter(|(field, _)| field.name != SCALE_INDEX)
-        .map(|(field, content)| format!("{} {}", field.name, content_text(content)));
+        .map(|(field, content)| format!("{} {}", field.name, text(content)));
     format!("{:?} ({})", params.kind, texts.collect::<Vec<_>>().join(", "))
 }
 
@@ -685,4 +691,24 @@ fn scales(params: &QuantParamsValue) -> Option<u32> {
     let mut fields = params.kind.table().fields.iter().zip(&params.fields);
     let index = fields.find(|(field, _)| field.name == SCALE_INDEX).map(|(_, content)| content.uint());
     index.filter(|index| has_scales && *index != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_in_a_constant_are_not_described_as_an_empty_list() {
+        let text = |index: u32| {
+            let fields = [
+                FieldContent::Floats(Box::default()),
+                FieldContent::Int(0),
+                FieldContent::UInt(index),
+                FieldContent::UInt(2),
+            ];
+            quantization_text(&QuantParamsValue { kind: QuantParams::PerChannel, fields: fields.into() })
+        };
+        assert!(text(3).starts_with("PerChannel (scale in a constant, channel_dim 0"), "{}", text(3));
+        assert!(text(0).starts_with("PerChannel (scale [], "), "{}", text(0));
+    }
 }

@@ -223,6 +223,11 @@ impl Side {
         self.value_names.get(method)?.get(value)?.as_deref()
     }
 
+    /// Returns true if the values have names in a source.
+    pub fn has_value_names(&self) -> bool {
+        !self.value_names.is_empty()
+    }
+
     /// Returns the message about the reference to data of the element with this path; `None` if the reference is valid.
     pub fn missing(&self, path: &str) -> Option<&str> {
         self.missing.get(path).map(String::as_str)

@@ -249,7 +249,10 @@ impl<'s> Matching<'s> {
         };
         add(DiffArea::Meaning, topic, meaning);
         add(DiffArea::Layout, DiffTopic::Ignored, ignored);
-        self.compare_memory(l, r, &paths, found);
+        let is_needed = (self.views[0].is_used[left] || self.views[1].is_used[right])
+            && !(self.views[0].is_of_caller[left] && self.views[1].is_of_caller[right])
+            && [l, r].iter().all(|tensor| tensor.data == TensorData::None);
+        self.compare_memory((l, r), is_needed, &paths, found);
         let missing = self.missing(pair);
         if missing != [None, None] {
             let [left_path, right_path] = paths();
@@ -265,7 +268,7 @@ impl<'s> Matching<'s> {
         }
         let is_alike = l.scalar_type == r.scalar_type && l.sizes.as_deref() == r.sizes.as_deref();
         match (&l.data, &r.data) {
-            (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) if is_alike => {
+            (TensorData::Blob(l_blob), TensorData::Blob(r_blob)) => {
                 let describe = |view: &MethodView<'_>, tensor: &Tensor, index: usize| {
                     let name = tensor.name().or_else(|| view.side.value_name(view.number, index));
                     let name = name.map_or(String::new(), |name| format!("`{}` ", clipped(name)));
@@ -276,12 +279,20 @@ impl<'s> Matching<'s> {
                     DifferingPart::new(left_path, describe(self.views[0], l, left)),
                     DifferingPart::new(right_path, describe(self.views[1], r, right)),
                 ];
+                if !is_alike {
+                    let [left, right] = parts.map(|mut part| {
+                        part.value += ", not compared";
+                        part
+                    });
+                    found.changed(DiffArea::Data, DiffTopic::Constant, left, right);
+                    return;
+                }
                 let blobs = [(0, *l_blob), (1, *r_blob)]
                     .map(|(side, blob): (usize, _)| self.views[side].side.program.blob(blob).clone());
                 let numbers = [self.views[0].number, self.views[1].number];
                 data.add_constant(numbers, pair, [*l_blob, *r_blob], blobs, l.scalar_type, parts);
             }
-            _ => {}
+            (TensorData::None | TensorData::Elsewhere(_), _) | (_, TensorData::None | TensorData::Elsewhere(_)) => {}
         }
         if l.is_external() != r.is_external() && [l, r].iter().all(|tensor| tensor.data != TensorData::None) {
             let place = |tensor: &Tensor| if tensor.is_external() { "in a .ptd" } else { "in the program" };
@@ -297,8 +308,15 @@ impl<'s> Matching<'s> {
         [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
     }
 
-    /// Compares the places of two tensors in planned memory.
-    fn compare_memory(&self, l: &Tensor, r: &Tensor, paths: &dyn Fn() -> [String; 2], found: &mut Differences) {
+    /// Compares the places of two tensors in planned memory. A tensor that is needed during the execution cannot be
+    /// used without it; for those of the caller, the caller provides memory.
+    fn compare_memory(
+        &self,
+        (l, r): (&Tensor, &Tensor),
+        is_needed: bool,
+        paths: &dyn Fn() -> [String; 2],
+        found: &mut Differences,
+    ) {
         if l.memory == r.memory {
             return;
         }
@@ -306,7 +324,10 @@ impl<'s> Matching<'s> {
         let [left, right] = [(left_path, l), (right_path, r)]
             .map(|(path, tensor)| DifferingPart::new(path, format!("{} {}", tensor_type(tensor), place(tensor))));
         match (l.memory, r.memory) {
-            (Memory::None, _) | (_, Memory::None) => found.changed(DiffArea::Layout, DiffTopic::Memory, left, right),
+            (Memory::None, _) | (_, Memory::None) => {
+                let area = if is_needed { DiffArea::Meaning } else { DiffArea::Layout };
+                found.changed(area, DiffTopic::Memory, left, right);
+            }
             _ => found.moved(DiffArea::Layout, DiffTopic::Memory, left, right),
         }
     }

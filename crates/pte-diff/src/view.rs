@@ -58,6 +58,8 @@ pub struct MethodView<'s> {
     pub roles: Vec<ValueRole>,
     /// By value: an input, an output, an instruction or a used list refers to it.
     pub is_used: Vec<bool>,
+    /// By value: an input or an output, for which the caller may provide memory.
+    pub is_of_caller: Vec<bool>,
     /// Operators by index.
     pub operators: MethodOperators,
     /// Accesses of the steps and of the outputs to values.
@@ -91,6 +93,7 @@ impl<'s> MethodView<'s> {
             steps: steps(plan),
             roles: plan.values().iter().map(own_role).collect(),
             is_used: vec![false; plan.values().len()],
+            is_of_caller: vec![false; plan.values().len()],
             operators: MethodOperators::known(plan),
             accesses: Accesses::default(),
         };
@@ -136,10 +139,11 @@ impl<'s> MethodView<'s> {
     fn find_uses(&mut self) {
         self.is_used.clone_from(&self.accesses.repeated_outs);
         self.accesses.list.iter().for_each(|access| self.is_used[access.value as usize] = true);
-        for input in self.plan.inputs.iter().flatten() {
-            let items = self.plan.value(*input).into_iter().flat_map(|value| value.items().iter());
-            for value in items.map(ValueId::of_int).chain([*input]) {
+        for end in self.plan.inputs.iter().chain(&self.plan.outputs).flatten() {
+            let items = self.plan.value(*end).into_iter().flat_map(|value| value.items().iter());
+            for value in items.map(ValueId::of_int).chain([*end]) {
                 value.item_mut(&mut self.is_used).into_iter().for_each(|used| *used = true);
+                value.item_mut(&mut self.is_of_caller).into_iter().for_each(|of_caller| *of_caller = true);
             }
         }
     }

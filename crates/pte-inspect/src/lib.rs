@@ -29,6 +29,7 @@ use std::collections::HashMap;
 use pte_analysis::lifetimes::Execution;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::MethodValues;
+use pte_model::diagnostics::text::named_path;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{Memory, MemoryPlan, Program, Tensor, TensorShapeDynamism};
 
@@ -94,7 +95,7 @@ impl Subject<'_> {
 }
 
 impl Subject<'_> {
-    /// Returns the paths of all values with their names, by path: `methods.forward.values[2] (linear_weight)` for
+    /// Returns the paths of all values with their names, by path: `methods.forward.linear_weight (values[2])` for
     /// `methods.forward.values[2]`. Each path begins with `prefix`.
     pub fn named_paths(&self, prefix: &str) -> HashMap<String, String> {
         let mut paths = HashMap::new();
@@ -102,7 +103,7 @@ impl Subject<'_> {
             for (value, name) in values.names.iter().enumerate() {
                 let Some(name) = name else { continue };
                 let path = format!("{prefix}{}", Element::Method(method, Part::Value(value)).path(self.program));
-                let named = format!("{path} ({name})");
+                let named = named_path(&path, name);
                 paths.insert(path, named);
             }
         }

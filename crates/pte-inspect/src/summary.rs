@@ -67,6 +67,19 @@ pub struct ProgramSummary {
     pub shared_bytes: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
     pub duplicated_bytes: Option<u64>,
+    /// Data that are stored more than once, in the order of the program.
+    pub duplicates: Vec<DuplicateData>,
+}
+
+/// Data that are stored more than once, part of [`ProgramSummary`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DuplicateData {
+    /// Size of a copy in bytes.
+    pub bytes: u64,
+    /// First element that refers to each copy: `methods.forward.linear_weight (values[2])`.
+    pub copies: Vec<String>,
 }
 
 /// Release of ExecuTorch that a program needs, part of [`ProgramSummary`].
@@ -205,7 +218,7 @@ impl ProgramSummary {
     /// Data that cannot be read.
     pub fn new(subject: &Subject<'_>, compare: Comparison) -> io::Result<ProgramSummary> {
         let program = subject.program;
-        let stored = Stored { program };
+        let stored = Stored { subject, program };
         let graphs = payload_graphs(program);
         let mut users = key_users(program, &graphs);
         let named = NamedSizes::new(program, &graphs);
@@ -221,6 +234,8 @@ impl ProgramSummary {
         let entries = || program.named_data.iter().flatten();
         let named_data = entries().map(|entry| (entry.key.clone(), program.blob(entry.data).len()));
         let users = entries().filter_map(|entry| Some((entry.key.clone(), users.remove(entry.key.as_str())?)));
+        let duplicates = stored.duplicates(compare)?;
+        let repeated = |data: &DuplicateData| data.bytes.saturating_mul(data.copies.len() as u64 - 1);
         Ok(ProgramSummary {
             methods,
             constant_methods,
@@ -231,7 +246,8 @@ impl ProgramSummary {
             needs: newest(program)
                 .map(|(feature, _)| NeededRelease { release: feature.release, feature: feature.name }),
             shared_bytes: stored.shared(),
-            duplicated_bytes: stored.duplicated(compare)?,
+            duplicated_bytes: duplicates.as_ref().map(|list| list.iter().map(repeated).fold(0, u64::saturating_add)),
+            duplicates: duplicates.unwrap_or_default(),
         })
     }
 }
@@ -491,12 +507,13 @@ fn required_keys(program: &Program, graphs: &HashMap<BlobId, Draft>) -> Vec<Stri
 
 /// The data of a program, as its file stores them.
 struct Stored<'p> {
+    subject: &'p Subject<'p>,
     program: &'p Program,
 }
 
 impl<'p> Stored<'p> {
     /// Returns the references to data that are in the file of the program, not in a `.ptd`.
-    fn references(&self) -> impl Iterator<Item = BlobId> {
+    fn references(&self) -> impl Iterator<Item = (Element, BlobId)> {
         let program = self.program;
         let is_external = |element: Element| match element {
             Element::Method(method, Part::Value(value)) => {
@@ -506,7 +523,7 @@ impl<'p> Stored<'p> {
             Element::ExternalData(_) => true,
             Element::Program | Element::Header | Element::NamedData(_) | Element::Method(..) => false,
         };
-        program.blob_references().filter(move |(element, _)| !is_external(*element)).map(|(_, blob)| blob)
+        program.blob_references().filter(move |(element, _)| !is_external(*element))
     }
 
     /// Returns the constants, which are tensors without planned memory, by element type.
@@ -532,22 +549,23 @@ impl<'p> Stored<'p> {
     /// Returns the number of additional bytes that the file would have if no data were shared.
     fn shared(&self) -> u64 {
         let mut seen = BTreeSet::new();
-        let again = self.references().filter(|blob| !seen.insert(*blob));
-        again.map(|blob| self.program.blob(blob).len()).fold(0, u64::saturating_add)
+        let again = self.references().filter(|(_, blob)| !seen.insert(*blob));
+        again.map(|(_, blob)| self.program.blob(blob).len()).fold(0, u64::saturating_add)
     }
 
-    /// Returns the number of bytes of data that duplicate others; `None` if the data are too large to compare.
-    fn duplicated(&self, compare: Comparison) -> io::Result<Option<u64>> {
+    /// Returns the data that are stored more than once; `None` if the data are too large to compare.
+    fn duplicates(&self, compare: Comparison) -> io::Result<Option<Vec<DuplicateData>>> {
         let program = self.program;
-        let used: BTreeSet<BlobId> = self.references().collect();
+        let mut used: BTreeMap<BlobId, Element> = BTreeMap::new();
+        self.references().for_each(|(element, blob)| _ = used.entry(blob).or_insert(element));
         let mut sizes: HashMap<u64, usize> = HashMap::new();
-        for blob in &used {
+        for blob in used.keys() {
             *sizes.entry(program.blob(*blob).len()).or_default() += 1;
         }
-        let blobs = used.iter().map(|blob| program.blob(*blob));
-        let candidates = blobs.filter(|blob| !blob.is_empty() && sizes[&blob.len()] > 1);
+        let is_candidate = |blob: &Blob| !blob.is_empty() && sizes[&blob.len()] > 1;
+        used.retain(|blob, _| is_candidate(program.blob(*blob)));
         // Copies that the YAML requests are duplicates, too.
-        let candidates: Vec<Blob> = candidates.map(|blob| Blob { copy: 0, ..blob.clone() }).collect();
+        let candidates: Vec<Blob> = used.keys().map(|blob| Blob { copy: 0, ..program.blob(*blob).clone() }).collect();
         if compare == Comparison::Little {
             // Only data that a few samples do not distinguish are compared as a whole.
             let alike = dedup::alike(&candidates)?;
@@ -558,7 +576,17 @@ impl<'p> Stored<'p> {
             }
         }
         let same = dedup::find(&candidates).map_err(|(_, error)| error)?;
-        let again = same.iter().enumerate().filter(|(index, first)| first.0 as usize != *index);
-        Ok(Some(again.map(|(index, _)| candidates[index].len()).sum()))
+        let mut copies: BTreeMap<BlobId, Vec<&Element>> = BTreeMap::new();
+        same.iter().zip(used.values()).for_each(|(first, element)| copies.entry(*first).or_default().push(element));
+        let names = self.subject.named_paths("");
+        let name = |element: &&Element| {
+            let path = element.path(program);
+            names.get(&path).cloned().unwrap_or(path)
+        };
+        let data = |(first, copies): (BlobId, Vec<&Element>)| DuplicateData {
+            bytes: candidates[first.0 as usize].len(),
+            copies: copies.iter().map(name).collect(),
+        };
+        Ok(Some(copies.into_iter().filter(|(_, copies)| copies.len() > 1).map(data).collect()))
     }
 }

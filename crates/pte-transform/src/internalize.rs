@@ -10,6 +10,7 @@ use super::externalize::generated_key;
 use pte_model::data::Origin;
 use pte_model::data::{BlobId, BlobSource, dedup};
 use pte_model::diagnostics::file_error::{cannot, named};
+use pte_model::diagnostics::first_names;
 use pte_model::diagnostics::is_io;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::program::{
@@ -40,13 +41,14 @@ impl FileEntry {
 ///
 /// # Errors
 /// A file cannot be read, a key is missing or duplicate, or the type, sizes or dim_order of a tensor differ from those
-/// in the file.
+/// in the file. With `inside`, data of delegates would stay in a file.
 pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io::Result<Vec<(PathBuf, String)>> {
     let entries = add_files(program, files)?;
     if program.execution_plan.is_none() {
         return merge(program, entries, inside);
     }
     let mut used = HashSet::new();
+    let mut used_keys = HashSet::new();
     for plan in program.execution_plan.iter_mut().flatten() {
         let method = plan.name.clone();
         for (index, value) in plan.values.iter_mut().flatten().enumerate() {
@@ -70,6 +72,7 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
                 tensor.data = TensorData::Blob(entry.data);
                 used.insert(entry.file);
             }
+            used_keys.insert(key.clone());
             if inside {
                 extra.location = TensorDataLocation::SEGMENT;
                 if tensor.memory == Memory::None && key == generated_key(method.as_deref(), index) {
@@ -81,6 +84,12 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
             }
         }
     }
+    if inside {
+        let of_files = entries.iter().map(|(key, entry)| (key, &entry.tensor_layout));
+        let own = program.external_data.iter().map(|entry| (&entry.key, &entry.tensor_layout));
+        let others = own.chain(of_files).filter(|(key, _)| !used_keys.contains(*key));
+        check_delegates(program, others)?;
+    }
     let is_metadata = |key: &str, entry: &FileEntry| entry.tensor_layout.is_none() && is_key_of(METADATA, key);
     let metadata = entries.into_iter().filter(|(key, entry)| is_metadata(key, entry) && used.contains(&entry.file));
     if inside {
@@ -88,6 +97,24 @@ pub fn internalize(program: &mut Program, files: &[PathBuf], inside: bool) -> io
     }
     program.external_data.extend(metadata.map(|(key, entry)| entry.with_key(key)));
     Ok(Vec::new())
+}
+
+/// Returns an error if entries of `.ptd` files that no tensor refers to are data of delegates, which have no layout of a
+/// tensor: only the backend knows which of them it reads.
+fn check_delegates<'e>(
+    program: &Program,
+    entries: impl Iterator<Item = (&'e String, &'e Option<TensorLayout>)>,
+) -> io::Result<()> {
+    let is_data = |(key, layout): &(&String, &Option<TensorLayout>)| layout.is_none() && !is_key_of(METADATA, key);
+    let keys: Vec<&str> = entries.filter(is_data).map(|(key, _)| key.as_str()).collect();
+    if keys.is_empty() || program.plans().iter().all(|plan| plan.delegates().is_empty()) {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "`internal_data` moves the data of tensors, but not those of delegates: {} would stay in a .ptd, without which \
+         the program cannot be loaded; omit the option",
+        first_names(keys.into_iter())
+    )))
 }
 
 /// Adds the data of `.ptd` files to the blobs of a program, and returns their entries by key.

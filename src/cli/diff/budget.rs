@@ -31,7 +31,7 @@ const KEYS: &[BudgetKey] = &[
         amounts: |found| (found.left.planned_memory, found.right.planned_memory),
     },
     BudgetKey {
-        name: "delegates",
+        name: "kernel_calls",
         noun: "kernel calls outside of delegates",
         is_bytes: false,
         amounts: |found| (found.left.kernel_calls, found.right.kernel_calls),
@@ -213,7 +213,7 @@ mod tests {
             ("size=+2MiB", Allowance::Amount(2 << 20)),
             ("memory=0.5 GiB", Allowance::Amount(1 << 29)),
             ("memory=-64B", Allowance::Amount(-64)),
-            ("delegates=-2", Allowance::Amount(-2)),
+            ("kernel_calls=-2", Allowance::Amount(-2)),
             ("operators=+10%", Allowance::Percent(10 * MILLION)),
             ("size=18446744073709551615T", Allowance::Amount(i128::from(u64::MAX) << 40)),
         ];
@@ -227,11 +227,11 @@ mod tests {
         let cases = [
             ("size", "`size`: expected KEY=LIMIT"),
             ("size=1,", "a comma too many"),
-            ("speed=1", "expected one of size, memory, delegates, operators"),
+            ("speed=1", "expected one of size, memory, kernel_calls, operators"),
             ("size=1,size=2", "duplicate key `size`"),
             ("size=", "`size=`: expected a number, such as +0, +1.5K"),
             ("size=+%", "`size=+%`: expected a number"),
-            ("delegates=x", "expected a number, such as 0, +4 or +10%"),
+            ("kernel_calls=x", "expected a number, such as 0, +4 or +10%"),
             ("size=--1", "expected a number"),
             ("size=4KB", "unknown unit `KB`, expected % or one of B, K, KiB"),
             ("size=4k", "unknown unit `k`"),
@@ -241,8 +241,8 @@ mod tests {
             ("size=1.2345678%", "six digits"),
             ("size=99999999999999999999%", "too large"),
             ("memory=-101%", "less than -100%"),
-            ("delegates=1K", "kernel calls outside of delegates, which has no unit"),
-            ("delegates=1.5", "a whole number"),
+            ("kernel_calls=1K", "kernel calls outside of delegates, which has no unit"),
+            ("kernel_calls=1.5", "a whole number"),
             ("operators=-1", "never negative"),
         ];
         for (text, expected) in cases {

@@ -116,6 +116,13 @@ pub fn first_names<'n>(mut names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
+/// Returns the path of a value with its name: `methods.forward.linear_weight (values[2])` for `methods.forward.values[2]`.
+pub fn named_path(path: &str, name: &str) -> String {
+    let (method, value) = path.rsplit_once('.').map_or(("", path), |(method, value)| (method, value));
+    let dot = if method.is_empty() { "" } else { "." };
+    format!("{method}{dot}{name} ({value})")
+}
+
 /// Returns the known name nearest to `unknown`, if it is likely a typo: an edit distance of up to a third of the length.
 pub fn nearest<'n>(unknown: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let length = unknown.chars().count();
