@@ -11,8 +11,21 @@ use pte_emit::LargeData;
 use pte_emit::{Model, Options as AssembleOptions};
 use pte_model::data::Origin;
 
+use crate::support::folder::{Folder, RELU};
 use crate::support::properties::{first_file as bytes, print, print_options, print_options_of, survives_dump};
 use crate::support::{files_below, mutation, root};
+
+#[test]
+fn explicit_views_are_no_state() {
+    let yaml = RELU.replace(
+        "out: y}",
+        "out: r}\n      - {view: r, sizes: [2, 2], out: v}\n      - {kernel: aten::neg.out, args: [v], out: y}",
+    );
+    let folder = Folder::new(&[("model.yaml", &yaml)]);
+    folder.run(&["model.yaml", "-q", "-o", "model.pte"]).exits(0);
+    let text = String::from_utf8(folder.run(&["dump", "--explicit", "model.pte"]).exits(0).stdout).unwrap();
+    assert!(text.contains("\n      view: {tensor: ") && !text.contains("mutable"), "{text}");
+}
 
 #[test]
 fn tests_are_stripped_without_touching_the_program() {

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use serde::{Serialize, Serializer};
 
-use super::CheckOptions;
 use super::rules::{self, Profile, Rule, RuleId, RuleSeverity};
 use pte_model::diagnostics::escaped;
 use pte_model::format::flatbuffer::view::Table;
@@ -110,7 +109,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Default of [`CheckOptions::kept`].
+/// Number of findings of one rule that are kept by default. Further findings are only counted.
 pub const KEPT: usize = 20;
 
 /// Number of findings of each rule in [`rules::RULES`].
@@ -173,7 +172,7 @@ pub struct Findings {
     /// Runtime that the file was validated for.
     #[serde(skip)]
     pub profile: Profile,
-    /// Findings in the order in which they were added, at most [`CheckOptions::kept`] per rule.
+    /// Findings in the order in which they were added, at most as many per rule as `CheckOptions::kept` says.
     #[serde(rename = "findings")]
     pub list: Vec<Finding>,
     /// Number of findings of each rule in [`rules::RULES`]. Only rules with more findings than are kept are serialised.
@@ -189,15 +188,12 @@ impl Findings {
     /// Creates an empty list. Findings of rules that do not apply to `profile` are ignored.
     #[doc(hidden)]
     pub fn new(profile: Profile) -> Findings {
-        Findings::keeping(profile, KEPT)
+        Findings::keeping(profile, None)
     }
 
-    /// Creates an empty list for a validation with these options.
-    pub(crate) fn of(options: &CheckOptions) -> Findings {
-        Findings::keeping(options.profile, options.kept.unwrap_or(KEPT))
-    }
-
-    fn keeping(profile: Profile, kept: usize) -> Findings {
+    /// Creates an empty list that keeps a number of findings of each rule; `None` is [`KEPT`].
+    pub(crate) fn keeping(profile: Profile, kept: Option<usize>) -> Findings {
+        let kept = kept.unwrap_or(KEPT);
         let counts = RuleCounts { counts: vec![0; rules::RULES.len()], kept };
         Findings { profile, list: Vec::new(), counts, errors: 0 }
     }
@@ -230,7 +226,7 @@ impl Findings {
 
     /// Returns an empty list for another step of the same validation.
     pub(crate) fn empty(&self) -> Findings {
-        Findings::keeping(self.profile, self.counts.kept)
+        Findings::keeping(self.profile, Some(self.counts.kept))
     }
 
     /// Appends findings of another step.

@@ -226,7 +226,7 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
 
 /// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
-    let mut findings = Findings::of(options);
+    let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let part = ProgramFile { head, len, data, prefix: "", start: 0 };
     program_at(&part, &mut findings, &external, options);
@@ -260,7 +260,7 @@ fn program_at(
     let Some(bytes) = metadata_of(head, &header) else { return false };
     let is_large = bytes.len() >= LARGE;
     let semantics = || {
-        let mut findings = Findings::of(options);
+        let mut findings = Findings::keeping(options.profile, options.kept);
         // If the reader rejects a program, the other steps have findings.
         let Ok(ProgramContents { mut program, .. }) = read_head(bytes, len, References::Valid, data) else {
             return findings;
@@ -308,7 +308,7 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 
 /// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
 pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
-    let mut findings = Findings::of(options);
+    let mut findings = Findings::keeping(options.profile, options.kept);
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
     let Some(bytes) = metadata_of(head, &header) else { return findings };
@@ -335,7 +335,7 @@ pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
 }
 
 fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
-    let mut findings = Findings::of(options);
+    let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
     let Some(header) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };

@@ -306,7 +306,7 @@ totals! {
 /// assert_eq!((difference.topic, difference.topic.name()), (DiffTopic::Constant, "constant"));
 /// assert_eq!((difference.area.name(), difference.kind.name()), ("data", "changed"));
 /// let left: &DifferingPart = difference.left.as_ref().unwrap();
-/// assert_eq!(left.value, "float32 [3]");
+/// assert_eq!((&*left.value, &*left.named_path()), ("float32 [3]", "methods.forward.values[1]"));
 /// let data: &DataStatistics = difference.data.as_ref().unwrap();
 /// assert_eq!((data.elements, data.differing), (3, Some(1)));
 ///

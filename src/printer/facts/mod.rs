@@ -41,6 +41,9 @@ pub struct MethodFacts<'p> {
     pub order: Order,
     /// `requires_grad` of the values.
     pub gradients: Gradients,
+    /// By value: a tensor with the memory or data of another one. Views are among them, and with all properties explicit,
+    /// what would be a view.
+    pub is_alias: Vec<bool>,
     /// Name of each value; `None` for literals, which are printed at their use.
     pub names: Names<'p>,
 }
@@ -65,9 +68,13 @@ impl<'p> MethodFacts<'p> {
             order = Order::of(program, plan, &uses, &literals, &hints);
             gradients = Gradients::of(plan, &calls.resolved, &uses, &order);
         }
-        let namer = Namer { plan, calls: &calls, uses: &uses, views: &order.views, literals: &literals };
+        let is_alias: Vec<bool> = match hints.everything {
+            true => Order::of(program, plan, &uses, &literals, &hints).views.iter().map(Option::is_some).collect(),
+            false => order.views.iter().map(Option::is_some).collect(),
+        };
+        let namer = Namer { plan, calls: &calls, uses: &uses, is_alias: &is_alias, literals: &literals };
         let names = namer.names(shared);
-        MethodFacts { plan, hints, calls, uses, inferred, order, gradients, names }
+        MethodFacts { plan, hints, calls, uses, inferred, order, gradients, is_alias, names }
     }
 
     /// Returns the names of the values, and their memory as in the YAML.

@@ -7,7 +7,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::super::stacktrace;
 use super::calls::Calls;
 use super::uses::Uses;
-use super::views::View;
 use pte_analysis::operators::ResolvedOperator;
 use pte_model::program::{
     Device, EValue, ExecutionPlan, Instruction, Memory, OperandAccess, OperatorId, Program, StackFrame, Tensor,
@@ -52,8 +51,8 @@ pub struct Namer<'a, 'p> {
     pub calls: &'a Calls<'p>,
     /// First uses of its values.
     pub uses: &'a Uses,
-    /// Views among its values.
-    pub views: &'a [Option<View>],
+    /// `true` for views.
+    pub is_alias: &'a [bool],
     /// `true` for values that get no name.
     pub literals: &'a [bool],
 }
@@ -105,8 +104,8 @@ impl<'p> Namer<'_, 'p> {
                 suggest(ValueId::of(index), &Cow::Owned(name));
             }
         }
-        for (index, view) in self.views.iter().enumerate() {
-            if view.is_some() {
+        for (index, is_alias) in self.is_alias.iter().enumerate() {
+            if *is_alias {
                 suggest(ValueId::of(index), &Cow::Borrowed("view"));
             }
         }

@@ -141,7 +141,8 @@ impl MethodText<'_> {
         let is_planned = tensor.memory != Memory::None;
         let has_data = matches!(tensor.data, TensorData::Blob(_));
         let is_scratch = self.facts.hints.memory.scratch && uses.overwritten[index];
-        let is_state = !uses.is_input[index] && !uses.produced[index] && !is_scratch;
+        let is_own = !uses.is_input[index] && !uses.produced[index] && !self.facts.is_alias[index];
+        let is_state = is_own && !is_scratch;
         // State that the caller places is neither planned nor written before it is read.
         let is_unplanned_state = tensor.data == TensorData::None && uses.first[index].is_some() && !is_planned;
         if is_state && is_unplanned_state || is_planned && (has_data || is_state) {

@@ -116,7 +116,13 @@ pub fn first_names<'n>(mut names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// Returns the path of a value with its name: `methods.forward.linear_weight (values[2])` for `methods.forward.values[2]`.
+/// Returns the path of a value with its name.
+///
+/// ```
+/// use pte_model::diagnostics::text::named_path;
+///
+/// assert_eq!(named_path("methods.forward.values[2]", "bias"), "methods.forward.bias (values[2])");
+/// ```
 pub fn named_path(path: &str, name: &str) -> String {
     let (method, value) = path.rsplit_once('.').map_or(("", path), |(method, value)| (method, value));
     let dot = if method.is_empty() { "" } else { "." };
