@@ -222,3 +222,19 @@ fn an_interrupt_writes_the_best_so_far_and_ends_the_command() {
     assert_eq!(folder.names(), ["large.yaml", "runs", "small.pte"]);
     assert_eq!(temporary.names(), Vec::<String>::new());
 }
+
+#[test]
+#[cfg(unix)]
+fn the_command_gets_a_copy_of_the_input() {
+    let yaml = program(6, false, &[]);
+    let folder = Folder::new(&[("large.yaml", &yaml)]);
+    folder.run(&["large.yaml", "-o", "large.pte"]).exits(0);
+    let pte = folder.read("large.pte");
+    for (input, candidate) in [("large.pte", "pte"), ("large.yaml", "yaml"), ("large.pte", "yaml")] {
+        let test = "rm -f {}; exit 7";
+        let output = format!("small.{candidate}");
+        folder.run(&["reduce", input, "--candidate", candidate, "--test", test, "-o", &output]).exits(0);
+        assert_eq!(folder.read("large.pte"), pte);
+        assert_eq!(folder.read("large.yaml"), yaml.as_bytes());
+    }
+}
