@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::clipped;
-use pte_emit::{Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
+use pte_emit::{Blob, Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
 
 use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
@@ -70,7 +70,7 @@ pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
     for number in 0..arguments.count {
         let (extension, bytes) = arguments.file(&generator, number)?;
         let path = arguments.output.join(Path::new(&format!("{}-{number}.{extension}", arguments.seed)));
-        let written = outputs.write(&path, bytes.len() as u64, &|_| (), |out| out.write_all(&bytes));
+        let written = outputs.write_new(&path, &Blob::bytes(bytes));
         written.map_err(|error| Failure::writing(&folder, &error))?;
     }
     outputs.commit().map_err(|error| Failure::writing(&folder, &error))?;
@@ -97,13 +97,15 @@ impl GenerateArguments {
 
 /// Returns the message for a pattern that no generated operator contains.
 fn not_generated(pattern: &str) -> String {
-    let message = format!("no operator of the default runtime on the CPU contains `{}`", clipped(pattern));
+    let message = format!("no generated operator of the default runtime contains `{}`", clipped(pattern));
     let known = OperatorDescription::names().find(|name| name.contains(pattern));
     match known.and_then(OperatorDescription::find) {
         None => format!("{message}; `pte-emit ops` lists all"),
         Some(OperatorDescription { name, library, .. }) => match library {
             Some(library) => format!("{message}; calls of the library `{library}` are not generated"),
-            None => format!("{message}; calls of `{name}` are not generated, which needs another device"),
+            None => format!(
+                "{message}; calls of `{name}` are not generated, because it needs another device or its results differ between runs"
+            ),
         },
     }
 }

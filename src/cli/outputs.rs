@@ -78,7 +78,7 @@ impl Outputs {
     /// An existing target; I/O errors, with the path of the file; data that cannot be read.
     pub fn write_new(&mut self, target: &Path, data: &Blob) -> io::Result<()> {
         if target.symlink_metadata().is_ok() {
-            let message = "it exists, and files of data are not overwritten; remove it, or name another folder";
+            let message = "it exists and is not overwritten; remove it, or name another folder";
             return Err(unwritable(target, io::Error::new(io::ErrorKind::AlreadyExists, message)));
         }
         self.write(target, data.len(), &|_| (), |out| out.blob(data))?;

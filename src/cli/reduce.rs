@@ -300,13 +300,15 @@ impl<'a> Session<'a> {
     fn begin(&mut self, input: &Input) -> Result<Option<()>, Failure> {
         let binary = input.format.binary(input.has_methods);
         let is_text = matches!(input.format, CandidateFormat::Yaml);
+        // The command gets a copy of the input, because it may change or remove the file.
         let (path, findings) = match &input.assembly {
             Some(assembly) => {
                 let files = (binary.files)(assembly)?;
-                let path = match is_text {
-                    true => self.arguments.input.clone(),
-                    false => self.write_files(&files).map_err(|error| input.error(&error))?.0,
+                let written = match is_text {
+                    true => yaml(&files, self.folder.path()).and_then(|text| self.write_text(&text)),
+                    false => self.write_files(&files),
                 };
+                let path = written.map_err(|error| input.error(&error))?.0;
                 (path, (binary.validate)(assembly, &files, &self.validator)?)
             }
             None => {
@@ -316,7 +318,7 @@ impl<'a> Session<'a> {
                         let printed = input.source.to_yaml(self.folder.path(), &options)?;
                         self.write_text(&printed.text).map_err(|error| input.error(&error))?.0
                     }
-                    false => self.arguments.input.clone(),
+                    false => self.copy_input().map_err(|error| input.error(&error))?,
                 };
                 (path, input.source.check(&self.validator)?)
             }
@@ -490,11 +492,33 @@ impl<'a> Session<'a> {
         Stopped
     }
 
+    /// Returns the path of the main file of a candidate.
+    fn candidate_path(&self) -> PathBuf {
+        self.folder.path().join(&self.stem).with_added_extension(self.format.extension())
+    }
+
+    /// Copies the input, and returns the path of the copy.
+    fn copy_input(&mut self) -> std_io::Result<PathBuf> {
+        let path = self.candidate_path();
+        let mut source = fs::File::open(&self.arguments.input)?;
+        std_io::copy(&mut source, &mut fs::File::create_new(&path)?)?;
+        self.written.push(path.clone());
+        Ok(path)
+    }
+
+    /// Removes the files of the last candidate that the command has not removed.
+    fn remove_written(&mut self) -> std_io::Result<()> {
+        self.written.drain(..).try_for_each(|path| match fs::remove_file(path) {
+            Err(error) if error.kind() == std_io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        })
+    }
+
     /// Writes the files of a candidate; returns the path of the main one, and the digest of all.
     fn write_files(&mut self, files: &[(OutputName<'_>, OutputContent<'_>)]) -> std_io::Result<(PathBuf, [u8; 32])> {
-        self.written.drain(..).try_for_each(fs::remove_file)?;
+        self.remove_written()?;
         let mut digest = Sha256::new();
-        let main = self.folder.path().join(&self.stem).with_added_extension(self.format.extension());
+        let main = self.candidate_path();
         for (name, content) in files {
             let path = sibling(&main, name)?;
             digest.update(path.as_os_str().as_encoded_bytes());
@@ -508,7 +532,7 @@ impl<'a> Session<'a> {
     }
 
     fn write_text(&self, text: &str) -> std_io::Result<(PathBuf, [u8; 32])> {
-        let path = self.folder.path().join(&self.stem).with_added_extension(self.format.extension());
+        let path = self.candidate_path();
         fs::write(&path, text)?;
         Ok((path, Sha256::digest(text).into()))
     }

@@ -102,9 +102,11 @@ fn write_csv(size: &FileSize, with_title: bool, out: &mut String) {
     write_leaves(&size.children, &column(&size.file), out);
 }
 
-/// Formats a column: quotes are doubled; line breaks and other control characters are escaped.
+/// Formats a column: quotes are doubled; line breaks and other control characters are escaped. A spreadsheet would
+/// evaluate a cell that begins like a formula, so it begins with an apostrophe.
 fn column(text: &str) -> String {
-    format!("\"{}\",", escaped(text).replace('"', "\"\""))
+    let prefix = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    format!("\"{prefix}{}\",", escaped(text).replace('"', "\"\""))
 }
 
 /// Prints a row for each leaf; `row` has the columns of the nodes above.

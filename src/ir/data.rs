@@ -55,6 +55,8 @@ pub struct Finder<'d, 'a> {
     files: FileAccess,
     named: HashMap<&'d str, &'d Data<'a>>,
     used: HashSet<&'d str>,
+    /// Bytes of named data, which all uses share.
+    bytes: HashMap<&'d str, Blob>,
     /// Total size in bytes of the results of [`Finder::in_memory`].
     in_memory: u64,
     safetensors: HashMap<PathBuf, Arc<safetensors::SafetensorsHeader>>,
@@ -78,6 +80,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             files: files.clone(),
             named,
             used: HashSet::new(),
+            bytes: HashMap::new(),
             in_memory: 0,
             safetensors: HashMap::new(),
             entries: HashMap::new(),
@@ -123,13 +126,27 @@ impl<'d, 'a> Finder<'d, 'a> {
                 let named = Code::WrongKind.error(payload.id, "data by name must not be another name");
                 return self.fail(named.label("expected data such as [1, 2] or {hex: ...}"));
             }
-            return self.find(payload, want);
+            return match want {
+                DataRequest::Tensor(..) => self.find(payload, want),
+                DataRequest::Bytes | DataRequest::BytesOrText => self.named_bytes(name, payload),
+            };
         }
         let mut found = match want {
             DataRequest::Tensor(scalar_type, sizes, dim_order) => self.find_tensor(data, scalar_type, sizes, dim_order),
             DataRequest::Bytes | DataRequest::BytesOrText => self.find_bytes(data),
         }?;
         found.blob.copy = data.copy;
+        Some(found)
+    }
+
+    /// The bytes of named data, or `None` with a message.
+    fn named_bytes(&mut self, name: &str, payload: &'d Data<'a>) -> Option<ResolvedData> {
+        if let Some(blob) = self.bytes.get(name) {
+            return Some(ResolvedData { blob: blob.clone(), sizes: None });
+        }
+        let found = self.find(payload, DataRequest::Bytes)?;
+        let (name, _) = self.named.get_key_value(name)?;
+        self.bytes.insert(name, found.blob.clone());
         Some(found)
     }
 

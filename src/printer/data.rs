@@ -1,13 +1,15 @@
 //! Prints data: small data as numbers or hex, large data as a range of the input file or as another file.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write;
 use std::io;
 
 use super::extracted::ExtractedFiles;
 use super::options::{LargeData, PrintOptions, Printer};
 use super::yaml;
 use pte_model::data::number;
-use pte_model::data::{Blob, BlobSource};
+use pte_model::data::{Blob, BlobId, BlobSource};
 use pte_model::format::ScalarType;
 use pte_model::program::{DimOrder, Tensor};
 
@@ -28,12 +30,25 @@ pub struct DataPrinter<'d> {
     /// `true` after a range of the input file was printed.
     refers: bool,
     extracted: &'d RefCell<ExtractedFiles>,
+    /// Payloads under `data`, with their names.
+    named: HashMap<BlobId, String>,
+    /// Entries of `data`.
+    definitions: String,
+    /// Sizes in bytes of the graphs of payloads that were printed.
+    graphs: HashMap<BlobId, usize>,
+    /// Size in bytes of graphs that may still be repeated.
+    left: usize,
 }
+
+/// Maximum size in bytes of the graphs of payloads that are printed at more than one delegate.
+const MAX_REPEATED: usize = 1 << 20;
 
 impl<'d> DataPrinter<'d> {
     /// Creates a printer of data that refers to the input file by its path.
     pub fn new(options: &'d PrintOptions, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
-        DataPrinter { options, name: None, refers: false, extracted }
+        let (named, graphs) = (HashMap::new(), HashMap::new());
+        let (definitions, left) = (String::new(), MAX_REPEATED);
+        DataPrinter { options, name: None, refers: false, extracted, named, definitions, graphs, left }
     }
 
     /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
@@ -44,12 +59,49 @@ impl<'d> DataPrinter<'d> {
         }
     }
 
-    /// Returns the declaration of the input file under `files`; empty if the YAML does not refer to it.
-    pub fn files(&self) -> String {
-        match &self.name {
+    /// Returns the declaration of the input file under `files`, and the payloads under `data`; empty if the YAML refers
+    /// to neither.
+    pub fn definitions(&self) -> String {
+        let mut out = match &self.name {
             Some(name) if self.refers => format!("files: {{{name}: {}}}\n", yaml::text(&self.options.file)),
             Some(_) | None => String::new(),
+        };
+        if !self.definitions.is_empty() {
+            out += "# Payloads of several delegates.\ndata:\n";
+            out += &self.definitions;
         }
+        out
+    }
+
+    /// Returns true if the graph of a payload may be printed: once, and at further delegates up to a total size.
+    pub fn takes_graph(&mut self, payload: BlobId) -> bool {
+        let left = self.graphs.get(&payload).map(|size| self.left.checked_sub(*size));
+        self.left = left.flatten().unwrap_or(self.left);
+        left != Some(None)
+    }
+
+    /// Records the size in bytes of a graph that was printed.
+    pub fn record_graph(&mut self, payload: BlobId, size: usize) {
+        self.graphs.insert(payload, size);
+    }
+
+    /// Returns the payload of a delegate in YAML: one of several delegates as a name under `data`, unless it is short
+    /// as a reference. `name` is the base of the name of an extracted file.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn payload(&mut self, id: BlobId, blob: &Blob, is_shared: bool, name: &str) -> io::Result<String> {
+        if !is_shared || blob.len <= SMALL || self.options.large_data == LargeData::Refer {
+            return self.bytes(blob, name);
+        }
+        if let Some(name) = self.named.get(&id) {
+            return Ok(name.clone());
+        }
+        let own = format!("payload{}", self.named.len());
+        let bytes = self.bytes(blob, &own)?;
+        let _ = writeln!(self.definitions, "  {own}: {bytes}");
+        self.named.insert(id, own.clone());
+        Ok(own)
     }
 
     /// Returns the data of a tensor in YAML. `name` is the base of the name of an extracted file.

@@ -86,7 +86,7 @@ fn print_keys(program: &Program, printer: Printer<'_>) -> io::Result<String> {
         fields.end();
         out.push('\n');
     }
-    Ok(data.files() + &out)
+    Ok(data.definitions() + &out)
 }
 
 fn first_data_file(assembly: &Assembly) -> Option<OutputFile<'_>> {

@@ -1,6 +1,7 @@
 //! Prints a program, alone or with the tests of its bundle. The YAML is assembled, and printed again with more hints,
 //! until it gives the program.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 
@@ -21,7 +22,7 @@ use crate::layout::LayoutConfig;
 use crate::raw::{FileOverrides, residue};
 use crate::recover;
 use crate::recover::layout::RecoveredPlacement;
-use pte_model::data::{Origin, workers};
+use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
 use pte_model::program::Program;
@@ -242,6 +243,13 @@ impl<'p> Rounds<'p> {
     }
 }
 
+/// Returns the payloads of several delegates.
+fn shared_payloads(program: &Program) -> HashSet<BlobId> {
+    let mut seen = HashSet::new();
+    let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+    delegates.map(|delegate| delegate.processed).filter(|payload| !seen.insert(*payload)).collect()
+}
+
 /// Maximum size in bytes of YAML that is assembled repeatedly in search of field overrides.
 const LONG: usize = 1 << 19;
 
@@ -278,13 +286,14 @@ impl<'p> ProgramYaml<'p> {
         let ProgramYaml { program, payloads, delegates_inline, tests, printer } = *self;
         let mut out = String::new();
         let mut data = DataPrinter::with_name(printer);
+        let shared = shared_payloads(program);
         if program.version != PROGRAM_VERSION {
             let _ = writeln!(out, "version: {}", program.version);
         }
         out.push_str(if program.plans().is_empty() { "methods: {}\n" } else { "methods:\n" });
         for (plan, method) in program.plans().iter().zip(methods) {
             let _ = writeln!(out, "  {}:", yaml::text(plan.name.as_deref().unwrap_or_default()));
-            let text = MethodText { facts: method, program, payloads, delegates_inline };
+            let text = MethodText { facts: method, program, payloads, shared: &shared, delegates_inline };
             text.print(&mut out, &mut data)?;
             if let Some(tests) = tests.iter().find(|tests| Some(&tests.method) == plan.name.as_ref()) {
                 test_cases::print(tests, &mut out, &mut data)?;
@@ -303,7 +312,7 @@ impl<'p> ProgramYaml<'p> {
                 let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
             }
         }
-        Ok(data.files() + &out)
+        Ok(data.definitions() + &out)
     }
 
     /// Returns YAML that reproduces a file with field overrides, of the program itself or the nearest one that YAML can

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use pretty_assertions::assert_eq;
 use pte_check::CheckOptions;
 use pte_emit::{LargeData, Model, Options, PrintOptions};
-use pte_generate::calls::{operators, runs_on_cpu};
+use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;
 use pte_model::data::Origin;
@@ -36,8 +36,8 @@ fn file(seed: u64, index: u64, operators: &[KnownOperator], instructions: usize)
     files.program_file().unwrap().to_vec().unwrap()
 }
 
-fn of_cpu() -> Vec<KnownOperator> {
-    operators().into_iter().filter(|(name, _)| runs_on_cpu(name)).collect()
+fn repeatable() -> Vec<KnownOperator> {
+    operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect()
 }
 
 #[test]
@@ -56,8 +56,33 @@ fn the_output_is_the_same_for_a_seed() {
     assert!(text.contains("quantize_per_channel"), "{text}");
     let output = generate(&["--seed", "3", "--count", "2", "--instructions", "6", "--to", "pte"], folder.path());
     assert!(output.status.success());
-    let bytes = file(3, 1, &of_cpu(), 6);
+    let bytes = file(3, 1, &repeatable(), 6);
     assert_eq!(fs::read(folder.path().join("3-1.pte")).unwrap(), bytes);
+}
+
+#[test]
+fn existing_files_are_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("own.txt"), "own").unwrap();
+    fs::create_dir(path("out")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../own.txt", path("out/0-1.yaml")).unwrap();
+    #[cfg(not(unix))]
+    fs::write(path("out/0-1.yaml"), "own").unwrap();
+    let output = generate(&["--count", "3"], &path("out"));
+    assert_eq!(output.status.code(), Some(3));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("0-1.yaml: it exists and is not overwritten"), "{message}");
+    assert_eq!(fs::read_to_string(path("own.txt")).unwrap(), "own");
+    assert_eq!(fs::read_dir(path("out")).unwrap().count(), 1);
+}
+
+#[test]
+fn operators_whose_results_differ_between_runs_are_not_generated() {
+    for name in ["aten::empty.out", "aten::rand.out", "aten::max_pool2d_with_indices_backward.grad_input"] {
+        assert!(repeatable().iter().all(|(other, _)| *other != name), "{name}");
+    }
 }
 
 #[test]
@@ -79,7 +104,7 @@ fn unknown_operators_and_numbers_out_of_range_are_usage_errors() {
 
 #[test]
 fn programs_are_valid_and_round_trip() {
-    let (operators, seed) = (of_cpu(), seed("PTE_EMIT_GENERATE_SEED", 1));
+    let (operators, seed) = (repeatable(), seed("PTE_EMIT_GENERATE_SEED", 1));
     let mut used = std::collections::BTreeSet::new();
     for index in 0..150 {
         let bytes = file(seed, index, &operators, INSTRUCTIONS);
@@ -102,7 +127,7 @@ fn programs_are_valid_and_round_trip() {
 
 #[test]
 fn every_operator_has_programs_and_they_are_valid() {
-    for operator in of_cpu() {
+    for operator in repeatable() {
         let name = operator.0;
         let program = program(&mut Random::of_item(1, 0), std::slice::from_ref(&operator), 2);
         let plan = &program.plans()[0];
@@ -118,7 +143,7 @@ fn every_operator_has_programs_and_they_are_valid() {
 #[test]
 #[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime generate:: -- --ignored`"]
 fn the_runtime_executes_programs() {
-    let (operators, seed) = (of_cpu(), seed("PTE_EMIT_GENERATE_SEED", 2));
+    let (operators, seed) = (repeatable(), seed("PTE_EMIT_GENERATE_SEED", 2));
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();
     for operator in &operators {
         for index in 0..OF_OPERATOR {

@@ -267,6 +267,17 @@ fn files_and_documents_are_told_apart() {
     folder.run(&["inspect", "-", "-"]).exits(2).stderr_contains("standard input can be read only once");
 }
 
+/// A spreadsheet evaluates cells that begin like formulas.
+#[test]
+fn no_cell_is_a_formula() {
+    for name in ["=1+1", "+1", "-1", "@x"] {
+        let folder = Folder::new(&[(&format!("{name}.yaml"), RELU)]);
+        let done = folder.run(&["size", "--format", "csv", "--", &format!("{name}.yaml")]).exits(0);
+        let csv = String::from_utf8(done.stdout).unwrap();
+        assert!(csv.contains(&format!("\n\"'{name}.pte\",")), "{csv}");
+    }
+}
+
 /// The header and the segments of a `.bpte` are those of its program.
 #[test]
 fn bundled_programs_have_the_facts_of_the_program() {

@@ -24,4 +24,5 @@ mod reduce;
 mod report;
 mod safetensors;
 mod schema;
+mod work;
 mod xnnpack_payloads;

@@ -222,3 +222,44 @@ fn an_interrupt_writes_the_best_so_far_and_ends_the_command() {
     assert_eq!(folder.names(), ["large.yaml", "runs", "small.pte"]);
     assert_eq!(temporary.names(), Vec::<String>::new());
 }
+
+#[test]
+#[cfg(unix)]
+fn the_command_gets_a_copy_of_the_input() {
+    let yaml = program(6, false, &[]);
+    let folder = Folder::new(&[("large.yaml", &yaml)]);
+    folder.run(&["large.yaml", "-o", "large.pte"]).exits(0);
+    let pte = folder.read("large.pte");
+    for (input, candidate) in [("large.pte", "pte"), ("large.yaml", "yaml"), ("large.pte", "yaml")] {
+        let test = "rm -f {}; exit 7";
+        let output = format!("small.{candidate}");
+        folder.run(&["reduce", input, "--candidate", candidate, "--test", test, "-o", &output]).exits(0);
+        assert_eq!(folder.read("large.pte"), pte);
+        assert_eq!(folder.read("large.yaml"), yaml.as_bytes());
+    }
+}
+
+/// The runtime frees the payload in a segment, so that constants of zeros must be named data.
+#[test]
+fn operations_of_graphs_are_removed() {
+    for inline in [false, true] {
+        let mut nodes = String::new();
+        for node in 0..12 {
+            let operation = if node == 6 { "hardswish" } else { ["abs", "negate", "square"][node % 3] };
+            let input = node.checked_sub(1).map_or("x".to_owned(), |before| format!("v{before}"));
+            let _ = writeln!(nodes, "            - {{{operation}: {{input: {input}, output: v{node}}}}}");
+        }
+        let yaml = format!(
+            "methods:\n  forward:\n    values: {{x: {{tensor: float32, sizes: [4]}}, y: {{tensor: float32, sizes: [4]}}}}\n    \
+             inputs: [x]\n    outputs: [y]\n    delegates:\n      part:\n        backend: XnnpackBackend\n        inline: {inline}\n        \
+             graph:\n          values: {{x: {{datatype: fp32, sizes: [4]}}}}\n          inputs: [x]\n          outputs: [v11]\n          \
+             nodes:\n{nodes}    instructions:\n      - {{delegate: part, args: [x, y]}}\n"
+        );
+        let folder = Folder::new(&[("graph.yaml", &yaml)]);
+        let test = format!("{} payload show {{}} | grep -q hardswish", env!("CARGO_BIN_EXE_pte-emit"));
+        folder.run(&["reduce", "graph.yaml", "--test", &test, "--expect", "0", "-o", "small.yaml"]).exits(0);
+        folder.run(&["check", "small.yaml"]).exits(0);
+        let small = String::from_utf8(folder.read("small.yaml")).unwrap();
+        assert!(small.matches("{input:").count() <= 2 && small.contains("hardswish"), "{small}");
+    }
+}

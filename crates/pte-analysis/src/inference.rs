@@ -5,6 +5,7 @@
 //! results, and the printer omits inferred properties.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use super::operators::{MethodOperators, ResolvedOperator};
 use pte_model::format::ScalarType;
@@ -32,13 +33,23 @@ pub struct Inference {
     known: Vec<Knowledge>,
     /// Number of writes of each value, by instructions and the caller.
     writes: Vec<u8>,
+    /// Number of items of lists that calls may still read.
+    items: Cell<usize>,
 }
+
+/// Number of items of lists that the calls of a method read with [`Inference::bounded`]. The work of a small file in
+/// which many calls have a long list would otherwise be the product of both.
+const MAX_ITEMS: usize = 1 << 20;
+
+/// Number of items of a list whose gradients count.
+const MAX_GRADIENTS: usize = 256;
 
 impl Inference {
     /// Creates the inference of a method from its declarations. Numbers that instructions write are unknown until then.
     pub fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Inference {
         let count = plan.values().len();
-        let mut inference = Inference { known: vec![Knowledge::Stated; count], writes: vec![0; count] };
+        let known = vec![Knowledge::Stated; count];
+        let mut inference = Inference { known, writes: vec![0; count], items: Cell::new(usize::MAX) };
         for instruction in plan.instructions() {
             let written = operators.uses(instruction).filter(|usage| usage.kind.may_write());
             for index in written.filter_map(|usage| usage.value.get()) {
@@ -60,6 +71,19 @@ impl Inference {
             }
         }
         inference
+    }
+
+    /// Creates the inference of a method of which calls read at most 2^20 items of lists. Lists are unknown to later
+    /// calls, so that their results must be declared.
+    pub fn bounded(plan: &ExecutionPlan, operators: &MethodOperators) -> Inference {
+        Inference { items: Cell::new(MAX_ITEMS), ..Inference::new(plan, operators) }
+    }
+
+    /// Returns true if a call may read this number of items of a list.
+    fn reads_items(&self, count: usize) -> bool {
+        let left = self.items.get().checked_sub(count);
+        self.items.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// Returns the knowledge about a value in addition to its declaration.
@@ -180,6 +204,7 @@ impl Inference {
             (Knowledge::Stated, EValue::Tensor(tensor)) => {
                 stated(tensor).map_or(Argument::Unknown, |meta| Argument::Tensor(Cow::Owned(meta)))
             }
+            (Knowledge::Stated, list) if !self.reads_items(list.items().len()) => Argument::Unknown,
             (Knowledge::Stated, EValue::IntList(items)) => {
                 Argument::Ints(items.iter().flatten().map(|item| self.int(values, *item)).collect())
             }
@@ -284,8 +309,10 @@ pub fn gradients(
 ) -> Vec<(usize, bool)> {
     let index = |value: &ValueId| value.within(values.len());
     let items = |value: &ValueId| index(value).map_or(&[][..], |list| values[list].as_tensors());
-    let any =
-        |value: &ValueId| index(value).is_some_and(&requires) || items(value).iter().filter_map(index).any(&requires);
+    let any = |value: &ValueId| {
+        let mut items = items(value).iter().take(MAX_GRADIENTS).filter_map(index);
+        index(value).is_some_and(&requires) || items.any(&requires)
+    };
     let results = operator.results(args.len());
     let kind = operator.facts.gradients;
     let required = kind != Gradients::None && args[..results.start.min(args.len())].iter().any(any);

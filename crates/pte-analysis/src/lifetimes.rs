@@ -306,13 +306,17 @@ impl Uses {
             is_written: flags.clone(),
             is_unknown: flags,
         };
+        // By value: the kinds of its uses, as bits.
+        let mut kinds = vec![0u32; count];
         for instruction in plan.instructions() {
             let known = operators.called(instruction);
             for Usage { position, value, kind } in operators.uses(instruction) {
                 let Some(index) = value.within(count) else { continue };
                 let is_read = kind.reads() && !known.is_some_and(|known| known.needs_no_content(position));
-                // Only the first use counts, even for the items of a list.
-                if uses.first[index] == FirstUse::None || kind != AccessKind::Read {
+                // The first use of each kind counts, also for the items of a list.
+                let bit = 1 << kind as u32;
+                if kinds[index] & bit == 0 {
+                    kinds[index] |= bit;
                     let items = plan.values()[index].as_tensors().iter();
                     items.for_each(|item| uses.record(*item, kind, is_read));
                 }

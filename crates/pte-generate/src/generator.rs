@@ -1,6 +1,6 @@
 //! The programs of a seed, each by its number.
 
-use super::calls::{self, runs_on_cpu};
+use super::calls::{self, is_repeatable};
 use super::lower::{self, BoundaryMemory};
 use super::programs::{self, KnownOperator};
 use super::random::Random;
@@ -29,11 +29,11 @@ pub struct ProgramGenerator {
 }
 
 impl ProgramGenerator {
-    /// Generator of valid programs over the operators that the default runtime executes on the CPU. Methods have about as many instructions
-    /// as `instructions`.
+    /// Generator of valid programs over the operators that the default runtime executes on the CPU, with the same results in every run.
+    /// Methods have about as many instructions as `instructions`.
     pub fn valid(seed: u64, instructions: usize) -> ProgramGenerator {
         let mut operators = calls::operators();
-        operators.retain(|(name, _)| runs_on_cpu(name));
+        operators.retain(|(name, _)| is_repeatable(name));
         ProgramGenerator { seed, instructions: Some(instructions), operators }
     }
 

@@ -24,6 +24,10 @@ const VERSION: u32 = 2;
 /// many wrote.
 const WRITERS: usize = 8;
 
+/// Maximum number of values of an instruction with edges in files for other viewers, and of edges of a method: a list of
+/// many items can be read by many instructions.
+const MAX_DRAWN: [usize; 2] = [64, 1 << 16];
+
 /// The graphs of a program.
 #[derive(Debug, Clone, Serialize)]
 pub struct ProgramGraph {
@@ -285,6 +289,20 @@ impl MethodGraph {
             labels: labels.texts(),
             nodes,
         }
+    }
+
+    /// Returns, by node, the number of its first reads that have edges in files for other viewers.
+    pub fn drawn_reads(&self) -> Vec<usize> {
+        let [of_node, mut left] = MAX_DRAWN;
+        let mut drawn = |node: &GraphNode| {
+            let edges = |read: &&Read| {
+                let rest = left.checked_sub(read.writers.len().max(1));
+                left = rest.unwrap_or(0);
+                rest.is_some()
+            };
+            node.reads.iter().take(of_node).take_while(edges).count()
+        };
+        self.nodes.iter().map(&mut drawn).collect()
     }
 
     /// Returns the label of an instruction.

@@ -104,6 +104,8 @@ facts! {
     samples: Samples = Samples::Real,
     /// The kernel takes contiguous tensors only.
     contiguous_only: bool = false,
+    /// The kernel leaves the content of its outs, or a part of it, as it was, or writes random numbers.
+    is_undetermined: bool = false,
     /// Copies between devices: a runtime without any rejects it.
     copies_between_devices: bool = false,
 }

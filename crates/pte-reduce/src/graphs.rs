@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 use super::candidate::{Candidate, Reduction, zeros_of};
 use super::search::Stopped;
 use pte_model::data::{Blob, BlobId};
-use pte_model::program::BackendDelegate;
+use pte_model::program::{BackendDelegate, NamedData};
 use pte_payload::xnnpack::Xnnpack;
 use pte_payload::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales,
 };
 use pte_payload::xnnpack::draft_sizes::position;
-use pte_payload::xnnpack::model::NodeOperation;
+use pte_payload::xnnpack::model::{Container, NodeOperation};
 use pte_payload::{GraphFormat, PayloadFormat, format_of};
 
 /// Maximum size in bytes of the zeros that replace results in a graph.
@@ -62,10 +62,33 @@ fn decode(candidate: &Candidate, payload: BlobId) -> Option<Draft> {
 /// Returns a candidate with another graph, or with an empty payload if constants of the graph cannot be read.
 fn with_graph(base: &Candidate, payload: BlobId, draft: &Draft) -> Candidate {
     let mut candidate = base.clone();
+    draft.values.iter().for_each(|value| add_zeros(&mut candidate, value));
     let copy = candidate.program.blob(payload).copy;
     let encoded = Xnnpack.encode(draft).unwrap_or_else(|_| Blob::bytes([]));
     candidate.program.blobs[payload.0 as usize] = Blob { copy, ..encoded };
     candidate
+}
+
+/// Alignment in bytes of constants in named data, which the exporter requests.
+const ALIGNMENT: u64 = 16;
+
+/// Returns the key of named data of zeros that replace the results of operations.
+fn zeros_key(bytes: u64) -> String {
+    format!("zeros_of_{bytes}_bytes")
+}
+
+/// Adds the zeros of a value to the named data.
+fn add_zeros(candidate: &mut Candidate, value: &DraftValue) {
+    let Some(DraftConstant { source: ConstantSource::Key(key), .. }) = &value.constant else { return };
+    if *key != zeros_key(value.nbytes()) {
+        return;
+    }
+    let program = &mut candidate.program;
+    let named = program.named_data.get_or_insert_default();
+    if named.iter().all(|entry| entry.key != *key) {
+        named.push(NamedData { alignment: ALIGNMENT, ..NamedData::new(key, BlobId(program.blobs.len() as u32)) });
+        program.blobs.push(zeros_of(value.nbytes(), 0));
+    }
 }
 
 /// Returns the positions of the values that an operation reads, or of those that it writes.
@@ -101,10 +124,15 @@ fn without(draft: &Draft, removed: &BTreeSet<usize>) -> Draft {
     draft.nodes = nodes;
     let mut used: BTreeSet<usize> = draft.inputs.iter().chain(&draft.outputs).copied().collect();
     used.extend(draft.nodes.iter().flat_map(|node| operands(node, false).chain(operands(node, true))));
+    // The runtime frees a payload in a segment after loading, so that only weights can be there.
+    let has_keys = draft.has_named_keys && draft.container == Container::Header;
     for value in written.intersection(&used) {
         let value = &mut draft.values[*value];
-        let data = zeros_of(value.nbytes(), 0);
-        value.constant = Some(DraftConstant { source: ConstantSource::Data(data), size: None });
+        let source = match has_keys {
+            true => ConstantSource::Key(zeros_key(value.nbytes())),
+            false => ConstantSource::Data(zeros_of(value.nbytes(), 0)),
+        };
+        value.constant = Some(DraftConstant { source, size: None });
     }
     let mut positions = vec![None; draft.values.len()];
     used.iter().zip(0..).for_each(|(value, position)| positions[*value] = Some(position));

@@ -88,6 +88,8 @@ pub fn run(command: &str, candidate: &Path, limit: Duration) -> io::Result<Optio
     let mut pause = Duration::from_micros(200);
     loop {
         if let Some(status) = child.try_wait()? {
+            // The next candidate has the same path, which processes in the background could read or remove.
+            kill_group(&child);
             return Ok(Some(Outcome::of(status)));
         }
         let is_late = start.elapsed() >= limit;
@@ -103,14 +105,23 @@ pub fn run(command: &str, candidate: &Path, limit: Duration) -> io::Result<Optio
 
 /// Ends a command that runs, and the processes that it has started.
 fn kill(child: &mut Child) {
+    match cfg!(unix) {
+        true => kill_group(child),
+        false => _ = child.kill(),
+    }
+}
+
+/// Ends the processes of the group of a command. The system does not reuse the id of the group as long as it has
+/// processes, and hardly right after.
+fn kill_group(child: &Child) {
     #[cfg(unix)]
     if let Ok(id) = i32::try_from(child.id()) {
         use nix::sys::signal::{Signal, killpg};
-        // The group exists as long as the child is not waited for.
+        // There may be none left.
         let _ = killpg(nix::unistd::Pid::from_raw(id), Signal::SIGKILL);
-        return;
     }
-    let _ = child.kill();
+    #[cfg(not(unix))]
+    let _ = child;
 }
 
 /// Quotes a path for the shell, if it has characters that the shell interprets.
@@ -137,6 +148,16 @@ mod tests {
         assert_eq!(outcome("sh -c 'kill -SEGV $$'; exit $?", ""), Some(Outcome::Status(139)));
         assert_eq!(outcome("sleep 60 & wait", ""), Some(Outcome::Timeout));
         assert!(outcome("./no-such-command", "").is_some_and(Outcome::is_not_run));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_process_of_a_command_survives_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join("left");
+        assert_eq!(outcome("{ sleep 0.3; echo > {}; } & exit 3", left.to_str().unwrap()), Some(Outcome::Status(3)));
+        thread::sleep(Duration::from_millis(600));
+        assert!(!left.exists());
     }
 
     #[test]

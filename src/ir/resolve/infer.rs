@@ -33,7 +33,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let numbers = self.declared.iter().enumerate();
         self.declarations = numbers.filter_map(|(declaration, known)| Some((known.number?, declaration))).collect();
         let operators = self.lookup.of_method(plan);
-        let mut inference = Inference::new(plan, &operators);
+        let mut inference = Inference::bounded(plan, &operators);
         for value in self.unfinished.keys() {
             value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));
         }
@@ -505,14 +505,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if let InferenceError::Undetermined(_) = error {
             self.complete_types(pass, values, operator, args);
         }
+        // Lists are long, and most results are complete.
         let undeclared: Vec<(ValueId, usize)> = places
             .iter()
+            .filter(|_| !self.unfinished.is_empty())
             .flat_map(|place| items(values, place))
             .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
             .collect();
-        let depends_on_failed = args
-            .iter()
-            .any(|arg| pass.is_unknown(*arg) || items(values, arg).iter().any(|item| pass.is_unknown(*item)));
+        let is_failed =
+            |arg: &ValueId| pass.is_unknown(*arg) || items(values, arg).iter().any(|item| pass.is_unknown(*item));
+        let depends_on_failed = !undeclared.is_empty() && args.iter().any(is_failed);
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
             InferenceError::Invalid(_) | InferenceError::Unsupported(_)

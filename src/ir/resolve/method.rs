@@ -55,6 +55,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) declarations: HashMap<ValueId, usize>,
     /// Tensors that are not fully declared, by value.
     pub(super) unfinished: BTreeMap<ValueId, usize>,
+    /// Declared lists whose items [`MethodResolver::with_items`] has returned.
+    expanded: HashSet<(usize, bool)>,
     pub(super) origins: MethodOrigins,
     /// Undeclared arguments of delegates and targets of moves, which are reported.
     pub(super) undeclared: HashSet<&'d str>,
@@ -121,6 +123,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             op_indices: HashMap::new(),
             declarations: HashMap::new(),
             unfinished: BTreeMap::new(),
+            expanded: HashSet::new(),
             origins: MethodOrigins { id: method.name.id, ..MethodOrigins::default() },
             undeclared: HashSet::new(),
             has_unknown: false,
@@ -295,7 +298,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     let in_place = in_place.filter(|first| *first < method.values.len() && overwrites);
                     produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
-                Some(Action::Delegate { args, .. }) => produced.extend(self.unwritten_tensors(args)),
+                Some(Action::Delegate { args, .. }) => {
+                    let unwritten = self.unwritten_tensors(args);
+                    produced.extend(unwritten);
+                }
                 Some(action @ Action::Plain(..)) => {
                     produced.extend(action.operand(FieldRole::Write).and_then(|to| self.declaration_of(to)));
                 }
@@ -303,6 +309,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 Some(Action::View { .. }) | None => {}
             }
         }
+        self.expanded.clear();
         for (declaration, value) in self.values.iter().enumerate() {
             // No instruction produces a view; its index is assigned at its first use.
             let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
@@ -330,15 +337,19 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         match self.resolve(&name.value) {
             Some(operator) => {
                 let outs = args.iter().enumerate().filter(|(position, _)| operator.access(&[], *position).is_result());
-                outs.flat_map(|(_, arg)| self.with_items(arg)).collect()
+                outs.flat_map(|(_, arg)| self.with_items(arg, false)).collect()
             }
             None => self.unwritten_tensors(args),
         }
     }
 
-    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors.
-    fn with_items(&self, arg: &At<Literal<'a>>) -> Vec<usize> {
+    /// Declared value of an argument, after the items of a list: a call that writes a list, such as a split, writes its tensors. The items
+    /// of a declared list are returned once, and once for `unwritten`: later calls write what is numbered and written then.
+    fn with_items(&mut self, arg: &At<Literal<'a>>, unwritten: bool) -> Vec<usize> {
         let declaration = self.declaration_of(arg);
+        if declaration.is_some_and(|declaration| !self.expanded.insert((declaration, unwritten))) {
+            return declaration.into_iter().collect();
+        }
         let list = match declaration.map(|declaration| &self.values[declaration].value) {
             Some(Declared::Other(literal)) => &literal.value,
             Some(Declared::Tensor(_)) => return declaration.into_iter().collect(),
@@ -351,10 +362,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         items.iter().filter_map(|item| self.declaration_of(item)).chain(declaration).collect()
     }
 
-    pub(super) fn unwritten_tensors(&self, args: &[At<Literal<'a>>]) -> Vec<usize> {
+    pub(super) fn unwritten_tensors(&mut self, args: &[At<Literal<'a>>]) -> Vec<usize> {
+        let found: Vec<usize> = args.iter().flat_map(|arg| self.with_items(arg, true)).collect();
         let tensor = |declaration: &usize| matches!(self.values[*declaration].value, Declared::Tensor(_));
-        let found = args.iter().flat_map(|arg| self.with_items(arg));
-        found.filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written).collect()
+        found
+            .into_iter()
+            .filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written)
+            .collect()
     }
 
     /// Returns an operator, if its signature is known.

@@ -15,7 +15,7 @@ use pte_payload::xnnpack::arguments;
 pub fn infer<'p>(plan: &'p ExecutionPlan, payloads: &PayloadGraphs, calls: &mut Calls<'p>) -> Vec<Option<TensorMeta>> {
     let values = plan.values();
     let operators = &calls.resolved;
-    let mut inference = Inference::new(plan, operators);
+    let mut inference = Inference::bounded(plan, operators);
     let mut inferred = vec![None; values.len()];
     for (instruction, form) in plan.instructions().zip(&mut calls.forms) {
         let args = instruction.args();

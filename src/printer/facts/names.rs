@@ -109,6 +109,8 @@ impl<'p> Namer<'_, 'p> {
                 suggest(ValueId::of(index), &Cow::Borrowed("view"));
             }
         }
+        // The first call suggests the names of the items of a list.
+        let mut expanded = vec![false; self.literals.len()];
         let is_produced = |value: &&ValueId| value.item(&self.uses.produced) == Some(&true);
         for (instruction, frames) in traced(self.plan) {
             let name = instruction.operator().map_or("part", |operator| self.short_name(operator));
@@ -117,7 +119,8 @@ impl<'p> Namer<'_, 'p> {
                 None => Cow::Borrowed(name),
             };
             for arg in instruction.args().iter().filter(is_produced) {
-                let items = self.plan.value(*arg).map_or(&[][..], EValue::as_tensors);
+                let is_new = arg.item_mut(&mut expanded).is_some_and(|is_old| !std::mem::replace(is_old, true));
+                let items = self.plan.value(*arg).filter(|_| is_new).map_or(&[][..], EValue::as_tensors);
                 items.iter().filter(is_produced).for_each(|item| suggest(*item, &name));
                 suggest(*arg, &name);
             }

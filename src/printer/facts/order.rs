@@ -133,9 +133,9 @@ fn least(
             number_at(2 * numbered + 1, index);
         }
     }
-    // Items of a list of integers are used by the list only.
+    // Items of a list of integers are used by the list only, and it has one use.
     for (number, instruction) in plan.instructions().enumerate() {
-        for arg in instruction.args() {
+        for arg in instruction.args().iter().filter(|arg| arg.item(literals) == Some(&true)) {
             let items = plan.value(*arg).map_or(&[][..], EValue::as_ints).iter();
             let items = items.filter_map(|item| usize::try_from(*item).ok());
             let own = items.filter(|item| literals.get(*item) == Some(&true));

@@ -22,6 +22,8 @@ impl Uses {
         let count = plan.values().len();
         let (first, flags) = (vec![None; count], vec![false; count]);
         let mut uses = Uses { first, produced: flags.clone(), overwritten: flags, is_input: plan.is_input() };
+        // Only the first use counts, also that of the items of a list.
+        let mut expanded = vec![false; count];
         let last_input = plan.inputs.iter().flatten().max().copied().unwrap_or(ValueId::NONE);
         for (number, (instruction, form)) in plan.instructions().zip(&calls.forms).enumerate() {
             let known = calls.resolved.called(instruction);
@@ -37,7 +39,8 @@ impl Uses {
                     kind.is_result()
                 };
                 uses.visit(value, number, is_written, known.is_some_and(|known| known.needs_no_content(position)));
-                let items = plan.value(value).map_or(&[][..], EValue::as_tensors);
+                let is_new = value.item_mut(&mut expanded).is_some_and(|is_old| !std::mem::replace(is_old, true));
+                let items = plan.value(value).filter(|_| is_new).map_or(&[][..], EValue::as_tensors);
                 items.iter().for_each(|item| uses.visit(*item, number, is_written, false));
             }
             for (_, value, access) in instruction.operands() {

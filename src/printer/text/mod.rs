@@ -5,6 +5,7 @@ mod arguments;
 mod declarations;
 mod instructions;
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::io;
 
@@ -13,6 +14,7 @@ use super::facts::MethodFacts;
 use super::graph::PayloadGraphs;
 use super::hints::MemoryHints;
 use super::yaml::{self, FlowMap};
+use pte_model::data::BlobId;
 use pte_model::diagnostics::escaped;
 use pte_model::program::{BackendDelegate, ContainerMetadata, Device, MemoryPlanner, Program, ValueId};
 
@@ -24,6 +26,8 @@ pub struct MethodText<'m> {
     pub program: &'m Program,
     /// Payloads of the program.
     pub payloads: &'m PayloadGraphs,
+    /// Payloads of several delegates.
+    pub shared: &'m HashSet<BlobId>,
     /// `true` if payloads of delegates are inline by default.
     pub delegates_inline: bool,
 }
@@ -76,16 +80,24 @@ impl MethodText<'_> {
             let name = format!("part{number}");
             let backend = yaml::text(delegate.id.as_deref().unwrap_or_default());
             let graph = self.payloads.of(delegate.processed);
-            if let Some(Ok(graph)) = graph {
+            let is_shared = self.shared.contains(&delegate.processed);
+            let is_repeated = is_shared && !data.takes_graph(delegate.processed);
+            if let Some(Ok(graph)) = graph.filter(|_| !is_repeated) {
+                let start = out.len();
                 let _ = write!(out, "      {name}:\n        backend: {backend}\n        graph:");
                 graph.print(self.facts.hints.everything, "          ", &name, blob.copy, out, data)?;
+                data.record_graph(delegate.processed, out.len() - start);
                 self.delegate_options(delegate, "        ", "\n", out);
                 continue;
             }
             if let Some(Err(reason)) = graph {
                 let _ = writeln!(out, "      # The payload of {name} {}.", escaped(reason));
             }
-            let _ = write!(out, "      {name}: {{backend: {backend}, data: {}", data.bytes(blob, &name)?);
+            let _ = write!(
+                out,
+                "      {name}: {{backend: {backend}, data: {}",
+                data.payload(delegate.processed, blob, is_shared, &name)?
+            );
             self.delegate_options(delegate, ", ", "", out);
             out.push_str("}\n");
         }

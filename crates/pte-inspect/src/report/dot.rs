@@ -29,6 +29,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
         }
     };
     interface(out, "in", &mut method.inputs.iter().copied());
+    let drawn = method.drawn_reads();
     for (index, node) in method.nodes.iter().enumerate() {
         let constants: Vec<u64> = node.reads.iter().filter_map(|read| constant(method, read.value)).collect();
         let bytes = constants.iter().copied().fold(0, u64::saturating_add);
@@ -43,7 +44,11 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
             (true, false) => "",
         };
         let width = if method.is_changed(node) { ", penwidth=3" } else { "" };
-        let label = lines(&[&format!("{index}: {}", method.label(node)), &constants]);
+        let hidden = match node.reads.len() - drawn[index] {
+            0 => String::new(),
+            count => format!("values without edges: {count}"),
+        };
+        let label = lines(&[&format!("{index}: {}", method.label(node)), &constants, &hidden]);
         let _ = writeln!(out, "    m{number}_n{index} [label={label}{delegate}{found}{width}];");
     }
     interface(out, "out", &mut method.outputs.iter().map(|read| read.value));
@@ -69,7 +74,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
         }
     };
     for (index, node) in method.nodes.iter().enumerate() {
-        for read in &node.reads {
+        for read in &node.reads[..drawn[index]] {
             edge(out, read, format!("m{number}_n{index}"));
         }
         if let Some(to) = node.jump {

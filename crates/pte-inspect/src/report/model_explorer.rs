@@ -123,16 +123,17 @@ fn method_graph(number: usize, method: &MethodGraph) -> ViewerGraph {
         });
         from.into_iter().chain(written).collect()
     };
-    for (index, node) in method.nodes.iter().enumerate() {
-        let incoming = node.reads.iter().enumerate().flat_map(|(input, read)| edges(read, input));
+    for ((index, node), drawn) in method.nodes.iter().enumerate().zip(method.drawn_reads()) {
+        let reads = &node.reads[..drawn];
+        let incoming = reads.iter().enumerate().flat_map(|(input, read)| edges(read, input));
         nodes.push(ViewerNode {
             id: index.to_string(),
             label: shown(method.label(node)),
             namespace: namespace(method, node),
             subgraph_ids: Some(payload(method, node).map(payload_id).into_iter().collect()),
-            attrs: Some(attributes(method, index, node)),
+            attrs: Some(attributes(method, index, node, node.reads.len() - drawn)),
             incoming_edges: Some(incoming.collect()),
-            inputs_metadata: metadata(node.reads.iter().map(|read| method.described(read.value))),
+            inputs_metadata: metadata(reads.iter().map(|read| method.described(read.value))),
             outputs_metadata: metadata(node.writes.iter().map(|value| method.described(*value))),
         });
     }
@@ -153,7 +154,8 @@ fn payload(method: &MethodGraph, node: &GraphNode) -> Option<usize> {
     method.delegates.get(node.delegate?)?.payload
 }
 
-fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<ViewerAttribute> {
+/// Describes an instruction. `hidden` is the number of values that it reads without edges.
+fn attributes(method: &MethodGraph, index: usize, node: &GraphNode, hidden: usize) -> Vec<ViewerAttribute> {
     let mut attributes = vec![attribute("instruction", &index.to_string())];
     for arg in &node.args {
         let (name, kind) = method.described(*arg);
@@ -168,6 +170,9 @@ fn attributes(method: &MethodGraph, index: usize, node: &GraphNode) -> Vec<Viewe
     }
     if let Some(delegate) = node.delegate.and_then(|delegate| method.delegates.get(delegate)) {
         attributes.push(attribute("payload", &format!("{} bytes", delegate.bytes)));
+    }
+    if hidden > 0 {
+        attributes.push(attribute("values without edges", &hidden.to_string()));
     }
     if let Some(to) = node.jump {
         let to = if to < method.nodes.len() { format!("instruction {to}") } else { "the end".to_owned() };

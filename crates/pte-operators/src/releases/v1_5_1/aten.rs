@@ -210,7 +210,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(COMPLEX_DIVISION),
     operator("aten::elu.out", elementwise::unary).samples(Samples::Floating),
     operator("aten::embedding.out", indexing::embedding).family(Family::Embedding),
-    operator("aten::empty.out", creation::empty).conversion(Conversion::Any).ignored(&[1]),
+    operator("aten::empty.out", creation::empty).conversion(Conversion::Any).ignored(&[1]).is_undetermined(true),
     comparison("aten::eq.Scalar_out"),
     comparison("aten::eq.Tensor_out"),
     floating_unary("aten::erf.out"),
@@ -294,6 +294,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::max_pool2d_with_indices_backward.grad_input", pooling::max_pool2d_with_indices_backward)
         .constraints(&[Constraint::divisor(3), Constraint::SameSizes { argument: 7, other: 0 }])
         .selection(Some(([7, 1], Selected::Elements)))
+        .is_undetermined(true)
         .random(Family::PoolBackward, Samples::Floating),
     operator("aten::maximum.out", elementwise::binary).conversion(Conversion::Promotion),
     operator("aten::mean.dtype_out", reduction::mean_all).conversion(Conversion::Floating).samples(Samples::Floating),
@@ -311,6 +312,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .family(Family::Narrow),
     operator("aten::native_dropout.out", elementwise::native_dropout)
+        .is_undetermined(true)
         .samples(Samples::Floating)
         .functions(&["dropout"]),
     operator("aten::native_group_norm.out", normalization::group_norm)
@@ -354,8 +356,8 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Numbers),
     operator("aten::prod.int_out", reduction::prod).conversion(Conversion::Real),
     operator("aten::prod.out", reduction::prod_all),
-    operator("aten::rand.out", creation::of_sizes).conversion(Conversion::Floating),
-    operator("aten::randn.out", creation::of_sizes).conversion(Conversion::Floating),
+    operator("aten::rand.out", creation::of_sizes).conversion(Conversion::Floating).is_undetermined(true),
+    operator("aten::randn.out", creation::of_sizes).conversion(Conversion::Floating).is_undetermined(true),
     floating_unary("aten::reciprocal.out"),
     operator("aten::reflection_pad1d.out", pad::reflection_pad::<1>).family(Family::Pad(1)),
     operator("aten::reflection_pad2d.out", pad::reflection_pad::<2>).family(Family::Pad(2)).contiguous_only(true),

@@ -24,6 +24,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_empty_dim_order.out", memory::empty_in_order)
         .conversion(Conversion::Any)
         .ignored(&[1])
+        .is_undetermined(true)
         .family(Family::EmptyInOrder),
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
         .conversion(Conversion::Any)

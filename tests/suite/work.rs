@@ -1,0 +1,193 @@
+//! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same list or payload. Each
+//! command must end within 2 s of CPU time and 200 MB of memory; `diff`, which reads two files, within 400 MB.
+//!
+//! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to eight times as long. Memory
+//! is limited as address space, with one arena of malloc, in addition to the size of the binary.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `PTE_EMIT_WORK_SEED` | a seed, 1 by default; `fresh` for a random one |
+//! | `PTE_EMIT_WORK_COUNT` | number of files, 4 by default |
+//! | `PTE_EMIT_WORK_BINARY` | an optimised binary to run, with a limit of 2 s |
+
+use std::fmt::Write;
+use std::process::{Command, Output};
+
+use pte_emit::Model;
+use pte_generate::random::Random;
+
+use crate::support::folder::Folder;
+
+/// Limit of the memory in KiB.
+const KIBIBYTES: u64 = 200 << 10;
+
+/// Largest file in bytes.
+const SIZE: usize = 1 << 20;
+
+/// Commands with a file `m.pte`.
+const COMMANDS: &[&str] = &[
+    "dump m.pte",
+    "dump m.pte --data inline",
+    "check m.pte",
+    "check m.pte --format json",
+    "inspect m.pte",
+    "memory m.pte --json",
+    "size m.pte -d method,tensor",
+    "annotate m.pte",
+    "payload list m.pte",
+    "diff m.pte m.pte",
+    "report m.pte",
+    "report m.pte --to dot",
+    "report m.pte --to model-explorer",
+    "m.pte -o pruned.pte --prune",
+];
+
+/// Runs a command within the limits.
+fn limited(folder: &Folder, command: &str) -> Output {
+    let optimised = std::env::var("PTE_EMIT_WORK_BINARY").ok();
+    let seconds = if cfg!(debug_assertions) && optimised.is_none() { 20 } else { 2 };
+    let binary = optimised.as_deref().unwrap_or(env!("CARGO_BIN_EXE_pte-emit"));
+    let own = std::fs::metadata(binary).unwrap().len() >> 10;
+    // `diff` reads two files.
+    let files = if command.starts_with("diff") { 2 } else { 1 };
+    let limits = format!("ulimit -v {}; ulimit -t {seconds}; exec {binary} {command} > out", files * KIBIBYTES + own);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &limits]).env("MALLOC_ARENA_MAX", "1").current_dir(folder.path());
+    shell.output().unwrap()
+}
+
+/// Returns the commands that exceed the limits for a file.
+fn exceeding(name: &str, file: &[u8], commands: &[&str]) -> Vec<String> {
+    let folder = Folder::new(&[]);
+    folder.write("m.pte", file);
+    let fails = |command: &&&str| {
+        let Output { status, stderr, .. } = limited(&folder, command);
+        let is_over =
+            !matches!(status.code(), Some(0..=3)) || String::from_utf8_lossy(&stderr).contains("memory allocation");
+        if is_over {
+            println!("{name}: {command}: {status}: {}", String::from_utf8_lossy(&stderr).lines().next().unwrap_or(""));
+        }
+        is_over
+    };
+    commands.iter().filter(fails).map(|command| format!("{name}: {command}")).collect()
+}
+
+/// Program in which `calls` calls of an operator have a list of `items` items, of which `distinct` are different.
+fn lists(operator: &str, kind: &str, items: usize, distinct: usize, calls: usize) -> String {
+    let mut values = String::new();
+    for number in 0..distinct {
+        let value = if kind == "int_list" { "{int: 1}" } else { "{tensor: float32, sizes: [1]}" };
+        let _ = writeln!(values, "      x{number}: {value}");
+    }
+    let names: Vec<String> = (0..items).map(|item| format!("x{}", item % distinct)).collect();
+    let call = format!("      - {{kernel: {operator}, args: [l, zero, y, y]}}\n");
+    format!(
+        "methods:\n  forward:\n    values:\n{values}      zero: {{int: 0}}\n      l: {{{kind}: [{}]}}\n      \
+         y: {{tensor: float32, sizes: [{items}]}}\n    outputs: [y]\n    instructions:\n{}",
+        names.join(", "),
+        call.repeat(calls)
+    )
+}
+
+/// Program in which `delegates` delegates of `methods` methods have the same payload.
+fn payloads(payload: &str, methods: usize, delegates: usize) -> String {
+    let mut out = "methods:\n".to_owned();
+    for method in 0..methods {
+        let _ = writeln!(out, "  m{method}:\n    outputs: [1]\n    delegates:");
+        for delegate in 0..delegates {
+            let _ = writeln!(out, "      d{delegate}: {{backend: XnnpackBackend, {payload}}}");
+        }
+    }
+    out
+}
+
+/// Graph of XNNPACK with `nodes` operations.
+fn graph(nodes: usize) -> String {
+    let nodes: Vec<String> = (0..nodes)
+        .map(|node| {
+            format!(
+                "{{abs: {{input: {}, output: v{node}}}}}",
+                node.checked_sub(1).map_or("x".into(), |n| format!("v{n}"))
+            )
+        })
+        .collect();
+    let last = nodes.len() - 1;
+    format!(
+        "graph: {{values: {{x: {{datatype: fp32, sizes: [1]}}}}, inputs: [x], outputs: [v{last}], nodes: [{}]}}",
+        nodes.join(", ")
+    )
+}
+
+fn assembled(yaml: &str) -> Vec<u8> {
+    let model = Model::from_yaml("m.yaml", yaml, ".");
+    let assembly = model.assembly().unwrap_or_else(|error| panic!("{error}\n{}", &yaml[..yaml.len().min(2000)]));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// A random file, with its description.
+fn random_file(random: &mut Random) -> (String, Vec<u8>) {
+    let name;
+    let yaml = match random.below(3) {
+        0 | 1 => {
+            let (operator, kind) = random.pick(&[
+                ("aten::cat.out", "tensor_list"),
+                ("aten::stack.out", "tensor_list"),
+                ("my::op.out", "tensor_list"),
+                ("my::op.out", "optional_tensor_list"),
+                ("my::op.out", "int_list"),
+            ]);
+            let calls = 1000 + random.below(15_000);
+            let items = (SIZE - 60 * calls) / 4;
+            let items = 1 + random.below(items.min(100_000));
+            let distinct = 1 + random.below(items.min((SIZE - 4 * items - 50 * calls.min(12_000)) / 80).max(1));
+            let calls = ((SIZE - 4 * items - 80 * distinct) / 70).min(calls);
+            name = format!("{items} items of a {kind}, {distinct} distinct, in {calls} calls of {operator}");
+            lists(operator, kind, items, distinct, calls)
+        }
+        _ => {
+            let (methods, delegates) = (1 + random.below(20), 1 + random.below(250));
+            let payload = match random.below(2) {
+                0 => graph(1 + random.below(2000)),
+                _ => format!("data: {{fill: 1, size: {}, dtype: uint8}}", 1 + random.below(400_000)),
+            };
+            name = format!("{methods} methods with {delegates} delegates: {}", &payload[..payload.len().min(60)]);
+            payloads(&payload, methods, delegates)
+        }
+    };
+    (name, assembled(&yaml))
+}
+
+/// Fixed files: a list in many calls, and a payload of many delegates.
+#[test]
+#[cfg(target_os = "linux")]
+fn shared_lists_and_payloads_are_printed_once() {
+    // Debug builds are slow, so these are smaller than the limits permit.
+    let list = assembled(&lists("my::op.out", "tensor_list", 10_000, 300, 1500));
+    let payload = assembled(&payloads("data: {fill: 1, size: 200000, dtype: uint8}", 4, 250));
+    let repeated = assembled(&payloads(&graph(300), 2, 150));
+    let mut failed = exceeding("list", &list, &["dump m.pte", "memory m.pte", "report m.pte --to model-explorer"]);
+    for (name, file) in [("payload", payload), ("graph", repeated)] {
+        failed.extend(exceeding(name, &file, &["dump m.pte", "dump m.pte --data inline", "report m.pte"]));
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "takes a minute; .ci/run runs it with a fixed seed and with a fresh one"]
+fn no_command_exceeds_its_limits() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let seed = match variable("PTE_EMIT_WORK_SEED").as_deref() {
+        Some("fresh") => std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64,
+        seed => seed.map_or(1, |seed| seed.parse().unwrap()),
+    };
+    let count = variable("PTE_EMIT_WORK_COUNT").map_or(4, |count| count.parse().unwrap());
+    println!("seed {seed}");
+    let mut failed = Vec::new();
+    for number in 0..count {
+        let (name, file) = random_file(&mut Random::of_item(seed, number));
+        println!("{number}: {name}: {} bytes", file.len());
+        failed.extend(exceeding(&format!("{number}: {name}"), &file, COMMANDS));
+    }
+    assert!(failed.is_empty(), "seed {seed}: {failed:#?}");
+}
