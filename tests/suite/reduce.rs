@@ -263,3 +263,16 @@ fn operations_of_graphs_are_removed() {
         assert!(small.matches("{input:").count() <= 2 && small.contains("hardswish"), "{small}");
     }
 }
+
+/// The list of the results of an operator with several outs has one item for each.
+#[test]
+fn lists_of_results_keep_their_items() {
+    let yaml = "methods:\n  forward:\n    values:\n      x: {tensor: float32, sizes: [8]}\n    inputs: [x]\n    outputs: [v, i]\n    \
+                instructions:\n      - {kernel: aten::topk.values, args: [x, 3], out: [v, i]}\n";
+    let folder = Folder::new(&[("topk.yaml", yaml)]);
+    let test = counted(&["aten::topk"]);
+    folder.run(&["reduce", "topk.yaml", "--test", &test, "-o", "small.yaml"]).exits(0);
+    folder.run(&["small.yaml", "-o", "small.pte"]).exits(0);
+    let small = String::from_utf8(folder.read("small.yaml")).unwrap();
+    assert!(small.contains("out: [") && !small.contains("Every property"), "{small}");
+}

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::candidate::{Candidate, Reduction, describe_containers, retain, with_method, zeros_of};
 use super::search::Stopped;
 use super::{flow, sizes};
+use pte_analysis::operators::MethodOperators;
 use pte_model::data::{Blob, BlobId};
 use pte_model::program::{
     Chain, Device, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData, TensorShapeDynamism,
@@ -132,14 +133,29 @@ pub fn inputs(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Removes items of lists of tensors; the sizes of results follow.
+/// Returns, by value, `true` for the lists of results of calls, which have as many items as the operator has results.
+fn result_lists(plan: &ExecutionPlan) -> Vec<bool> {
+    let mut lists = vec![false; plan.values().len()];
+    let operators = MethodOperators::known(plan);
+    let results = plan.instructions().flat_map(|instruction| operators.args(instruction));
+    for usage in results.filter(|usage| usage.kind.is_result()) {
+        usage.value.item_mut(&mut lists).into_iter().for_each(|is_list| *is_list = true);
+    }
+    lists
+}
+
+/// Removes items of lists of tensors, but not of lists of results; the sizes of results follow.
 pub fn lists(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     for method in 0..reduction.best.program.plans().len() {
-        let items = |plan: &ExecutionPlan| plan.values().iter().map(|value| value.as_tensors().len()).sum();
-        reduction.minimize(items(&reduction.best.program.plans()[method]), |base, kept| {
+        let plan = &reduction.best.program.plans()[method];
+        let is_result = result_lists(plan);
+        let lists = plan.values().iter().zip(&is_result).filter(|(_, is_result)| !**is_result);
+        let items = lists.map(|(value, _)| value.as_tensors().len()).sum();
+        reduction.minimize(items, |base, kept| {
             with_method(base, method, |plan| {
                 let mut kept = kept.iter();
-                for value in plan.values.iter_mut().flatten() {
+                let lists = plan.values.iter_mut().flatten().zip(&is_result).filter(|(_, is_result)| !**is_result);
+                for (value, _) in lists {
                     if let EValue::TensorList(Some(items)) | EValue::OptionalTensorList(Some(items)) = value {
                         items.retain(|_| kept.next().is_none_or(|kept| *kept));
                     }
