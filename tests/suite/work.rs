@@ -174,7 +174,7 @@ fn shared_lists_and_payloads_are_printed_once() {
 
 #[test]
 #[cfg(target_os = "linux")]
-#[ignore = "takes a minute; .ci/run runs it with a fixed seed and with a fresh one"]
+#[ignore = "takes a minute, and does not pass for all seeds yet: `diff` and `dump` exceed their limits for long lists in thousands of calls"]
 fn no_command_exceeds_its_limits() {
     let variable = |name: &str| std::env::var(name).ok();
     let seed = match variable("PTE_EMIT_WORK_SEED").as_deref() {
