@@ -61,6 +61,14 @@ pub static ALIASES: Limit = Limit {
     per_access: 16,
 };
 
+/// States of values whose kind or memory instructions change.
+pub static STATES: Limit = Limit {
+    unit: "visited state",
+    reached_by: "many values that moves or calls replace, with many jumps",
+    least: 1 << 25,
+    per_access: 64,
+};
+
 /// Operations on Ints that instructions write.
 pub static INTS: Limit = Limit {
     unit: "computed Int",
@@ -78,7 +86,7 @@ pub static CONSTANTS: Limit = Limit {
 };
 
 /// All limits.
-pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &INTS, &CONSTANTS];
+pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &STATES, &INTS, &CONSTANTS];
 
 impl Limit {
     /// Returns the number of units that a method with this number of accesses may take.

@@ -1,9 +1,10 @@
 //! Checks the payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
 //!
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
-//! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
+//! `.ptd`. Only header, graph and scales are read. Operations that XNNPACK itself rejects are not reported.
 
 mod graph;
+mod scales;
 mod types;
 mod values;
 
@@ -22,6 +23,7 @@ use pte_payload::header::{HEADER, Sections};
 use pte_payload::xnnpack::BACKEND;
 use pte_payload::xnnpack::arguments;
 use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
+use scales::ScaleReader;
 
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
 /// loaded with the program.
@@ -32,7 +34,8 @@ pub(super) fn check(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let named_data = NamedDataSizes::new(program, external);
+    let named_data = GraphData::new(program, external);
+    let mut scales = ScaleReader::new(len);
     let mut graphs: HashMap<BlobId, Option<Graph>> = HashMap::new();
     let mut left = len;
     for (method, plan) in program.plans().iter().enumerate() {
@@ -54,7 +57,7 @@ pub(super) fn check(
                     });
                     return None;
                 }
-                check_payload(payload, &named_data, findings, &at)
+                check_payload(payload, &named_data, &mut scales, findings, &at)
             });
             if let Some(graph) = graph {
                 // The bytes of a payload inside the program live as long as the program.
@@ -75,12 +78,13 @@ pub(super) fn check(
 /// Checks a payload and its constants. Returns the graph; `None` if it cannot be read.
 fn check_payload(
     blob: &Blob,
-    named_data: &NamedDataSizes<'_>,
+    named_data: &GraphData<'_>,
+    scales: &mut ScaleReader,
     findings: &mut Findings,
     at: &dyn Fn(GraphPart) -> Location,
 ) -> Option<Graph> {
     let payload = match Payload::read(blob) {
-        Ok(payload) => payload?,
+        Ok(payload) => payload,
         Err(found) => {
             findings.add(D_11, || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
             return None;
@@ -97,6 +101,8 @@ fn check_payload(
     if let Some((constant, found)) = defect {
         let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
         findings.add(D_13, || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
+    } else if let Some((value, found, expected)) = scales.defect(blob, &graph, &payload, named_data) {
+        findings.add(D_15, || (at(GraphPart::Value(value)), found, expected));
     }
     for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
         findings.add(rule, || (at(part), found, expected.to_owned()));
@@ -108,26 +114,26 @@ fn check_payload(
 struct Payload {
     graph: Vec<u8>,
     identifier: &'static str,
-    /// Size of the constants after the graph, in bytes.
-    constants: u64,
+    /// Offset and size of the constants after the graph, in bytes.
+    constants: (u64, u64),
     /// The constants are in the graph.
     inside: bool,
 }
 
 impl Payload {
-    /// Reads the graph of a payload. `None` if its data cannot be read. The payloads of a file are not larger
-    /// than the file in total.
+    /// Reads the graph of a payload. The payloads of a file are not larger than the file in total.
     ///
     /// # Errors
-    /// The payload is malformed. The error is a description for a finding.
-    fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
-        let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
+    /// The payload is malformed, or cannot be read. The error is a description for a finding.
+    fn read(blob: &Blob) -> std::result::Result<Payload, String> {
+        let unreadable = |error: std::io::Error| format!("unreadable data: {error}");
+        let head = blob.read_at(0, blob.len.min(HEADER as u64) as usize).map_err(unreadable)?;
         let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
-        let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
+        let graph = blob.read_at(start, size as usize).map_err(unreadable)?;
         let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
         let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
         let inside = constants.is_none();
-        Ok(Some(Payload { graph, identifier, constants: constants.map_or(0, |(_, size)| size), inside }))
+        Ok(Payload { graph, identifier, constants: constants.unwrap_or_default(), inside })
     }
 
     fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
@@ -141,18 +147,24 @@ impl Payload {
     }
 }
 
-/// Sizes of the named data that graphs may refer to.
-struct NamedDataSizes<'p> {
-    /// Sizes in bytes of the named data of the program.
-    named: HashMap<&'p str, u64>,
+/// The named data that graphs may refer to.
+struct GraphData<'p> {
+    /// Named data of the program.
+    named: HashMap<&'p str, &'p Blob>,
     external: &'p ExternalKeys,
 }
 
-impl<'p> NamedDataSizes<'p> {
-    fn new(program: &'p Program, external: &'p ExternalKeys) -> NamedDataSizes<'p> {
+impl<'p> GraphData<'p> {
+    fn new(program: &'p Program, external: &'p ExternalKeys) -> GraphData<'p> {
         let named = program.named_data.iter().flatten();
-        let named = named.map(|data| (data.key.as_str(), program.blob(data.data).len)).collect();
-        NamedDataSizes { named, external }
+        let named = named.map(|data| (data.key.as_str(), program.blob(data.data))).collect();
+        GraphData { named, external }
+    }
+
+    /// Returns the bytes of data with a key; `None` if they are not in a file.
+    fn data(&self, key: &str) -> Option<&'p Blob> {
+        let external = || self.external.entries.get(key.as_bytes())?.data.as_ref();
+        self.named.get(key).copied().or_else(external)
     }
 
     /// Returns the defect of a constant that is missing or too small.
@@ -162,10 +174,10 @@ impl<'p> NamedDataSizes<'p> {
                 return Some(format!("a constant of {}", counted(constant.size, "byte")));
             }
             let end = constant.offset.checked_add(constant.size);
-            let fits = payload.inside || constant.needed == 0 || end.is_some_and(|end| end <= payload.constants);
+            let fits = payload.inside || constant.needed == 0 || end.is_some_and(|end| end <= payload.constants.1);
             return (!fits).then(|| {
                 let found = format!("a constant of {} at offset {}", counted(constant.size, "byte"), constant.offset);
-                format!("{found} in {} of constants", counted(payload.constants, "byte"))
+                format!("{found} in {} of constants", counted(payload.constants.1, "byte"))
             });
         };
         // The entry that means no constant has an empty key.
@@ -173,7 +185,7 @@ impl<'p> NamedDataSizes<'p> {
             return None;
         }
         let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
-        match self.named.get(key.as_str()).copied().or_else(external) {
+        match self.named.get(key.as_str()).map(|data| data.len).or_else(external) {
             Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
             None => Some(format!("data `{key}`, neither in the program nor in a given .ptd")),
         }
