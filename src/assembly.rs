@@ -208,6 +208,14 @@ impl OutputFile<'_> {
     }
 
     /// Returns the size in bytes of the padding around the segments, without overrides.
+    ///
+    /// ```
+    /// let linear = pte_emit::Model::open("examples/linear.yaml")?;
+    /// let file = linear.assembly()?.program_file().unwrap();
+    /// let after_program = file.placement().segment_base_offset - file.placement().program_size;
+    /// assert_eq!(file.padding(), after_program); // the only segment has no padding in it
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
     pub fn padding(&self) -> u64 {
         let data = self.emitted.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add);
         self.placement().file_size.saturating_sub(self.placement().program_size).saturating_sub(data)

@@ -49,6 +49,15 @@ pub trait ByteSink: Write {
 
     /// Writes zeros, which may become a hole of a file.
     ///
+    /// ```
+    /// use pte_emit::ByteSink;
+    ///
+    /// let mut bytes = vec![1];
+    /// ByteSink::zeros(&mut bytes, 2)?;
+    /// assert_eq!(bytes, [1, 0, 0]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Write::write_all`].
     fn zeros(&mut self, count: u64) -> io::Result<()> {

@@ -13,11 +13,11 @@ const NAMESPACE: &str = "xnnpack::";
 /// An operation of an XNNPACK graph: the keys of its node in YAML.
 ///
 /// ```
-/// use pte_emit::NodeDescription;
+/// use pte_emit::{NodeDescription, NodeKey};
 ///
 /// let conv = NodeDescription::all().into_iter().find(|node| node.name == "xnnpack::conv2d").unwrap();
 /// assert_eq!(conv.example, "- {conv2d: {input: input, filter: filter, output: output}}");
-/// let stride = conv.keys.iter().find(|key| key.name == "subsampling_height").unwrap();
+/// let stride: &NodeKey = conv.keys.iter().find(|key| key.name == "subsampling_height").unwrap();
 /// assert_eq!((stride.kind, stride.required), ("integer", false));
 /// assert_eq!(stride.description, "Vertical stride; 1 if it is left out.");
 /// ```

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::graph::{ConstantScales, Graph, SCALE, is_scale};
-use super::{GraphData, Payload};
+use super::payload::{GraphData, Payload};
 use pte_model::data::Blob;
 
 /// Maximum number of bytes of scales to read, as a multiple of the size of the file. Constants may overlap.
