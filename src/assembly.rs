@@ -93,6 +93,9 @@ struct EmittedFile {
     overrides: Option<FileOverrides>,
 }
 
+/// Padding of each segment, in bytes, that does not count as data.
+const PAGE: u64 = 4096;
+
 /// Returns the total size in bytes of the data of a program, of tests, and of overrides.
 pub fn data_size(program: &Program, tests: &[MethodTests], overrides: &Overrides) -> u64 {
     let blobs = program.blobs.iter().map(|blob| blob.len);
@@ -202,6 +205,20 @@ impl OutputFile<'_> {
     /// ```
     pub fn placement(&self) -> &Placement {
         self.emitted.placement
+    }
+
+    /// Returns the size in bytes of the padding around the segments, without overrides.
+    ///
+    /// ```
+    /// let linear = pte_emit::Model::open("examples/linear.yaml")?;
+    /// let file = linear.assembly()?.program_file().unwrap();
+    /// let after_program = file.placement().segment_base_offset - file.placement().program_size;
+    /// assert_eq!(file.padding(), after_program); // the only segment has no padding in it
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn padding(&self) -> u64 {
+        let data = self.emitted.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add);
+        self.placement().file_size.saturating_sub(self.placement().program_size).saturating_sub(data)
     }
 
     /// Returns the number of segments.
@@ -322,9 +339,20 @@ fn emit_file(
 }
 
 impl Assembly {
-    /// Returns the total size in bytes of all data.
+    /// Returns the total size in bytes of all data, and of padding that is larger than a page for each segment.
     pub fn data_size(&self) -> u64 {
-        data_size(&self.program, &self.tests, &self.overrides)
+        data_size(&self.program, &self.tests, &self.overrides).saturating_add(self.padding())
+    }
+
+    /// Returns the total size in bytes of the padding around segments, without files in which it is up to a page for each segment.
+    pub(crate) fn padding(&self) -> u64 {
+        let files = self.program_file().into_iter().chain(self.data_files().map(|(_, file)| file));
+        let usual = |file: &OutputFile<'_>| PAGE * (file.segment_count() as u64 + 1);
+        files
+            .map(|file| (file.padding(), usual(&file)))
+            .filter(|(padding, usual)| padding > usual)
+            .map(|(padding, _)| padding)
+            .fold(0, u64::saturating_add)
     }
 
     /// Returns the name that the source gives to a value of a method; `None` if it has none.

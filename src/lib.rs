@@ -64,6 +64,7 @@ pub use edit::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
+pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,

@@ -129,6 +129,8 @@ pub struct Planned {
     resolved: Resolved,
     plan: Plan,
     pruned: Vec<PrunedParts>,
+    /// Limit of the data with their padding, in bytes.
+    limit: u64,
 }
 
 impl Document {
@@ -269,7 +271,7 @@ impl Resolved {
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)
             .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));
         match plan {
-            Ok(plan) => Ok(Planned { resolved, plan, pruned }),
+            Ok(plan) => Ok(Planned { resolved, plan, pruned, limit }),
             Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
         }
     }
@@ -430,7 +432,7 @@ impl Planned {
     /// # Errors
     /// An override is of an unknown field, the metadata exceed 2 GiB, or data inside the FlatBuffer cannot be read.
     pub fn emit(self) -> Result<Assembly, Error> {
-        let Planned { mut resolved, plan, pruned } = self;
+        let Planned { mut resolved, plan, pruned, limit } = self;
         let program = std::mem::take(&mut resolved.program);
         let (tests, overrides) = (std::mem::take(&mut resolved.tests), std::mem::take(&mut resolved.overrides));
         let (layout, origins) = (resolved.layout.clone(), &resolved.origins);
@@ -446,6 +448,10 @@ impl Planned {
             diagnostic.at = origins.patch(number);
             diagnostic
         }));
+        let padding = assembly.padding();
+        if padding > 0 && assembly.data_size() > limit {
+            errors.push(NodeDiagnostic { at: origins.header, ..Code::LimitExceeded.whole(padded(padding, limit)) });
+        }
         if !errors.is_empty() {
             errors.sort_by_key(|error| error.at);
             return Err(resolved.error(errors));
@@ -512,9 +518,14 @@ fn check_padded_size(program: &Program, plan: &Plan, limit: u64) -> Result<(), V
     let external = program.external_data.iter().enumerate();
     let external = external.map(|(number, data)| (Element::ExternalData(number), data.alignment));
     let largest = named.chain(external).max_by_key(|(_, alignment)| *alignment).filter(|(_, alignment)| *alignment > 1);
-    let message = format!(
-        "the data and their padding have {} in total, more than the limit of {limit}, which the option `max-size` raises",
-        counted(total, "byte")
-    );
+    let message = padded(total, limit);
     Err(vec![LayoutError::new(Code::LimitExceeded, largest.map_or(Element::Program, |(element, _)| element), message)])
+}
+
+/// Message about data that exceed a limit with their padding.
+fn padded(size: u64, limit: u64) -> String {
+    let size = counted(size, "byte");
+    format!(
+        "the data and their padding have {size} or more in total, more than the limit of {limit}, which the option `max-size` raises"
+    )
 }

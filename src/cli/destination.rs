@@ -177,7 +177,7 @@ pub fn write(
         let progress = |bytes| bar.inc(bytes);
         match target {
             Some(target) => {
-                let written = outputs.write(target, content.size, &progress, |out| content.write(out));
+                let written = outputs.write(target, content.allocated, &progress, |out| content.write(out));
                 written.map_err(|error| Failure::writing(input, &error))?;
             }
             None => stdout::write(input, |out| content.write(&mut OutputSink::new(out, &progress)))?,

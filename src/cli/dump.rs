@@ -48,6 +48,8 @@ enum DataMode {
     Refer,
     /// As a reference to a new file for each blob
     Extract,
+    /// As their SHA-256 digest, to compare dumps: the YAML cannot be assembled
+    Hash,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -186,6 +188,7 @@ impl DumpArguments {
                 Err(Failure::usage(message))
             }
             (Some(DataMode::Inline), _) => without(LargeData::Inline),
+            (Some(DataMode::Hash), _) => without(LargeData::Hash),
             (None, _) if self.is_stdin() => without(LargeData::Inline),
             (Some(DataMode::Extract), Some(folder)) => {
                 let created = NewFolder::create(folder).and_then(|new| Ok((new, folder.canonicalize()?)));

@@ -139,6 +139,8 @@ pub enum OutputName<'a> {
 pub struct OutputContent<'a> {
     /// Size in bytes.
     pub size: u64,
+    /// Number of bytes for which a file needs disk space in advance: none if it has large holes.
+    pub allocated: u64,
     /// Number of segments and their placement, in formats that have them.
     pub segments: Option<(usize, Placement)>,
     write: Box<WriteContent<'a>>,
@@ -146,10 +148,13 @@ pub struct OutputContent<'a> {
 
 type WriteContent<'a> = dyn Fn(&mut dyn ByteSink) -> io::Result<()> + 'a;
 
+/// Least size in bytes of padding that may become holes.
+const HOLE: u64 = 1 << 20;
+
 impl<'a> OutputContent<'a> {
     /// Creates content of `size` bytes without segments.
     pub fn new(size: u64, write: impl Fn(&mut dyn ByteSink) -> io::Result<()> + 'a) -> OutputContent<'a> {
-        OutputContent { size, segments: None, write: Box::new(write) }
+        OutputContent { size, allocated: size, segments: None, write: Box::new(write) }
     }
 
     /// Writes the content.
@@ -165,6 +170,7 @@ impl<'a> From<OutputFile<'a>> for OutputContent<'a> {
     fn from(file: OutputFile<'a>) -> OutputContent<'a> {
         let segments = Some((file.segment_count(), file.placement().clone()));
         let size = file.size().unwrap_or(u64::MAX);
-        OutputContent { segments, ..OutputContent::new(size, move |out| file.write_to(out)) }
+        let allocated = if file.padding() > HOLE { 0 } else { size };
+        OutputContent { segments, allocated, ..OutputContent::new(size, move |out| file.write_to(out)) }
     }
 }

@@ -60,7 +60,7 @@ Examples:
   pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
-  pte-emit ops conv                                   the operators whose names contain conv; of one, its arguments
+  pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte

@@ -1,8 +1,9 @@
-//! `pte-emit ops [NAME]`: lists the known operators, or describes one.
+//! `pte-emit ops [NAME]`: lists the known operators and the operations of XNNPACK graphs, or describes one.
 
 use clap::Args;
 use pte_emit::text::clipped;
-use pte_emit::{OperatorArg, OperatorArgRole, OperatorDescription};
+use pte_emit::{NodeDescription, OperatorArg, OperatorArgRole, OperatorDescription};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::json;
@@ -12,11 +13,53 @@ use super::stdout;
 /// Arguments of `ops`.
 #[derive(Debug, Args)]
 pub struct OpsArguments {
-    /// Operator, such as aten::add.out, or a part of the names of several, in any case, which are listed; without it, all are
+    /// Operator, such as aten::add.out or xnnpack::conv2d, or a part of the names of several, in any case, which are listed; without it, all are
     #[arg(value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]
     format: FormatArguments<TextOrJson>,
+}
+
+/// What `ops` lists.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Listed {
+    /// An operator of a kernel.
+    Operator(OperatorDescription),
+    /// An operation of an XNNPACK graph.
+    Node(NodeDescription),
+}
+
+impl Listed {
+    /// Returns all operators by name, and then all operations of graphs.
+    fn all() -> Vec<Listed> {
+        let operators = OperatorDescription::names().filter_map(OperatorDescription::find).map(Listed::Operator);
+        operators.chain(NodeDescription::all().into_iter().map(Listed::Node)).collect()
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Listed::Operator(operator) => operator.name,
+            Listed::Node(node) => &node.name,
+        }
+    }
+
+    /// Line of the list: the name, and the library if it is not the default runtime.
+    fn row(&self) -> String {
+        match self {
+            Listed::Operator(OperatorDescription { name, library: Some(library), .. }) => format!("{name} {library}\n"),
+            Listed::Operator(OperatorDescription { name, library: None, .. }) => format!("{name}\n"),
+            Listed::Node(node) => format!("{} XnnpackBackend\n", node.name),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Listed::Operator(operator) => text(operator),
+            Listed::Node(node) => node_text(node),
+        }
+    }
 }
 
 /// Prints the operators to standard output.
@@ -27,38 +70,39 @@ pub fn run(arguments: &OpsArguments) -> Result<Exit, Failure> {
     let name = arguments.name.as_deref().filter(|name| !name.is_empty());
     let operators = match name {
         Some(name) => named(name)?,
-        None => OperatorDescription::names().filter_map(OperatorDescription::find).collect(),
+        None => Listed::all(),
     };
     let printed = match &operators[..] {
         all if arguments.format.is_json() => json::text(&all),
-        [one] => text(one),
-        several => several.iter().map(row).collect(),
+        [one] => one.text(),
+        several => several.iter().map(Listed::row).collect(),
     };
     stdout::write("", |out| out.write_all(printed.as_bytes())).map(|()| Exit::Ok)
 }
 
 /// Returns the operator with this name, or else all whose names contain it.
-fn named(name: &str) -> Result<Vec<OperatorDescription>, Failure> {
-    let exact = OperatorDescription::names().find(|known| known.eq_ignore_ascii_case(name));
+fn named(name: &str) -> Result<Vec<Listed>, Failure> {
+    let mut all = Listed::all();
+    if let Some(exact) = all.iter().position(|known| known.name().eq_ignore_ascii_case(name)) {
+        return Ok(vec![all.swap_remove(exact)]);
+    }
     let part = name.to_ascii_lowercase();
-    let found: Vec<&str> = match exact {
-        Some(exact) => vec![exact],
-        None => OperatorDescription::names().filter(|known| known.to_ascii_lowercase().contains(&part)).collect(),
-    };
-    if found.is_empty() {
+    all.retain(|known| known.name().to_ascii_lowercase().contains(&part));
+    if all.is_empty() {
         let near = OperatorDescription::similar_names(name);
         let help = if near.is_empty() { String::new() } else { format!("; nearest names: {}", near.join(", ")) };
         return Err(Failure::usage(format!("unknown operator `{}`{help}", clipped(name))));
     }
-    Ok(found.into_iter().filter_map(OperatorDescription::find).collect())
+    Ok(all)
 }
 
-/// Line of the list: the name, and the library if it is not the default runtime.
-fn row(operator: &OperatorDescription) -> String {
-    match operator.library {
-        Some(library) => format!("{} {library}\n", operator.name),
-        None => format!("{}\n", operator.name),
+fn node_text(node: &NodeDescription) -> String {
+    let mut text = format!("{}\n  an operation of an XNNPACK graph\n  keys:\n", node.name);
+    for key in &node.keys {
+        let needed = if key.required { "" } else { ", may be left out" };
+        text += &format!("    {}: {}{needed}. {}\n", key.name, key.kind, key.description);
     }
+    text + &format!("  example:\n    {}\n", node.example)
 }
 
 fn text(operator: &OperatorDescription) -> String {

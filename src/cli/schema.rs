@@ -13,7 +13,7 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
-    use pte_emit::{FileSize, Inspection, OperatorDescription, Payload, PayloadSummary, ProgramMemory};
+    use pte_emit::{FileSize, Inspection, Payload, PayloadSummary, ProgramMemory};
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -21,6 +21,7 @@ mod tests {
 
     use super::super::diff::DiffDocument;
     use super::super::findings::FindingsDocument;
+    use super::super::ops::Listed;
 
     /// Makes all keys known, and descriptions plain text.
     #[derive(Clone)]
@@ -74,7 +75,7 @@ mod tests {
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
-            ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<OperatorDescription>>])),
+            ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (
                 "payload",
                 schema(

@@ -119,11 +119,12 @@ struct CountingSink<'a> {
 
 impl CountingSink<'_> {
     fn pad_to(&mut self, position: u64) -> io::Result<()> {
-        let padding = [self.fill; 4096];
-        while self.written < position {
-            let now = (position - self.written).min(padding.len() as u64) as usize;
-            self.write_all(&padding[..now])?;
+        let count = position.saturating_sub(self.written);
+        match self.fill {
+            0 => self.out.zeros(count)?,
+            byte => out::fill(self.out, count, byte)?,
         }
+        self.written += count;
         Ok(())
     }
 }

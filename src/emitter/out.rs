@@ -46,6 +46,38 @@ pub trait ByteSink: Write {
     /// # Errors
     /// As [`Blob::copy_to`].
     fn blob(&mut self, blob: &Blob) -> io::Result<()>;
+
+    /// Writes zeros, which may become a hole of a file.
+    ///
+    /// ```
+    /// use pte_emit::ByteSink;
+    ///
+    /// let mut bytes = vec![1];
+    /// ByteSink::zeros(&mut bytes, 2)?;
+    /// assert_eq!(bytes, [1, 0, 0]);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Write::write_all`].
+    fn zeros(&mut self, count: u64) -> io::Result<()> {
+        fill(self, count, 0)
+    }
+}
+
+/// Writes equal bytes.
+///
+/// # Errors
+/// As [`Write::write_all`].
+pub(crate) fn fill(out: &mut (impl Write + ?Sized), count: u64, byte: u8) -> io::Result<()> {
+    let bytes = [byte; 4096];
+    let mut left = count;
+    while left > 0 {
+        let now = left.min(bytes.len() as u64);
+        out.write_all(&bytes[..now as usize])?;
+        left -= now;
+    }
+    Ok(())
 }
 
 impl ByteSink for Vec<u8> {
@@ -175,6 +207,21 @@ impl<W: Write> ByteSink for OutputSink<'_, W> {
         let end = start.checked_add(blob.len).ok_or(io::ErrorKind::FileTooLarge)?;
         file.seek(SeekFrom::Start(end))?;
         self.deferred.push((start, blob.clone()));
+        Ok(())
+    }
+
+    /// Leaves a hole in a regular file, unless it has content there.
+    fn zeros(&mut self, count: u64) -> io::Result<()> {
+        let Some(mut file) = self.file.filter(|_| count >= LARGE) else { return fill(self, count, 0) };
+        self.out.flush()?;
+        let start = file.stream_position()?;
+        if file.metadata()?.len() > start {
+            return fill(self, count, 0);
+        }
+        let end = start.checked_add(count).ok_or(io::ErrorKind::FileTooLarge)?;
+        file.set_len(end)?;
+        file.seek(SeekFrom::Start(end))?;
+        (self.progress)(count);
         Ok(())
     }
 }

@@ -438,7 +438,9 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     fn file(&mut self, path: &Word<'a>, offset: Option<u64>, size: Option<u64>) -> Option<Blob> {
         let (at, path) = (path.id, self.path(&path.value));
-        if let Some(planned) = self.files.planned.get(&path).filter(|_| offset.is_none() && size.is_none()) {
+        if let Some(planned) = self.files.planned.get(&path).filter(|_| offset.is_none())
+            && size.is_none_or(|size| size == planned.len)
+        {
             return Some(Blob { copy: 0, ..planned.clone() });
         }
         let offset = offset.unwrap_or(0);

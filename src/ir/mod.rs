@@ -9,6 +9,7 @@ pub mod document;
 pub mod files;
 mod grammar;
 pub mod json_schema;
+pub mod nodes;
 pub mod resolve;
 pub mod shape;
 mod synonyms;

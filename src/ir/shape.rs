@@ -322,6 +322,23 @@ const FIELD_DOCS: &[(&str, &str)] = &[
     ("padding_value", "Value of these elements."),
     ("alpha", "Factor of negative inputs."),
     ("negative_slope", "Factor of negative inputs."),
+    ("kernel_height", "Height of the filter, from which it follows."),
+    ("kernel_width", "Width of the filter, from which it follows."),
+    ("subsampling_height", "Vertical stride; 1 if it is left out."),
+    ("subsampling_width", "Horizontal stride; 1 if it is left out."),
+    ("stride_height", "Vertical stride; 1 if it is left out."),
+    ("stride_width", "Horizontal stride; 1 if it is left out."),
+    (
+        "dilation_height",
+        "Vertical distance of the pixels of a window; 1 if it is left out, and 0 of an average pooling.",
+    ),
+    (
+        "dilation_width",
+        "Horizontal distance of the pixels of a window; 1 if it is left out, and 0 of an average pooling.",
+    ),
+    ("groups", "Number of groups; 1 if it is left out."),
+    ("group_input_channels", "Input channels of a group; they follow from the filter."),
+    ("group_output_channels", "Output channels of a group; they follow from the filter and the number of groups."),
 ];
 
 const fn doc_of(name: &str) -> &'static str {

@@ -134,7 +134,10 @@ impl<'a> MethodPlanner<'a> {
             };
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
             self.places[value] = Some((pool, offset));
-            self.unshared = self.unshared.saturating_add(size);
+            // A view has the bytes of its base, also if its offset is explicit, as in a file.
+            if !self.lifetimes.is_view[value] {
+                self.unshared = self.unshared.saturating_add(size);
+            }
             self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);
             self.grow(pool, end);
             self.set_device(value, pool, tensor.device());

@@ -168,6 +168,10 @@ impl<'d> DataPrinter<'d> {
                 let path = self.extracted.borrow_mut().add(folder, name, blob);
                 Ok(source(&format!("file: {}", yaml::text(&path)), blob))
             }
+            (LargeData::Hash, _) => {
+                let path = self.extracted.borrow_mut().add_digest(blob)?;
+                Ok(source(&format!("file: {path}, size: {}", blob.len), blob))
+            }
             (LargeData::Refer | LargeData::Inline, _) => Ok(source(&hex(&blob.to_vec()?), blob)),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub struct ExtractedFiles {
     taken: HashSet<String>,
     /// Next number for each name.
     next: HashMap<String, u32>,
+    /// Digest by identity of the data.
+    digests: HashMap<Identity, String>,
 }
 
 /// Source, length, and offset or address: equal ones are the same data.
@@ -52,6 +55,9 @@ type Identity = (bool, u64, u64);
 /// Maximum length of a file name without number and extension; file systems allow 255 bytes, some fewer.
 const MAX_NAME: usize = 120;
 
+/// Start of the path of a file that is called by its digest.
+const DIGEST: &str = "sha256-";
+
 /// File names that Windows reserves, with any extension.
 const RESERVED: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
@@ -59,13 +65,7 @@ impl ExtractedFiles {
     /// Returns the path of the file for `blob`, with `/` between its components. `name` is the base of the file name.
     pub fn add(&mut self, folder: &Path, name: &str, blob: &Blob) -> String {
         let base = file_name(name);
-        let identity = match &blob.source {
-            BlobSource::File { offset, .. } => Some((false, blob.len, *offset)),
-            // The address stays taken, since `files` has a reference.
-            BlobSource::Bytes(bytes) => Some((true, blob.len, bytes.as_ptr() as u64)),
-            _ => None,
-        };
-        let key = identity.map(|identity| (base.clone(), identity));
+        let key = identity(blob).map(|identity| (base.clone(), identity));
         if let Some(path) = key.as_ref().and_then(|key| self.known.get(key)) {
             return path.clone();
         }
@@ -88,6 +88,23 @@ impl ExtractedFiles {
         path
     }
 
+    /// Returns the path of a file for `blob` that is its digest.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn add_digest(&mut self, blob: &Blob) -> io::Result<String> {
+        let identity = identity(blob);
+        if let Some(path) = identity.as_ref().and_then(|identity| self.digests.get(identity)) {
+            return Ok(path.clone());
+        }
+        let path = format!("{DIGEST}{}", data_encoding::HEXLOWER.encode(&blob.digest()?));
+        Arc::make_mut(&mut self.files).insert(path.clone().into(), blob.clone());
+        if let Some(identity) = identity {
+            self.digests.insert(identity, path.clone());
+        }
+        Ok(path)
+    }
+
     /// Returns the files that this YAML refers to. Rejected versions of it may refer to others.
     pub fn used_by(&self, text: &str) -> Vec<ExtractedFile> {
         let names: HashSet<&str> = text.split(|c| !is_name_char(c)).collect();
@@ -99,6 +116,16 @@ impl ExtractedFiles {
     /// Returns the content of all files by path.
     pub fn files(&self) -> Arc<BTreeMap<PathBuf, Blob>> {
         self.files.clone()
+    }
+}
+
+/// Returns the identity of data that are in a file or in memory.
+fn identity(blob: &Blob) -> Option<Identity> {
+    match &blob.source {
+        BlobSource::File { offset, .. } => Some((false, blob.len, *offset)),
+        // The address stays taken, since `files` has a reference.
+        BlobSource::Bytes(bytes) => Some((true, blob.len, bytes.as_ptr() as u64)),
+        _ => None,
     }
 }
 

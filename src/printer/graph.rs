@@ -19,13 +19,13 @@ use pte_payload::GraphFormat;
 use pte_payload::xnnpack::arguments::{self, GraphArgument};
 use pte_payload::xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
-    default_field, is_operand, scale_size,
+    is_operand, scale_size,
 };
 use pte_payload::xnnpack::model::{Container, FieldContent, NodeOperation};
 use pte_payload::xnnpack::schema::{
     DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use pte_payload::xnnpack::{BACKEND, Xnnpack};
+use pte_payload::xnnpack::{BACKEND, Xnnpack, parameters};
 
 /// Graphs of the payloads of a program, or descriptions of those that stay opaque.
 #[derive(Debug, Default)]
@@ -307,6 +307,12 @@ impl NamedGraph {
         Ok(())
     }
 
+    /// Returns the sizes of a filter that are known when its YAML is assembled: those of a constant.
+    fn filter(&self, position: usize) -> Option<[u64; 4]> {
+        let filter = self.draft.values.get(position).filter(|filter| filter.constant.is_some())?;
+        Some(<[u32; 4]>::try_from(&*filter.dims).ok()?.map(u64::from))
+    }
+
     fn print_node(&self, node: &DraftNode, out: &mut String) {
         let table = node.operation.table();
         let mut map = FlowMap::new(out);
@@ -319,7 +325,8 @@ impl NamedGraph {
             let is_required = is_operand(field)
                 && field.name != OPTIONAL_OPERAND
                 && node.operation.operands().any(|operand| usize::from(operand.slot) == slot);
-            if *content == default_field(field) && !is_required {
+            let omitted = parameters::omitted(node.operation, &node.fields, slot, |position| self.filter(position));
+            if omitted.as_ref() == Some(content) && !is_required {
                 continue;
             }
             let out = fields.key(field_key(table, slot));

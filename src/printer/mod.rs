@@ -61,7 +61,10 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
         }
         Some(Format::Program) | None => program::print(origin, printer),
     }?;
-    printed.files = extracted.into_inner().used_by(&printed.text);
+    // A digest stands for data; it is no file.
+    if options.large_data != LargeData::Hash {
+        printed.files = extracted.into_inner().used_by(&printed.text);
+    }
     Ok(printed)
 }
 

@@ -20,6 +20,8 @@ pub enum LargeData {
     /// Stored in files in this folder, which is relative to that of the YAML. [`Printed::files`](super::Printed::files)
     /// has the files; the caller writes them.
     Extract(PathBuf),
+    /// Printed as the SHA-256 digest of the bytes and their number, for comparisons. The YAML cannot be assembled.
+    Hash,
 }
 
 /// Form of the payloads of delegates.

@@ -909,7 +909,8 @@ fn states_of_values_take_bounded_work() {
         instructions(plan).push(jump);
     }
     let begin = std::time::Instant::now();
-    found(&program);
+    let limits = exceeded(&program);
+    assert!(limits.iter().any(|limit| limit.ends_with("visited states")), "{limits:?}");
     assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
 }
 
@@ -1031,6 +1032,73 @@ fn products_of_work_are_limited() {
         let found = exceeded(&above);
         assert!(found.iter().any(|found| found.ends_with(unit)), "{unit}: {found:?}");
     }
+}
+
+/// A loop of `count` iterations, each of which selects a row by the counter, in place of the executions of the method.
+fn iterations(count: i64, rows: i32) -> Program {
+    let mut program = program(&chain("", ""));
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let [counter, zero, one, end] = [0, 0, 1, count].map(|number| add(plan, EValue::Int(number)));
+    let done = add(plan, EValue::Bool(false));
+    let (table, row) = (add_tensor(plan, 4096, rows), add_tensor(plan, 2048, 1));
+    tensor(plan, row as usize).sizes = Some([][..].into());
+    tensor(plan, row as usize).dim_order = Some([][..].into());
+    plan.inputs.get_or_insert_default().push(ValueId(table));
+    instructions(plan).push(Instruction::MoveCall { move_from: ValueId(zero), move_to: ValueId(counter) });
+    let start = instructions(plan).len() as i32;
+    call(plan, "aten::select_copy.int_out", &[table, zero, counter, row, row]);
+    call(plan, "executorch_prim::add.Scalar", &[counter, one, counter]);
+    call(plan, "executorch_prim::eq.Scalar", &[counter, end, done]);
+    let next = instructions(plan).len();
+    jump(plan, next, done, start);
+    plan.outputs.get_or_insert_default().push(ValueId(row));
+    program
+}
+
+/// `count` branches, by inputs, each of which computes another Int; a kernel then selects a row by it.
+fn branches(count: i64) -> Program {
+    let mut program = program(&chain("", ""));
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let (index, one, zero) = (add(plan, EValue::Int(0)), add(plan, EValue::Int(1)), add(plan, EValue::Int(0)));
+    let (number, condition) = (add(plan, EValue::Int(1)), add(plan, EValue::Bool(true)));
+    let (table, row) = (add_tensor(plan, 4096, 100_000), add_tensor(plan, 2048, 1));
+    tensor(plan, row as usize).sizes = Some([][..].into());
+    tensor(plan, row as usize).dim_order = Some([][..].into());
+    plan.inputs.get_or_insert_default().extend(ids(&[number, table]));
+    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
+    for number in 0..count {
+        let next = instructions(plan).len();
+        jump(plan, next, condition, next as i32 + 2);
+        let number = add(plan, EValue::Int(number));
+        call(plan, "executorch_prim::add.Scalar", &[number, one, index]);
+    }
+    call(plan, "aten::select_copy.int_out", &[table, zero, index, row, row]);
+    plan.outputs.get_or_insert_default().push(ValueId(row));
+    program
+}
+
+/// Limits of the Ints of a value: a value at its limit, one below, and one above.
+#[test]
+fn computed_ints_are_limited() {
+    for (count, expected) in [(127, 0), (128, 0), (129, 1)] {
+        let found = exceeded(&branches(count));
+        assert_eq!(found.len(), expected, "{count}: {found:?}");
+        assert!(found.iter().all(|found| found.ends_with("128 possible Ints")), "{found:?}");
+    }
+}
+
+/// A loop is executed up to a limit, which is an error if kernels read the counter. A wrong row is found below it.
+#[test]
+fn executed_instructions_are_limited() {
+    // 4 instructions for each iteration, of two executions, since the counter differs before the first one.
+    let iterations_of = |count: i64| exceeded(&iterations(count, 1 << 17));
+    let accesses = 8 * 20;
+    let most = (1 << 17) / 4 / 2;
+    assert_eq!(iterations_of(most - 10), Vec::<String>::new());
+    let above = iterations_of(most + accesses);
+    assert!(above.len() == 1 && above[0].ends_with("executed instructions"), "{above:?}");
+    let wrong = found(&iterations(1000, 999));
+    assert!(wrong.iter().any(|(rule, _)| *rule == O_14), "{wrong:?}");
 }
 
 #[test]

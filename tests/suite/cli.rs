@@ -1017,6 +1017,37 @@ fn data_larger_than_max_size_are_an_error() {
     assert_eq!(folder.names(), ["big.ptd", "big.yaml"]);
 }
 
+/// Alignment counts for the limit, before the first segment, too, and takes no disk space.
+#[test]
+fn padding_of_a_large_alignment_counts_for_max_size_and_is_a_hole() {
+    let yaml = |blobs: &str| format!("named_data: {{{blobs}}}\nlayout: {{segment_alignment: 1G}}\n");
+    let folder = Folder::new(&[
+        ("one.yaml", &yaml("a: {fill: 1, size: 5}")),
+        ("two.yaml", &yaml("a: {fill: 1, size: 5}, b: {fill: 2, size: 6}")),
+    ]);
+    for (name, size) in [("one", (1 << 30) + 5), ("two", (2 << 30) + 6)] {
+        let (source, target) = (format!("{name}.yaml"), format!("{name}.ptd"));
+        let small = folder.run(&[&source, "-o", &target, "--max-size", "512M"]);
+        small.exits(1).stderr_contains("the data and their padding").stderr_contains("the option `max-size` raises");
+        assert!(!folder.path().join(&target).exists());
+        folder.run(&[&source, "-o", &target]).exits(0);
+        let written = std::fs::metadata(folder.path().join(&target)).unwrap();
+        assert_eq!(written.len(), size);
+        #[cfg(target_os = "linux")]
+        assert!(std::os::unix::fs::MetadataExt::blocks(&written) * 512 < 1 << 20);
+    }
+    let mut file = std::fs::File::open(folder.path().join("one.ptd")).unwrap();
+    std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(1 << 30)).unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
+    assert_eq!(bytes, [1; 5]);
+    // Both together.
+    folder
+        .run(&["one.yaml", "two.yaml", "-o", "out/", "--max-size", "2200M"])
+        .exits(1)
+        .stderr_contains("of all inputs");
+}
+
 /// Data of tests, compile specs and overrides count, too; a huge size does not allocate memory.
 #[test]
 fn all_data_count_for_max_size() {

@@ -307,6 +307,19 @@ fn several_operators_are_a_list_and_one_is_described() {
     }
     let one = ops(&["aten::add.out"]);
     assert!(one.starts_with("aten::add.out\n  arguments:\n"), "{one}");
+    // Operations of XNNPACK graphs and their keys; their names in YAML have no prefix.
+    let nodes = ops(&["xnnpack::"]);
+    assert!(nodes.contains("xnnpack::conv2d XnnpackBackend\n") && nodes.contains("xnnpack::concatenate5 "), "{nodes}");
+    let node = ops(&["xnnpack::max_pooling2d"]);
+    for line in [
+        "    pooling_height: integer, may be left out. ",
+        "    input: value. A value that it reads.\n",
+        "    output: result. ",
+    ] {
+        assert!(node.contains(line), "{line}\n{node}");
+    }
+    assert!(node.ends_with("  example:\n    - {max_pooling2d: {input: input, output: output}}\n"), "{node}");
+    assert!(!ops(&["xnnpack::concatenate2"]).contains("input3"));
     // A part of a single name is enough.
     assert_eq!(ops(&["constant_pad_nd"]), ops(&["aten::constant_pad_nd.out"]));
 }

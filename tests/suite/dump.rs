@@ -1,5 +1,5 @@
 //! `dump`: irregular layouts are printed with their keys, long sources round-trip, mutated files do not panic; weights are moved to a `.ptd`
-//! and back; `git diff` shows YAML.
+//! and back.
 //!
 //! The modules of tests/cases test that all files and sources of the repository are reproduced.
 
@@ -7,8 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use pte_emit::LargeData;
-use pte_emit::{Model, Options as AssembleOptions};
+use pte_emit::{Blob, LargeData, Model, Options as AssembleOptions, PrintOptions};
 use pte_model::data::Origin;
 
 use crate::support::folder::{Folder, RELU};
@@ -387,32 +386,37 @@ proptest! {
     }
 }
 
-/// The commands of docs/dump.md.
+/// With `--data hash`, dumps of two files differ in data where the files do, and say nothing about offsets and paths.
 #[test]
-fn git_diff_shows_yaml() {
-    let folder = tempfile::tempdir().unwrap();
-    let binary = env!("CARGO_BIN_EXE_pte-emit");
-    let git = |args: &[&str]| {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@t"])
-            .args(args)
-            .current_dir(&folder)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+fn hashed_data_differ_where_the_files_do() {
+    let yaml = |first: &str, second: u32| {
+        let weight = |data: &str| format!("{{tensor: float32, sizes: [100], data: {data}}}");
+        format!(
+            "methods: {{forward: {{values: {{a: {}, b: {}, c: {}}}, outputs: [a, b, c]}}}}",
+            weight(first),
+            weight(&format!("{{random: {{seed: {second}}}}}")),
+            weight("{random: {seed: 7}}")
+        )
     };
-    git(&["init", "-q"]);
-    git(&["config", "diff.pte.textconv", &format!("{binary} dump --data inline")]);
-    std::fs::write(folder.path().join(".gitattributes"), "*.pte diff=pte\n*.ptd diff=pte\n").unwrap();
-    let goldens = root().join("tests/golden/upstream/bytes");
-    std::fs::copy(goldens.join("add/model.pte"), folder.path().join("model.pte")).unwrap();
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "one"]);
-    std::fs::copy(goldens.join("linear/model.pte"), folder.path().join("model.pte")).unwrap();
-    let diff = git(&["diff", "model.pte"]);
-    assert!(diff.contains("-      - {kernel: aten::add.out, args: [x, x_1], out: add}"), "{diff}");
-    assert!(diff.contains("+      - {kernel: aten::relu.out, args: [linear], out: relu}"), "{diff}");
+    let hashed = |yaml: &str, folder: &Path| {
+        let mut options = PrintOptions::default();
+        (options.large_data, options.file) = (LargeData::Hash, "x.pte".to_owned());
+        let path = folder.join("x.pte");
+        std::fs::write(&path, bytes(yaml)).unwrap();
+        let printed = Model::open(&path).unwrap().to_yaml(folder, &options).unwrap();
+        assert_eq!((printed.difference, printed.files.len()), (None, 0), "{}", printed.text);
+        printed.text
+    };
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let one = hashed(&yaml("{random: {seed: 1}}", 2), folders[0].path());
+    let other = hashed(&yaml("{random: {seed: 3}}", 2), folders[1].path());
+    let digest = Blob::bytes(vec![0; 400]).digest().unwrap();
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let zeros = hashed(&yaml("{fill: 0}", 2), folders[1].path());
+    assert!(zeros.contains(&format!("data: {{file: sha256-{digest}, size: 400}}")), "{zeros}");
+    let differing: Vec<_> = one.lines().zip(other.lines()).filter(|(one, other)| one != other).collect();
+    assert_eq!((one.lines().count(), differing.len()), (other.lines().count(), 1), "{one}\n{other}");
+    assert!(!one.contains("files:") && !one.contains("x.pte"), "{one}");
 }
 
 /// Assembles a method with these parts, prints the file and assembles the result: the same file, without field overrides.

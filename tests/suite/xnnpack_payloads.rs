@@ -135,7 +135,7 @@ fn operations_and_fields_of_a_newer_schema_are_kept() {
         "- {unknown: {tag: 48}, extra: [{slot: 0, bytes: {hex: \"01 00 00 00\"}}, {slot: 1, bytes: {hex: \"02 00 00 00\"}}], ",
         "{unknown: {tag: 49}, extra: [{slot: 0, width: 4, bytes: {hex: \"01 00 00 00 02 00 00 00 03 00 00 00\"}}, \
          {slot: 1, width: 1, bytes: {hex: \"01 00 01 01 00\"}}, {slot: 2, width: 8, ",
-        "groups: 1}, extra: [{slot: 20, bytes: {hex: \"02 00 00 00\"}}, {slot: 21, width: 4, bytes: {hex: \"07 00 00 00\"}}], ",
+        "}, extra: [{slot: 20, bytes: {hex: \"02 00 00 00\"}}, {slot: 21, width: 4, bytes: {hex: \"07 00 00 00\"}}], ",
         "perm: [1, 0]}, extra: [{slot: 5, width: 4, bytes: {hex: \"04 00 00 00 05 00 00 00\"}}, ",
         "# the schema of ExecuTorch 1.5.1 has no such operation",
     ] {
@@ -216,6 +216,60 @@ fn assembled(text: &str, folder: &Path) -> Vec<u8> {
     let assembly = source.assemble(&Options::default());
     let assembly = assembly.unwrap_or_else(|error| panic!("{error}\n{text}"));
     assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+/// Parameters that follow from the filter, or are usually 1, may be left out, and `dump` leaves them out.
+#[test]
+fn usual_parameters_are_left_out() {
+    let ones = |names: &[&str]| names.iter().map(|name| format!(", {name}: 1")).collect::<String>();
+    let strides = ones(&["subsampling_height", "subsampling_width", "dilation_height", "dilation_width"]);
+    let pooling = ones(&["stride_height", "stride_width", "dilation_height", "dilation_width"]);
+    let average = ones(&["stride_height", "stride_width"]);
+    let channels = |groups: u32, inputs: u32, outputs: u32| {
+        format!(", groups: {groups}, group_input_channels: {inputs}, group_output_channels: {outputs}")
+    };
+    let kernel = ", kernel_height: 2, kernel_width: 3";
+    let window = "pooling_height: 2, pooling_width: 2";
+    // Operation, sizes of the filter and of the output, what is stated, and what is left out.
+    let cases = [
+        ("conv2d", "[5, 2, 3, 4]", "[1, 4, 3, 5]", "", format!("{kernel}{strides}{}", channels(1, 4, 5))),
+        ("conv2d", "[6, 2, 3, 2]", "[1, 4, 3, 6]", ", groups: 2", format!("{kernel}{strides}{}", channels(0, 2, 3))),
+        (
+            "depthwise_conv2d",
+            "[1, 2, 3, 8]",
+            "[1, 4, 3, 8]",
+            ", groups: 4",
+            format!("{kernel}{strides}{}", channels(0, 1, 2)),
+        ),
+        ("conv_transpose2d", "[5, 2, 3, 4]", "[1, 6, 7, 5]", "", format!("{kernel}{strides}{}", channels(1, 4, 5))),
+        ("max_pooling2d", "", "[1, 4, 4, 4]", window, pooling),
+        ("avg_pooling2d", "", "[1, 4, 4, 4]", window, average),
+    ];
+    for (name, filter, to, stated, omitted) in cases {
+        let omitted = omitted.replace(", groups: 0", "");
+        let (operands, values) = match filter {
+            "" => ("", String::new()),
+            _ => (", filter: w", format!(", w: {{datatype: fp32, sizes: {filter}, key: w}}")),
+        };
+        let yaml = |parameters: &str| {
+            let parameters = parameters.trim_start_matches(", ");
+            let node = format!("{name}: {{input: x{operands}, output: y, {parameters}}}").replace(", }", "}");
+            let graph = operation(&node, &values, "[1, 5, 5, 4]", to);
+            format!("{graph}named_data: {{w: {{data: {{fill: 0, size: 4096}}}}}}\n")
+        };
+        let (short, long) = (yaml(stated), yaml(&format!("{stated}{omitted}")));
+        let bytes = assembled(&short, Path::new(""));
+        assert!(bytes == assembled(&long, Path::new("")), "{name}");
+        let other = assembled(&yaml(&format!("{stated}{}", omitted.replace("_width: ", "_width: 1"))), Path::new(""));
+        assert!(bytes != other, "{name}");
+        for bytes in [bytes, other] {
+            let printed = Model::from_binary("m.pte", &bytes).to_yaml(Path::new(""), &PrintOptions::default()).unwrap();
+            assert_eq!(printed.difference, None, "{}", printed.text);
+            let is_short = !["_height: 1,", "groups: 1", "group_input"].iter().any(|key| printed.text.contains(key));
+            assert!(is_short, "{name}: {}", printed.text);
+            assert!(assembled(&printed.text, Path::new("")) == bytes, "{name}: {}", printed.text);
+        }
+    }
 }
 
 /// What the runtime refuses, beside what it executes.

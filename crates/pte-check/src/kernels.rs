@@ -11,7 +11,7 @@ use pte_analysis::operators::ResolvedOperator;
 use pte_model::data::workers;
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
-use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::program::{DeviceType, EValue, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::facts::{Channels, Content, Quantization, Selected};
 use pte_operators::inference::IntMeta;
 
@@ -38,6 +38,12 @@ pub(super) fn check(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: 
     }
     if let Some(position) = call.known.facts.numbers {
         check_numbers(call, position, findings, locate);
+    }
+    if let Some(repetitions) = call.known.facts.repetitions {
+        check_repetitions(call, repetitions, findings, locate);
+    }
+    if let Some(position) = call.known.facts.on_device {
+        check_device(call, position, findings, locate);
     }
     if call.known.facts.copies_dim_order {
         check_dim_order(call, findings, locate);
@@ -116,6 +122,37 @@ fn check_numbers(call: &KernelCall<'_, '_>, position: usize, findings: &mut Find
             let name = &call.known.signature.args[position].name;
             let found = format!("NaN in the constant for argument `{name}` of {}", call.known.name);
             (locate(&call.method.arg(call.step, position)), found, "numbers".to_owned())
+        });
+    }
+}
+
+/// Checks that an Int is the sum of constant numbers of repetitions.
+fn check_repetitions(
+    call: &KernelCall<'_, '_>,
+    [repetitions, size]: [usize; 2],
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
+    let (Some(tensor), Some(stated)) = (call.tensor(repetitions), call.int(size)) else { return };
+    let ints = call.method.constant(tensor).and_then(|data| call.method.constant_ints(data, tensor.scalar_type));
+    let Some(sum) = ints.map(|ints| ints.iter().map(|int| i128::from(*int)).sum::<i128>()) else { return };
+    if sum != i128::from(stated) {
+        findings.add(O_14, || {
+            let names = [repetitions, size].map(|at| &call.known.signature.args[at].name);
+            let found = format!("{stated} for argument `{}` of {}", names[1], call.known.name);
+            (locate(&call.method.arg(call.step, size)), found, format!("{sum}, the sum of `{}`", names[0]))
+        });
+    }
+}
+
+/// Checks that a tensor of a copy between devices is not on the CPU.
+fn check_device(call: &KernelCall<'_, '_>, position: usize, findings: &mut Findings, locate: &Locator<'_>) {
+    let on_cpu = |tensor: &&Tensor| tensor.device().device_type == DeviceType::CPU;
+    if call.tensor(position).filter(on_cpu).is_some() {
+        findings.add(O_14, || {
+            let name = &call.known.signature.args[position].name;
+            let found = format!("a tensor on the CPU for argument `{name}` of {}", call.known.name);
+            (locate(&call.method.arg(call.step, position)), found, "a tensor on another device".to_owned())
         });
     }
 }

@@ -1179,6 +1179,12 @@ rules! {
     "ignores the arguments after them"
     "a graph with one input and one output, called with three tensors"
 
+    D_22 Note ALL
+    "A delegate names a backend of ExecuTorch."
+    "The name of a backend of its own is valid; another one is probably misspelt."
+    "rejects it with `NotFound` when the method is loaded, unless such a backend is registered"
+    "a delegate of `XnnpackBackened`"
+
     I_1 Invalid ALL
     "Every instruction has its arguments."
     "An instruction without arguments cannot run."
@@ -1570,6 +1576,12 @@ rules! {
     "On the other paths it has the content of another tensor, or of the execution before. A loop counts as executed once at least."
     "computes with earlier content of the memory"
     "an output that the instructions between a conditional jump and its destination write"
+
+    X_29 Note ALL
+    "State that several methods have under the same name is in a pool that they share."
+    "Pool 1 has the activations of a method, and is rarely shared. State in another pool is, if it has the same offset and size (X-27)."
+    "each method uses bytes of its own: one does not see what the other writes"
+    "state `cache` in pool 1 of the methods `prefill` and `decode`"
 
     X_19 Note ALL
     "State is written by a method."

@@ -27,7 +27,7 @@ enum Writer {
     /// The caller, for an input or for state before the method runs.
     Caller(u32),
     /// A step, and the position of the result among its results.
-    Step(usize, usize),
+    Step(u32, u32),
 }
 
 /// A part of the bytes of a tensor.
@@ -83,6 +83,8 @@ fn pieces(pools: &PoolContent<Written>, range: PoolRange) -> Vec<Piece> {
     if at < end {
         push(at, Writer::Before, 0);
     }
+    // Usually one, and there are many reads.
+    pieces.shrink_to_fit();
     pieces
 }
 
@@ -172,7 +174,7 @@ impl<'v, 's> Follower<'v, 's> {
             match access.kind {
                 // It has the memory of an argument from now on, and nothing is written.
                 AccessKind::Alias => self.ranges[value] = self.aliased(number).and_then(|base| self.ranges[base]),
-                _ => self.write(value, Writer::Step(number, result)),
+                _ => self.write(value, Writer::Step(number as u32, result as u32)),
             }
         }
         found
@@ -309,7 +311,7 @@ impl Comparison<'_, '_, '_> {
                     (Writer::Before, Writer::Before) => true,
                     (Writer::Caller(l), Writer::Caller(r)) => self.matching.right_of(ValueId(l as i32)) == Some(r),
                     (Writer::Step(l, l_result), Writer::Step(r, r_result)) => {
-                        self.aligned.get(l) == Some(&Some(r)) && l_result == r_result
+                        self.aligned.get(l as usize) == Some(&Some(r as usize)) && l_result == r_result
                     }
                     (Writer::Before | Writer::Caller(_) | Writer::Step(..), _) => false,
                 };
@@ -338,7 +340,7 @@ impl Comparison<'_, '_, '_> {
         let writer = |piece: &Piece| match piece.writer {
             Writer::Before => "nothing that is written before".to_owned(),
             Writer::Caller(value) => view.describe(ValueId(value as i32)),
-            Writer::Step(step, _) => view.describe_result(step),
+            Writer::Step(step, _) => view.describe_result(step as usize),
         };
         let texts: Vec<String> = pieces
             .iter()

@@ -88,7 +88,7 @@ pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<V
 /// Returns true for an operator that a runtime executes on the CPU, with the same results for the same arguments.
 pub fn is_repeatable(name: &str) -> bool {
     let facts = pte_operators::facts(name);
-    !facts.copies_between_devices && !facts.is_undetermined
+    facts.on_device.is_none() && !facts.is_undetermined
 }
 
 /// Returns false if the tensors of a call are neither all contiguous nor all channels-last: most kernels reject that. A copy to another order

@@ -109,8 +109,10 @@ facts! {
     contiguous_only: bool = false,
     /// The kernel leaves the content of its outs, or a part of it, as it was, or writes random numbers.
     is_undetermined: bool = false,
-    /// Copies between devices: a runtime without any rejects it.
-    copies_between_devices: bool = false,
+    /// Position of the tensor on a device other than the CPU, of a copy from or to it.
+    on_device: Option<usize> = None,
+    /// Positions of numbers of repetitions, and of an optional Int that is their sum.
+    repetitions: Option<[usize; 2]> = None,
 }
 
 impl Facts {

@@ -44,6 +44,30 @@ pub static FORMATS: &[&dyn PayloadFormat] = &[
     &tosa::Tosa,
 ];
 
+/// Names of the backends of ExecuTorch 1.5.1 whose payloads have no known format.
+const OTHER_BACKENDS: &[&str] = &[
+    "AotiBackend",
+    "BackendWithCompilerDemo",
+    "CoreAIBackend",
+    "CudaBackend",
+    "EnnBackend",
+    "ExecutorBackend",
+    "MetalBackend",
+    "NeuropilotBackend",
+    "NeutronBackend",
+    "OpenvinoBackend",
+    "TensorRTBackend",
+    "VgfBackend",
+];
+
+/// Returns the names of the backends of ExecuTorch 1.5.1, in alphabetical order.
+pub fn backends() -> Vec<&'static str> {
+    let of_formats = FORMATS.iter().flat_map(|format| format.backends()).copied();
+    let mut names: Vec<&str> = of_formats.chain(OTHER_BACKENDS.iter().copied()).collect();
+    names.sort_unstable();
+    names
+}
+
 /// Returns the format of a payload by its first [`HEAD`] bytes (fewer if it is shorter), otherwise by its backend;
 /// `None` if it is unknown.
 pub fn recognise(backend: &str, head: &[u8]) -> Option<&'static dyn PayloadFormat> {

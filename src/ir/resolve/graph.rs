@@ -27,8 +27,8 @@ use pte_payload::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOpe
 use pte_payload::xnnpack::schema::{
     Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
 };
-use pte_payload::xnnpack::sizes;
 use pte_payload::xnnpack::{BACKEND, Xnnpack};
+use pte_payload::xnnpack::{parameters, sizes};
 use pte_yaml::tree::NodeId;
 
 /// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
@@ -403,6 +403,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 ParsedField::UInts(items) => DraftField::Parameter(FieldContent::UInts(items.as_slice().into())),
             };
         }
+        self.complete(node, &mut fields);
         for operand in node.operation.operands() {
             let slot = usize::from(operand.slot);
             if operand.name != OPTIONAL_OPERAND && !node.fields.iter().any(|(given, _)| *given == slot) {
@@ -425,6 +426,18 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             false => outputs.iter().for_each(|output| self.values[*output].reported = true),
         }
         draft
+    }
+
+    /// Completes the parameters that are left out. One that follows from a filter of unknown sizes stays 0.
+    fn complete(&self, node: &ParsedNode<'_>, fields: &mut [DraftField]) {
+        let is_given = |slot: usize| node.fields.iter().any(|(given, _)| *given == slot);
+        // The number of groups comes after what follows from it.
+        for slot in (0..fields.len()).rev().filter(|slot| !is_given(*slot)) {
+            let filter = |position: usize| self.values[position].sizes.as_deref()?.try_into().ok();
+            if let Some(field) = parameters::omitted(node.operation, fields, slot, filter) {
+                fields[slot] = field;
+            }
+        }
     }
 
     /// Resolves the fields that the schema does not have.

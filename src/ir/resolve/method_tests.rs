@@ -9,17 +9,18 @@ use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, Te
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 use pte_yaml::tree::NodeId;
 
-/// Resolves the tests of a method; errors are added to the diagnostics of `finder`.
+/// Resolves the tests of a method, which may have errors; further ones are added to the diagnostics of `finder`.
 pub(super) fn resolve<'d, 'a>(
     method: &'d Method<'a>,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
+    has_errors: bool,
     finder: &mut Finder<'d, 'a>,
 ) -> Option<MethodTests> {
     if method.tests.is_empty() {
         return None;
     }
-    let cases = method.tests.iter().filter_map(|test| case(test, plan, names, finder)).collect();
+    let cases = method.tests.iter().filter_map(|test| case(test, plan, names, has_errors, finder)).collect();
     Some(MethodTests::new(method.name.value.to_string(), cases))
 }
 
@@ -27,11 +28,12 @@ fn case<'d, 'a>(
     test: &'d Test<'a>,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
+    has_errors: bool,
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestCase> {
-    let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, finder);
+    let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, has_errors, finder);
     let outputs = match &test.outputs {
-        Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, finder)?),
+        Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, has_errors, finder)?),
         None => None,
     };
     Some(TestCase {
@@ -48,6 +50,7 @@ fn values<'d, 'a>(
     indices: Option<&[ValueId]>,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
+    has_errors: bool,
     finder: &mut Finder<'d, 'a>,
 ) -> Option<Vec<TestData>> {
     let indices = indices.unwrap_or_default();
@@ -58,7 +61,7 @@ fn values<'d, 'a>(
             .push(Code::InvalidTest.error(given.id, message).label(format!("expected {}", indices.len())));
         return None;
     }
-    given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, finder)).collect()
+    given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, has_errors, finder)).collect()
 }
 
 /// Message if a tensor of a method cannot have these sizes (rule I-27).
@@ -81,9 +84,14 @@ fn one<'d, 'a>(
     id: ValueId,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
+    has_errors: bool,
     finder: &mut Finder<'d, 'a>,
 ) -> Option<TestData> {
     let (index, value) = id.get().zip(plan.value(id))?;
+    // Its sizes are not known because of an error of the method, which is reported.
+    if has_errors && matches!(value, EValue::Tensor(tensor) if tensor.sizes.is_none()) {
+        return None;
+    }
     let found = match (value, &given.value) {
         (EValue::Null, TestValue::Null) => Some(TestData::Null),
         (EValue::Int(_), TestValue::Number(NumericValue::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),

@@ -81,11 +81,12 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
             let mut resolver = MethodResolver::new(method, implied, &mut program, &mut finder, &mut lookup);
             resolver.reported_operators = std::mem::take(&mut reported_operators);
             let plan = resolver.run();
+            let has_errors = resolver.diagnostics.iter().any(NodeDiagnostic::is_error);
             reported_operators = resolver.reported_operators;
             diagnostics.append(&mut resolver.diagnostics);
             gaps.extend(resolver.gap.take());
             let origin = resolver.origins;
-            all_tests.extend(method_tests::resolve(method, &plan, &origin.values, &mut finder));
+            all_tests.extend(method_tests::resolve(method, &plan, &origin.values, has_errors, &mut finder));
             origins.methods.push(origin);
             plans.push(plan);
         }

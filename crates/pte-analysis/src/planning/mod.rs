@@ -23,6 +23,8 @@ pub struct Lifetimes {
     pub end: u32,
     /// Buffers and inputs that are written in place, in the order of the last writes.
     pub write_backs: Vec<usize>,
+    /// By value: it is a view, which has the memory of its base.
+    pub is_view: Vec<bool>,
 }
 
 impl Lifetimes {
@@ -73,7 +75,9 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
     spans.touch_items(plan);
     // The base of a view may be an earlier view. For the branches of `torch.cond`, the exporter plans as if a move
     // copied.
+    let mut is_view = vec![false; plan.values().len()];
     for alias in aliases(plan, operators).into_iter().rev() {
+        is_view[alias.result] |= alias.kind == AliasKind::View;
         if alias.kind != AliasKind::Move || spans.clock.innermost(alias.step + 1) == 0 {
             spans.touch_base(alias.result, alias.base);
         }
@@ -85,7 +89,7 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
         }
     }
     spans.carry_around_loops(&jumps, &first);
-    Lifetimes { spans, end: count + 1, write_backs }
+    Lifetimes { spans, end: count + 1, write_backs, is_view }
 }
 
 /// State of the pass over the instructions.

@@ -3,6 +3,7 @@
 use super::super::path::Reporter;
 use super::segments::ProgramData;
 use crate::RuleId::*;
+use pte_model::diagnostics::{clipped, text};
 use pte_model::format::flatbuffer::view::{Table, Tables};
 use pte_model::format::path::Trail;
 use pte_model::format::program::{
@@ -17,6 +18,7 @@ pub fn check(
     path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) {
+    let known = pte_payload::backends();
     for (index, delegate) in delegates.iter().enumerate() {
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
@@ -27,6 +29,13 @@ pub fn check(
                 format_args!("no id"),
                 format_args!("the name of a backend"),
             );
+        }
+        let name = delegate.text(backend_delegate::id).and_then(|name| str::from_utf8(name).ok());
+        if let Some(name) = name.filter(|name| !known.contains(name)) {
+            let near =
+                text::nearest(name, known.iter().copied()).map_or(String::new(), |near| format!(", such as `{near}`"));
+            let expected = format_args!("a backend of ExecuTorch{near}, unless the application registers it");
+            report.add(D_22, &path.field("id"), delegate.at, format_args!("backend `{}`", clipped(name)), expected);
         }
         if called.get(index) == Some(&false) {
             report.add(

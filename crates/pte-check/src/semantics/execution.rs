@@ -1,10 +1,11 @@
 //! Executes the instructions on numbers of a method, as long as each follows from the file, also over several executions of the
 //! method. This finds the Ints at calls in loops, and those that an execution leaves for the next one.
 //!
-//! It ends at the first condition that depends on inputs or tensors, and when the numbers are those of an earlier start.
+//! It ends at the first condition that depends on inputs or tensors, when the numbers are those of an earlier start, and at a limit.
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::limits;
 use super::method::MethodAnalysis;
 use pte_analysis::blocks;
 use pte_analysis::inference::Inference;
@@ -13,11 +14,6 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, Instruction, ValueId};
 use pte_operators::inference::{IntMeta, ResultMeta};
 use pte_operators::kinds::Kinds;
-
-/// Maximum number of instructions that are executed, in addition to [`STEPS_PER_STEP`] for each of the method. docs/check.md
-/// states it.
-const MAX_STEPS: usize = 1 << 16;
-const STEPS_PER_STEP: usize = 8;
 
 /// Values, and the Ints that they are.
 pub type Assumption = Vec<(usize, IntMeta)>;
@@ -59,6 +55,8 @@ pub struct Executed {
     pub assumptions: Assumptions,
     /// No further execution has other numbers.
     pub is_complete: bool,
+    /// The execution ended at [`limits::STEPS`].
+    pub is_exceeded: bool,
 }
 
 struct Execution<'m, 'p, 'i> {
@@ -95,12 +93,15 @@ pub fn execute(method: &MethodAnalysis<'_>, inference: &mut Inference) -> Execut
 impl Execution<'_, '_, '_> {
     /// Executes the method until its numbers repeat; `None` if that does not follow from the file, or takes too long.
     fn run(&mut self) -> Option<()> {
-        let mut left = MAX_STEPS + STEPS_PER_STEP * self.method.steps.len();
+        let mut left = self.method.budget(&limits::STEPS);
         let mut starts = HashSet::new();
         while starts.insert(self.numbers.clone()) {
             let mut step = 0;
             while step < self.method.end() {
-                left = left.checked_sub(1)?;
+                if left.spend(1).is_none() {
+                    self.executed.is_exceeded = true;
+                    return None;
+                }
                 step = self.step(step)?;
             }
         }

@@ -61,12 +61,36 @@ pub static ALIASES: Limit = Limit {
     per_access: 16,
 };
 
+/// States of values whose kind or memory instructions change.
+pub static STATES: Limit = Limit {
+    unit: "visited state",
+    reached_by: "many values that moves or calls replace, with many jumps",
+    least: 1 << 25,
+    per_access: 64,
+};
+
 /// Operations on Ints that instructions write.
 pub static INTS: Limit = Limit {
     unit: "computed Int",
     reached_by: "many numbers that instructions write, with many jumps",
     least: 1 << 20,
     per_access: 16,
+};
+
+/// Instructions that are executed on numbers. Beyond it, the Ints that loops compute are followed without regard to conditions.
+pub static STEPS: Limit = Limit {
+    unit: "executed instruction",
+    reached_by: "loops of many iterations, or over many executions, whose counters kernels read",
+    least: 1 << 17,
+    per_access: 8,
+};
+
+/// Ints that a value may be because of calls.
+pub static COMPUTED: Limit = Limit {
+    unit: "possible Int",
+    reached_by: "values that many calls write, if conditions depend on inputs",
+    least: 1 << 7,
+    per_access: 0,
 };
 
 /// Constants that kernels read as indices, zero points or conditions.
@@ -78,7 +102,8 @@ pub static CONSTANTS: Limit = Limit {
 };
 
 /// All limits.
-pub static LIMITS: &[&Limit] = &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &INTS, &CONSTANTS];
+pub static LIMITS: &[&Limit] =
+    &[&ITEMS, &INFERRED, &OVERLAPS, &LOOPS, &BLOCKS, &ALIASES, &STATES, &INTS, &STEPS, &COMPUTED, &CONSTANTS];
 
 impl Limit {
     /// Returns the number of units that a method with this number of accesses may take.

@@ -5,6 +5,8 @@
 //! possible on some path, without regard to the conditions of its jumps. Ints that depend on inputs are not known; loop
 //! counters are if `super::execution` can execute the loop.
 
+use std::cell::Cell;
+
 use smallvec::SmallVec;
 
 use super::super::finding::{Findings, Locator};
@@ -12,7 +14,7 @@ use super::control::ControlFlow;
 use super::execution::{self, Assumption, Assumptions, Executed};
 use super::limits;
 use super::method::MethodAnalysis;
-use pte_analysis::blocks::{self, Block};
+use pte_analysis::blocks::{self, Block, Jump};
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::{AccessKind, ResolvedOperator};
 use pte_model::program::instruction::Callee;
@@ -20,9 +22,6 @@ use pte_model::program::{EValue, ValueId};
 use pte_operators::Base;
 use pte_operators::inference::{InferenceError, IntMeta, ResultMeta};
 use pte_operators::kinds::Kinds;
-
-/// Maximum number of Ints of a value that are computed; a value with more is taken for a loop counter.
-const MAX_INTS: usize = 64;
 
 /// Maximum number of combinations of Ints with which a call is checked.
 const MAX_COMBINATIONS: usize = 256;
@@ -75,11 +74,13 @@ impl Ints {
     }
 
     /// Returns the Ints that a value may be if it is either of the two.
-    fn join(&self, other: &Ints) -> Ints {
+    /// `is_widened` becomes true if these are more than the limit: the value is then taken for a loop counter.
+    fn join(&self, other: &Ints, is_widened: &Cell<bool>) -> Ints {
         let mut joined = self.clone();
         add(&mut joined.stated, &other.stated);
         add(&mut joined.computed, &other.computed);
-        let fits = joined.computed.len() <= MAX_INTS;
+        let fits = joined.computed.len() <= limits::COMPUTED.of(0);
+        is_widened.set(is_widened.get() || !fits);
         joined.rest = if fits { self.rest.max(other.rest) } else { Rest::Any };
         if joined.rest == Rest::Any {
             joined.computed.clear();
@@ -114,6 +115,8 @@ struct Analysis<'m, 'p> {
     values: Vec<usize>,
     /// By value: its slot, which is its index among the followed values.
     slots: Vec<Option<u32>>,
+    /// A value may be more Ints than the limit.
+    is_widened: Cell<bool>,
 }
 
 /// Returns the possible Ints of values that instructions write, at the calls that read them. Calls for which they are
@@ -125,17 +128,19 @@ pub fn assumptions(
     locate: &Locator<'_>,
 ) -> Assumptions {
     let Some(mut analysis) = Analysis::new(method) else { return Assumptions::new() };
-    let Executed { assumptions: mut found, is_complete } = execution::execute(method, &mut analysis.inference);
+    let Executed { assumptions: mut found, is_complete, is_exceeded: is_long } =
+        execution::execute(method, &mut analysis.inference);
     if is_complete {
         return found;
     }
     let blocks = blocks::blocks(&flow.edges(), method.end());
-    let mut is_exceeded = false;
+    let (mut is_exceeded, mut reads_any) = (false, false);
     let entries = analysis.solve(&blocks, flow);
     for (block, entry) in blocks.iter().zip(entries.iter().flatten()) {
         let Some(mut state) = entry.clone() else { continue };
         for step in block.first..block.end {
-            if method.call(&method.steps[step as usize]).is_some() {
+            if let Some((known, _)) = method.call(&method.steps[step as usize]) {
+                reads_any |= is_kernel(known) && analysis.reads_any(step, &state);
                 let combinations = analysis.combinations(step, &state);
                 is_exceeded |= combinations.is_none();
                 let is_known = |(_, int): &(usize, IntMeta)| *int != IntMeta::Unknown;
@@ -152,7 +157,17 @@ pub fn assumptions(
     if entries.is_none() || is_exceeded {
         method.report(&limits::INTS, findings, locate);
     }
+    // Loops whose conditions depend on inputs have counters that do, too.
+    let has_loop = blocks::jumps(method.plan).iter().any(Jump::is_back);
+    if reads_any && analysis.is_widened.get() && (is_long || !has_loop) {
+        method.report(if is_long { &limits::STEPS } else { &limits::COMPUTED }, findings, locate);
+    }
     found
+}
+
+/// Returns `true` for an operator that reads Ints as more than numbers to compute with.
+fn is_kernel(known: &ResolvedOperator) -> bool {
+    known.signature.result.is_none_or(|result| result == Base::Tensor)
 }
 
 impl<'m, 'p> Analysis<'m, 'p> {
@@ -173,7 +188,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
             return None;
         }
         let inference = Inference::new(method.plan, &method.operators);
-        Some(Analysis { method, inference, values, slots })
+        Some(Analysis { method, inference, values, slots, is_widened: Cell::new(false) })
     }
 
     fn solve(&mut self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<Ints>>>> {
@@ -187,7 +202,18 @@ impl<'m, 'p> Analysis<'m, 'p> {
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
-        blocks::solve(blocks, &flow.edges(), method.end(), initial, run, Ints::join)
+        let is_widened = Cell::new(false);
+        let join = |one: &Ints, other: &Ints| one.join(other, &is_widened);
+        let solved = blocks::solve(blocks, &flow.edges(), method.end(), initial, run, join);
+        self.is_widened.set(self.is_widened.get() || is_widened.get());
+        solved
+    }
+
+    /// Returns `true` if an instruction reads a followed value that may be any Int.
+    fn reads_any(&self, step: u32, state: &[Ints]) -> bool {
+        let reads = self.method.step_accesses(step).iter().filter(|access| access.kind == AccessKind::Read);
+        let mut slots = reads.filter_map(|access| self.slots[access.value as usize]);
+        slots.any(|slot| state[slot as usize].rest == Rest::Any)
     }
 
     /// Returns the Ints that a value may be.
@@ -256,7 +282,10 @@ impl<'m, 'p> Analysis<'m, 'p> {
 
     /// Returns the results of a call.
     fn result(&mut self, known: &ResolvedOperator, args: &[ValueId], combinations: Option<Vec<Assumption>>) -> Ints {
-        let Some(combinations) = combinations else { return Ints::any() };
+        let Some(combinations) = combinations else {
+            self.is_widened.set(true);
+            return Ints::any();
+        };
         let mut found = Ints::none();
         for assumption in combinations {
             let values = self.method.values();
@@ -271,7 +300,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                     IntMeta::Unknown
                 }
             };
-            found = found.join(&Ints::computed(result));
+            found = found.join(&Ints::computed(result), &self.is_widened);
         }
         found
     }

@@ -1,4 +1,4 @@
-//! Checks state that several methods have under the same name (`X-27`). `initialisation.rs` checks the use of state in
+//! Checks state that several methods have under the same name (`X-27`, `X-29`). `initialisation.rs` checks the use of state in
 //! a single method.
 
 use std::collections::HashMap;
@@ -13,7 +13,8 @@ use pte_model::program::{Memory, Program, Tensor};
 /// The pool of activations, which methods do not share by default.
 const ACTIVATIONS: u32 = 1;
 
-/// Reports tensors with a name and a pool that another method has at a different offset, or with a different size.
+/// Reports tensors with a name and a pool that another method has at a different offset, or with a different size, and those in a pool
+/// that methods do not share.
 pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     if program.plans().len() < 2 {
         return;
@@ -22,7 +23,7 @@ pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors() {
             let Memory::At { pool, offset } = tensor.memory else { continue };
-            let Some(name) = name(tensor).filter(|_| pool != ACTIVATIONS) else { continue };
+            let Some(name) = name(tensor) else { continue };
             let place = (offset, tensor.nbytes());
             let (other, offset, bytes) = match first.entry((pool, name)) {
                 Entry::Occupied(entry) => *entry.get(),
@@ -31,7 +32,19 @@ pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
                     continue;
                 }
             };
-            if other == method || place == (offset, bytes) {
+            if other == method {
+                continue;
+            }
+            let method_name = || clipped(program.plans()[other].name.as_deref().unwrap_or_default());
+            if pool == ACTIVATIONS {
+                findings.add(X_29, || {
+                    let found = format!("`{}` in pool {pool}, also of method `{}`", clipped(name), method_name());
+                    let expected = "another pool, if the methods share the state".to_owned();
+                    (locate(&Element::Method(method, Part::Value(value))), found, expected)
+                });
+                continue;
+            }
+            if place == (offset, bytes) {
                 continue;
             }
             findings.add(X_27, || {
@@ -39,9 +52,8 @@ pub fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
                     let bytes = bytes.map_or_else(|| "an unknown size".to_owned(), |bytes| counted(bytes, "byte"));
                     format!("offset {offset} and {bytes}")
                 };
-                let method_name = clipped(program.plans()[other].name.as_deref().unwrap_or_default());
                 let found = format!("`{}` in pool {pool} at {}", clipped(name), shown(place));
-                let expected = format!("{}, as in method `{method_name}`", shown((offset, bytes)));
+                let expected = format!("{}, as in method `{}`", shown((offset, bytes)), method_name());
                 (locate(&Element::Method(method, Part::Value(value))), found, expected)
             });
         }

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
+use super::limits;
 use super::method::MethodAnalysis;
 use crate::RuleId::{self, *};
 use pte_analysis::access::Access;
@@ -21,12 +22,6 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, Instruction, ValueId};
 use pte_operators::Base;
 use pte_operators::kinds::{Kinds, ResultKinds};
-
-/// Maximum number of operations on states for a method, in addition to those in proportion to its accesses. Beyond it,
-/// each block begins with all states that a value can have.
-const MAX_WORK: usize = 1 << 25;
-/// Maximum number of operations for each access.
-const WORK_PER_ACCESS: usize = 64;
 
 /// Maximum number of items of lists that moves compare. It keeps the work linear in the size of the file.
 const MAX_ITEMS: usize = 64;
@@ -78,26 +73,15 @@ struct Analysis<'m, 'p> {
 pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
     let Some(analysis) = Analysis::new(method) else { return };
     let blocks = blocks::blocks(&flow.edges(), method.end());
-    let entries = analysis.solve(&blocks, flow);
+    let Some(entries) = analysis.solve(&blocks, flow) else {
+        return method.report(&limits::STATES, findings, locate);
+    };
     let mut reporter = Reporter { reported: BTreeSet::new(), findings, locate };
-    let widest = analysis.widest();
-    let mut state = widest.clone();
-    for (index, block) in blocks.iter().enumerate() {
-        if let Some(entries) = &entries {
-            let Some(entry) = &entries[index] else { continue };
-            state.copy_from_slice(entry);
-        }
+    for (block, entry) in blocks.iter().zip(entries) {
+        let Some(mut state) = entry else { continue };
         for step in block.first..block.end {
             analysis.check_step(step, &state, &mut reporter);
             analysis.run(step, &mut state);
-        }
-        if entries.is_none() {
-            let steps = block.first..block.end;
-            for value in steps.flat_map(|step| method.step_accesses(step)).map(|access| access.value as usize) {
-                if let Some(slot) = analysis.slots[value] {
-                    state[slot as usize] = widest[slot as usize];
-                }
-            }
         }
     }
 }
@@ -137,26 +121,15 @@ impl<'m, 'p> Analysis<'m, 'p> {
     /// Returns, by block, the states at its start; `None` for an unreachable block. The result as a whole is `None` if
     /// the work exceeds its bound.
     fn solve(&self, blocks: &[Block], flow: &ControlFlow) -> Option<Vec<Option<Vec<State>>>> {
-        let mut work = MAX_WORK.saturating_add(self.method.accesses.list.len().saturating_mul(WORK_PER_ACCESS));
+        let mut work = self.method.budget(&limits::STATES);
         let initial = self.values.iter().map(|value| self.initial[*value as usize]).collect();
         let run = |block: &Block, state: &mut [State]| {
             let accesses: usize = (block.first..block.end).map(|step| self.method.step_accesses(step).len() + 1).sum();
-            work = work.checked_sub(3 * state.len() + accesses)?;
+            work.spend(3 * state.len() + accesses)?;
             (block.first..block.end).for_each(|step| self.run(step, state));
             Some(())
         };
         blocks::solve(blocks, &flow.edges(), self.method.end(), initial, run, |one, other| one.or(*other))
-    }
-
-    /// Returns the states of the followed values that are possible anywhere.
-    fn widest(&self) -> Vec<State> {
-        let memory = State::NO_MEMORY.or(State::CONSTANT);
-        let of = |value: &u32| {
-            let value = *value as usize;
-            let is_tensor = self.method.kinds[value].meets(Kinds::TENSOR) && self.method.facts[value].has_bytes;
-            State::of(self.method.kinds[value]).or(if is_tensor { memory } else { State::UNKNOWN })
-        };
-        self.values.iter().map(of).collect()
     }
 
     fn state(&self, value: usize, states: &[State]) -> State {

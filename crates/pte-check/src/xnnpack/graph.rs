@@ -31,7 +31,7 @@ const GROUP: u64 = 32;
 pub(super) struct GraphConstant {
     /// Key in the named data, which the runtime looks up even if it is empty; `None` if it is in the payload.
     pub key: Option<String>,
-    /// Offset in the constants of the payload.
+    /// Offset in the constants of the payload; in the graph, if they are there.
     pub offset: u64,
     /// Declared size in bytes.
     pub size: u64,
@@ -39,6 +39,17 @@ pub(super) struct GraphConstant {
     pub needed: u64,
     /// Position of the value that reads this many bytes; `None` if no value reads the constant.
     pub user: Option<usize>,
+}
+
+/// Scales of a value in a constant.
+pub(super) struct ConstantScales {
+    /// Index of the constant.
+    pub constant: usize,
+    /// Position of the value.
+    pub value: usize,
+    pub count: u64,
+    /// Size of a scale in bytes: 4 for float32, 2 for bfloat16.
+    pub width: u64,
 }
 
 /// A part of a graph that a finding is about.
@@ -75,6 +86,8 @@ pub(super) struct Graph {
     pub remarks: Vec<GraphRemark>,
     /// Constants in the payload that operations read when they run.
     pub unpacked: Vec<UnpackedConstant>,
+    /// Scales that are constants.
+    pub scales: Vec<ConstantScales>,
     values: GraphValues,
     /// Ids of [`Graph::arguments`].
     argument_ids: Vec<u32>,
@@ -397,6 +410,10 @@ impl Graph {
         }
         if !inside {
             self.constant(t, buffer, expected.checked_mul(width))?;
+            if let GraphPart::Value(value) = self.part {
+                let constant = t.u32(buffer)? as usize;
+                self.scales.push(ConstantScales { constant, value, count: expected, width });
+            }
             return Ok(None);
         }
         // Scales of groups are converted to bfloat16.
@@ -642,10 +659,18 @@ fn flags_of(operation: Operation, t: &TableRef<'_, '_>) -> Result<Option<(u16, u
 
 /// Checks a scale of a graph by the number that XNNPACK uses.
 fn check_scale(t: &TableRef<'_, '_>, slot: u16, found: f32, used: f32) -> Result<()> {
-    match used.is_normal() && used > 0.0 {
+    match is_scale(used) {
         true => Ok(()),
-        false => t.wrong(slot, format!("scale {found:e}, expected a positive, finite, normal number")),
+        false => t.wrong(slot, format!("scale {found:e}, expected {SCALE}")),
     }
+}
+
+/// Numbers that XNNPACK accepts as scales.
+pub(super) const SCALE: &str = "a positive, finite, normal number";
+
+/// Returns `true` if XNNPACK accepts a scale.
+pub(super) fn is_scale(used: f32) -> bool {
+    used.is_normal() && used > 0.0
 }
 
 /// Returns a number as the backend converts it to bfloat16.
@@ -673,9 +698,9 @@ fn constants(t: &TableRef<'_, '_>, inside: bool) -> Result<Vec<GraphConstant>> {
         return Ok(listed.unwrap_or_default());
     }
     let inside = t.children(graph::constant_buffer, &BUFFER, |t| {
-        let (_, size) = t.range(buffer::storage)?.unwrap_or_default();
         // `range` fails unless they are inside the graph.
-        Ok(GraphConstant { key: None, offset: 0, size, needed: 0, user: None })
+        let (offset, size) = t.range(buffer::storage)?.unwrap_or_default();
+        Ok(GraphConstant { key: None, offset, size, needed: 0, user: None })
     })?;
     Ok(inside.unwrap_or_default())
 }

@@ -1,9 +1,11 @@
 //! Checks the payloads of XNNPACK delegates, which the backend does not verify (`D-11` to `D-21`).
 //!
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
-//! `.ptd`. Only header and graph are read. Operations that XNNPACK itself rejects, and unreadable data, are not reported.
+//! `.ptd`. Only header, graph and scales are read. Operations that XNNPACK itself rejects are not reported.
 
 mod graph;
+mod payload;
+mod scales;
 mod types;
 mod values;
 
@@ -12,16 +14,15 @@ use std::collections::HashMap;
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
 use crate::RuleId::*;
-use graph::{Graph, GraphConstant, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
+use graph::{Graph, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
+use payload::{GraphData, Payload};
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::counted;
-use pte_model::format::flatbuffer::read::Buffer;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
-use pte_payload::header::{HEADER, Sections};
 use pte_payload::xnnpack::BACKEND;
 use pte_payload::xnnpack::arguments;
-use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
+use scales::ScaleReader;
 
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
 /// loaded with the program.
@@ -32,7 +33,8 @@ pub(super) fn check(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let named_data = NamedDataSizes::new(program, external);
+    let named_data = GraphData::new(program, external);
+    let mut scales = ScaleReader::new(len);
     let mut graphs: HashMap<BlobId, Option<Graph>> = HashMap::new();
     let mut left = len;
     for (method, plan) in program.plans().iter().enumerate() {
@@ -54,7 +56,7 @@ pub(super) fn check(
                     });
                     return None;
                 }
-                check_payload(payload, &named_data, findings, &at)
+                check_payload(payload, &named_data, &mut scales, findings, &at)
             });
             if let Some(graph) = graph {
                 // The bytes of a payload inside the program live as long as the program.
@@ -75,12 +77,13 @@ pub(super) fn check(
 /// Checks a payload and its constants. Returns the graph; `None` if it cannot be read.
 fn check_payload(
     blob: &Blob,
-    named_data: &NamedDataSizes<'_>,
+    named_data: &GraphData<'_>,
+    scales: &mut ScaleReader,
     findings: &mut Findings,
     at: &dyn Fn(GraphPart) -> Location,
 ) -> Option<Graph> {
     let payload = match Payload::read(blob) {
-        Ok(payload) => payload?,
+        Ok(payload) => payload,
         Err(found) => {
             findings.add(D_11, || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
             return None;
@@ -97,87 +100,13 @@ fn check_payload(
     if let Some((constant, found)) = defect {
         let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
         findings.add(D_13, || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
+    } else if let Some((value, found, expected)) = scales.defect(blob, &graph, &payload, named_data) {
+        findings.add(D_15, || (at(GraphPart::Value(value)), found, expected));
     }
     for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
         findings.add(rule, || (at(part), found, expected.to_owned()));
     }
     Some(graph)
-}
-
-/// The graph of a payload.
-struct Payload {
-    graph: Vec<u8>,
-    identifier: &'static str,
-    /// Size of the constants after the graph, in bytes.
-    constants: u64,
-    /// The constants are in the graph.
-    inside: bool,
-}
-
-impl Payload {
-    /// Reads the graph of a payload. `None` if its data cannot be read. The payloads of a file are not larger
-    /// than the file in total.
-    ///
-    /// # Errors
-    /// The payload is malformed. The error is a description for a finding.
-    fn read(blob: &Blob) -> std::result::Result<Option<Payload>, String> {
-        let Ok(head) = blob.read_at(0, blob.len.min(HEADER as u64) as usize) else { return Ok(None) };
-        let Sections { graph: (start, size), constants } = Sections::read(MAGIC, &head, blob.len)?;
-        let Ok(graph) = blob.read_at(start, size as usize) else { return Ok(None) };
-        let identifier = IDENTIFIERS.into_iter().find(|identifier| graph.get(4..8) == Some(identifier.as_bytes()));
-        let identifier = identifier.ok_or_else(|| "a payload without an XNNPACK identifier".to_owned())?;
-        let inside = constants.is_none();
-        Ok(Some(Payload { graph, identifier, constants: constants.map_or(0, |(_, size)| size), inside }))
-    }
-
-    fn graph(&self) -> std::result::Result<Graph, GraphDefect> {
-        let buffer = Buffer::new(&self.graph);
-        let root = buffer.root(self.identifier, &GRAPH).map_err(|error| GraphDefect {
-            rule: D_12,
-            part: GraphPart::Whole,
-            error,
-        })?;
-        Graph::read(root, self.inside)
-    }
-}
-
-/// Sizes of the named data that graphs may refer to.
-struct NamedDataSizes<'p> {
-    /// Sizes in bytes of the named data of the program.
-    named: HashMap<&'p str, u64>,
-    external: &'p ExternalKeys,
-}
-
-impl<'p> NamedDataSizes<'p> {
-    fn new(program: &'p Program, external: &'p ExternalKeys) -> NamedDataSizes<'p> {
-        let named = program.named_data.iter().flatten();
-        let named = named.map(|data| (data.key.as_str(), program.blob(data.data).len)).collect();
-        NamedDataSizes { named, external }
-    }
-
-    /// Returns the defect of a constant that is missing or too small.
-    fn defect(&self, constant: &GraphConstant, payload: &Payload) -> Option<String> {
-        let Some(key) = &constant.key else {
-            if constant.needed > constant.size {
-                return Some(format!("a constant of {}", counted(constant.size, "byte")));
-            }
-            let end = constant.offset.checked_add(constant.size);
-            let fits = payload.inside || constant.needed == 0 || end.is_some_and(|end| end <= payload.constants);
-            return (!fits).then(|| {
-                let found = format!("a constant of {} at offset {}", counted(constant.size, "byte"), constant.offset);
-                format!("{found} in {} of constants", counted(payload.constants, "byte"))
-            });
-        };
-        // The entry that means no constant has an empty key.
-        if key.is_empty() && constant.needed == 0 {
-            return None;
-        }
-        let external = || self.external.entries.get(key.as_bytes()).map(|entry| entry.size);
-        match self.named.get(key.as_str()).copied().or_else(external) {
-            Some(size) => (size < constant.needed).then(|| format!("data `{key}` of {}", counted(size, "byte"))),
-            None => Some(format!("data `{key}`, neither in the program nor in a given .ptd")),
-        }
-    }
 }
 
 /// The delegate calls of a method.

@@ -11,7 +11,7 @@ use std::fmt;
 use super::Call;
 use super::types::{Argument, Dim, IntMeta, InvalidArgument, TensorMeta};
 use crate::{Base, Signature};
-use pte_model::format::ScalarType;
+use pte_model::format::{DimOrder, ScalarType};
 
 /// A set of element types: a bit for each code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,6 +305,11 @@ pub enum Constraint {
         /// Position of the dimension that it may lack.
         dim: usize,
     },
+    /// A tensor in the default order of dimensions: the kernel compares it with that of a result without dimensions.
+    DefaultOrder {
+        /// Position of the tensor.
+        argument: usize,
+    },
     /// Sizes of which one may be -1: the number of elements is divided by the product of the others, of which 64 bits are kept.
     ViewSizes {
         /// Position of the sizes.
@@ -531,6 +536,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::BiasSizes { .. }
         | Constraint::HalfSpectrum { .. }
         | Constraint::Channels { .. }
+        | Constraint::DefaultOrder { .. }
         | Constraint::Lines { .. } => violated_sizes(constraint, call),
         Constraint::OneElement { .. }
         | Constraint::NotEmpty { .. }
@@ -754,6 +760,12 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
             let expected = || format!("{channels} at least, the number of channels of the result");
             (found < channels).then(|| (argument, format!("size {found}"), expected()))
         }
+        Constraint::DefaultOrder { argument } => {
+            let Some(Argument::Tensor(tensor)) = call.argument(argument) else { return None };
+            let default = DimOrder::contiguous(tensor.sizes.len());
+            let found = || format!("a tensor with dim_order {:?}", tensor.dim_order);
+            (tensor.dim_order != default).then(|| (argument, found(), format!("{default:?}")))
+        }
         Constraint::Lines { argument, dim } => {
             let (tensor, at) = dimension_of(call, argument, dim)?;
             let count = |dims: &[Dim]| dims.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
@@ -820,6 +832,7 @@ mod tests {
                     | Constraint::NotEmpty { argument, .. }
                     | Constraint::OneElement { argument }
                     | Constraint::OneType { argument }
+                    | Constraint::DefaultOrder { argument }
                     | Constraint::Window { argument }
                     | Constraint::ViewSizes { argument }
                     | Constraint::Rank { argument, .. } => [argument, argument],

@@ -12,6 +12,7 @@ pub mod draft;
 pub mod draft_sizes;
 pub mod encode;
 pub mod model;
+pub mod parameters;
 pub mod schema;
 pub mod sizes;
 

@@ -112,7 +112,9 @@ pub(super) static ROWS: &[Facts] = &[
         .content(Some(Content::Copy(0))),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
-    operator("aten::any.all_out", reduction::any_all).conversion(Conversion::BoolOrByte),
+    operator("aten::any.all_out", reduction::any_all)
+        .conversion(Conversion::BoolOrByte)
+        .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
     operator("aten::any.dims_out", reduction::any_dims).conversion(Conversion::BoolOrByte),
     operator("aten::any.out", reduction::any).conversion(Conversion::BoolOrByte),
     operator("aten::arange.out", creation::arange)
@@ -292,7 +294,9 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Masked)
         .data_dependent(Some((indexing::SELECTED, indexing::masked_select_bounds))),
     operator("aten::max.dim_max", reduction::extreme_with_indices),
-    operator("aten::max.unary_out", reduction::extreme_all).conversion(Conversion::Promotion),
+    operator("aten::max.unary_out", reduction::extreme_all)
+        .conversion(Conversion::Promotion)
+        .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
     operator("aten::max_pool2d_with_indices.out", pooling::max_pool2d_with_indices)
         .constraints(&[Constraint::divisor(2), Constraint::Window { argument: 1 }])
         .ignored(&[0, 2, 4])
@@ -308,7 +312,9 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::mean.dtype_out", reduction::mean_all).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::mean.out", reduction::mean).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::min.dim_min", reduction::extreme_with_indices),
-    operator("aten::min.unary_out", reduction::extreme_all).conversion(Conversion::Promotion),
+    operator("aten::min.unary_out", reduction::extreme_all)
+        .conversion(Conversion::Promotion)
+        .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
     operator("aten::minimum.out", elementwise::binary).conversion(Conversion::Promotion),
     operator("aten::mm.out", matmul::mm)
         .random(Family::Mm, Samples::Numbers)
@@ -379,6 +385,7 @@ pub(super) static ROWS: &[Facts] = &[
     arithmetic("aten::remainder.Tensor_out"),
     operator("aten::repeat.out", indexing::repeat).family(Family::Repeat),
     operator("aten::repeat_interleave.Tensor_out", indexing::repeat_interleave)
+        .repetitions(Some([0, 1]))
         .random(Family::RepeatInterleave, Samples::Positions),
     operator("aten::replication_pad1d.out", pad::replication_pad::<1>)
         .constraints(&[Constraint::not_empty_last(1)])

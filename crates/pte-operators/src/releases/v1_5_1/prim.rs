@@ -35,8 +35,8 @@ pub(super) static ROWS: &[Facts] = &[
         .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("to_copy")),
-    operator("et_copy::_d2h_copy.out", memory::copy).copies_between_devices(true),
-    operator("et_copy::_h2d_copy.out", memory::copy).copies_between_devices(true),
+    operator("et_copy::_d2h_copy.out", memory::copy).on_device(Some(0)),
+    operator("et_copy::_h2d_copy.out", memory::copy).on_device(Some(1)),
     scalar("executorch_prim::add.Scalar", prim::add, &[Kinds::NUMBER], ResultKinds::Promoted),
     scalar("executorch_prim::ceil.Scalar", prim::ceil, &[Kinds::DOUBLE], ResultKinds::Always(Kinds::INT))
         .samples(Samples::Numbers),
