@@ -236,12 +236,14 @@ impl ProgramGraph {
     ) -> ProgramGraph {
         let program = subject.program;
         let drafts = payload_graphs(program);
+        let named = program.named_data.iter().flatten();
+        let named = named.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
         let mut payloads = Vec::new();
         let mut numbers: HashMap<BlobId, usize> = HashMap::new();
         for delegate in program.plans().iter().flat_map(ExecutionPlan::delegates) {
             if let Some(draft) = drafts.get(&delegate.processed) {
                 numbers.entry(delegate.processed).or_insert_with(|| {
-                    payloads.push(PayloadGraph::new(draft));
+                    payloads.push(PayloadGraph::new(draft, &named));
                     payloads.len() - 1
                 });
             }
@@ -408,11 +410,12 @@ impl Serialize for Read {
 }
 
 impl PayloadGraph {
-    fn new(draft: &Draft) -> PayloadGraph {
+    /// `named` has the sizes of the named data by key.
+    fn new(draft: &Draft, named: &HashMap<&str, u64>) -> PayloadGraph {
         let values = draft.values.iter().map(|value| {
             let bytes = value.constant.as_ref().map(|constant| match &constant.source {
                 ConstantSource::Data(blob) => blob.len(),
-                ConstantSource::Key(_) => constant.size.unwrap_or(0),
+                ConstantSource::Key(key) => named.get(&**key).copied().or(constant.size).unwrap_or(0),
             });
             PayloadValue { name: None, kind: value_type(value), bytes, statistics: None }
         });

@@ -37,7 +37,7 @@ function collect(method, tree) {
   const group = (item, parents) => {
     const names = method.nodes.slice(item.start, item.end).map((node) => short(label(node)));
     const drawn = add({ key: `g${item.start}-${item.end}-${parents.length}`, kind: "group", tree: item, parents,
-      name: item.label, lines: [item.label, `${counted(names.length, "instruction")}: ${frequent(names)}`],
+      name: item.short ?? item.label, lines: [item.label, `${counted(names.length, "instruction")}: ${frequent(names)}`],
       from: item.start, to: item.end });
     for (let at = item.start; at < item.end; at++) owner[at] = drawn;
   };
@@ -70,7 +70,7 @@ function collect(method, tree) {
         const [start, end] = item.range;
         const names = payload.nodes.slice(start, end).map(({ name }) => name);
         const drawn = add({ key: `n${node}.${start}-${end}`, kind: "inner group", index: node, tree: item, payload, parents,
-          part: node, name: item.label, lines: [item.label, frequent(names)], from: node, to: node + 1 });
+          part: node, name: item.short ?? item.label, lines: [item.label, frequent(names)], from: node, to: node + 1 });
         for (let at = start; at < end; at++) operations[at] = drawn;
       }
     }

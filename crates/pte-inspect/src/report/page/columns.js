@@ -11,8 +11,20 @@ const LANES = 4;
 function placeColumns(items, edges, view, isDense) {
   const space = SPACES[isDense];
   const before = new Map(items.map((item) => [item, []]));
-  for (const { from, to, isBack } of edges) if (!isBack) before.get(to).push(from);
-  const rows = rowsOf(items, edges, before, (view.width / LEGIBLE) * 0.92, space);
+  // What goes back is below where it goes.
+  for (const { from, to, isBack } of edges) if (from !== to) before.get(isBack ? from : to).push(isBack ? to : from);
+  const most = (view.width / LEGIBLE) * 0.92;
+  const levels = levelsOf(items, edges, before);
+  const [main, ...others] = componentsOf(items, edges);
+  const rows = rowsOf(levels, new Set(main), most, space);
+  // Small parts without a connection to the others are beside each other in columns of their own.
+  const column = Math.max(most * 0.3, largest(rows, (row) => row.width));
+  const batches = batchesOf(others, column, space);
+  batches.forEach((batch, number) => {
+    const more = rowsOf(levels, new Set(batch), most, space);
+    more[0].isFirst = number === 0;
+    rows.push(...more);
+  });
   const columns = columnsOf(rows, view.width / view.height, space);
   let left = 0;
   columns.forEach((column, number) => {
@@ -26,12 +38,54 @@ function placeColumns(items, edges, view, isDense) {
       top += row.height + space.row;
     });
   });
-  for (const edge of edges) lineOf(edge, columns, space);
+  for (const edge of edges) {
+    lineOf(edge, columns, space);
+    // There is no room for types.
+    if (isDense) edge.x = undefined;
+  }
 }
-// The items by rows: each is below what it depends on. A row that is too wide continues in the next one.
-function rowsOf(items, edges, before, most, space) {
+// The connected parts of the graph, the largest one first.
+function componentsOf(items, edges) {
+  const parent = items.map((_, order) => order);
+  const find = (order) => {
+    while (parent[order] !== order) order = parent[order] = parent[parent[order]];
+    return order;
+  };
+  // Of two parts, the one that begins later is added to the other one.
+  for (const { from, to } of edges) {
+    const [a, b] = [find(from.order), find(to.order)];
+    parent[Math.max(a, b)] = Math.min(a, b);
+  }
+  const parts = new Map();
+  for (const item of items) {
+    const root = find(item.order);
+    if (!parts.has(root)) parts.set(root, []);
+    parts.get(root).push(item);
+  }
+  const sorted = [...parts.values()].sort((a, b) => b.length - a.length);
+  // What is almost as large as the largest one is below it.
+  const main = sorted.filter((part) => part.length * 2 >= sorted[0].length);
+  return [main.flat(), ...sorted.slice(main.length)];
+}
+// Joins parts until their rows have a width.
+function batchesOf(parts, most, space) {
+  const batches = [];
+  let width = Infinity;
+  for (const part of parts) {
+    const perRow = new Map();
+    for (const item of part) perRow.set(item.row, (perRow.get(item.row) ?? 0) + item.width + space.node);
+    const own = largest([...perRow.values()], (sum) => sum);
+    if (width + own > most) { batches.push([]); width = 0; }
+    batches.at(-1).push(...part);
+    width += own;
+  }
+  return batches;
+}
+// The items by levels: each is below what it depends on.
+function levelsOf(items, edges, before) {
   const after = new Map(items.map((item) => [item, []]));
   for (const { from, to, isBack } of edges) if (!isBack) after.get(from).push(to);
+  // In their order, what an item depends on is before it.
   for (const item of items) {
     item.row = Math.max(-1, largest(before.get(item), (other) => other.row)) + 1;
     item.isFed = item.role === "input" || before.get(item).some((other) => other.isFed);
@@ -44,10 +98,15 @@ function rowsOf(items, edges, before, most, space) {
   }
   const levels = [];
   for (const item of items) (levels[item.row] ??= []).push(item);
+  return levels;
+}
+// The items of a set by rows. A level that is too wide continues in the next row.
+function rowsOf(levels, wanted, most, space) {
   const rows = [];
   for (const level of levels) {
     let row = null;
     for (const item of level ?? []) {
+      if (!wanted.has(item)) continue;
       if (!row || row.width + space.node + item.width > most) rows.push((row = { items: [], width: -space.node, height: 0 }));
       row.items.push(item);
       row.width += space.node + item.width;
@@ -65,7 +124,7 @@ function columnsOf(rows, aspect, space) {
     const most = total / count;
     let column = null;
     for (const row of rows) {
-      if (!column || column.height + row.height > most) columns.push((column = { rows: [], width: 0, height: 0 }));
+      if (!column || row.isFirst || column.height + row.height > most) columns.push((column = { rows: [], width: 0, height: 0 }));
       column.rows.push(row);
       column.width = Math.max(column.width, row.width);
       column.height += row.height + space.row;

@@ -67,7 +67,7 @@ function details(method, methodIndex, visible) {
     const action = item.tree?.payload ? (isOpen ? "Close the payload" : "Open the payload") : "Open the group";
     const labelOf = (part) => (part.payload ? "the payload" : `“${clipped(part.label, 40)}”`);
     return [el("h3", {}, el("bdi", {}, title)),
-      el("div", { class: "bar" }, item.tree?.children && button(action, actions.toggle),
+      el("div", { class: "bar" }, isOpenable(item.tree) && button(action, actions.toggle),
         (item.parents ?? []).map((part) => button(`Close ${labelOf(part)}`, () => actions.close(part)))),
       list(rows),
       node && [el("h3", {}, "Arguments"), list((node.args ?? []).map(valueRow)),

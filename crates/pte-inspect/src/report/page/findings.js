@@ -24,7 +24,7 @@ function findingsSection() {
     const columns = ["path", "found", "expected", "why", "runtime"].filter((key) => !common.includes(key));
     const total = totals.get(rule);
     const group = el("details", { class: "rule", open: list.length <= FEW }, el("summary", {},
-      el("b", { class: level }, rule), ` ${level}, `, counted(total ?? list.length, "finding"),
+      el("b", { class: level }, rule), ` ${findings[list[0]].title ?? ""} `, el("span", { class: level }, level), ", ", counted(total ?? list.length, "finding"),
       total > list.length && `, of which ${grouped(list.length)} are listed`),
     common.map((key) => el("p", { class: "quiet" }, findings[list[0]][key])));
     table(group, columns.map((key) => [key === "runtime" ? "the runtime" : key]),

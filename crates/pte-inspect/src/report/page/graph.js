@@ -75,16 +75,16 @@ function methodGraph(method, methodIndex, holder) {
   const anchor = () => visible.find((item) => item.kind === "delegate") ?? visible[0];
   function start() {
     tree = methodTree(method, GROUPINGS[grouping][1]);
-    openFirst(tree, capacity());
-    draw();
     // An open payload stays open.
-    if (!visible.some((item) => item.kind === "inner")) level();
+    const isOpen = openFirst(tree, capacity());
+    draw();
+    if (!isOpen) level();
     scene.fit(anchor());
     isFirst = true;
   }
   // Closes groups until all of the picture is legible.
   function level() {
-    for (let most = capacity(); most > 4 && !scene.fits(); most *= 0.75) {
+    for (let most = capacity() * 1.6; most > 4 && !scene.fits(); most *= 0.82) {
       close(tree);
       openUpTo(tree, most);
       draw();
@@ -145,7 +145,7 @@ function methodGraph(method, methodIndex, holder) {
   function drawNode(item) {
     const kind = item.kind === "delegate" ? "instruction delegate" : item.kind;
     const worst = describe.marks(item, "findings").map((finding) => severity(findings[finding] ?? {})).sort()[0];
-    const change = changeOf(describe.marks(item, "differences"), item.tree?.children !== undefined);
+    const change = changeOf(describe.marks(item, "differences"), isOpenable(item.tree));
     const found = worst === "error" || worst === "warning" ? `finding-${worst}` : "";
     const isTall = item.texts.length > 1;
     const label = (y, text, second) => svg("text", { class: second && "second", x: 0, y, "text-anchor": "middle" }, text);
@@ -185,7 +185,7 @@ function methodGraph(method, methodIndex, holder) {
     scene.center(again);
   }
   function toggle(item) {
-    if (!item.tree?.children) return;
+    if (!isOpenable(item.tree)) return;
     const [first] = item.tree.children;
     if (item.tree.open) close([item.tree]);
     else item.tree.open = true;

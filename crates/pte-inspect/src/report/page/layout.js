@@ -9,18 +9,21 @@ function bounds(items) {
 }
 
 function placeDagre(items, edges) {
-  const graph = new dagre.graphlib.Graph();
+  const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ nodesep: 24, ranksep: 34, edgesep: 12, marginx: 10, marginy: 10 });
   for (const item of items) graph.setNode(item.key, { width: item.width, height: item.height });
   for (const edge of edges) {
     const width = Math.min(40, (edge.texts[0] ?? "").length) * 5.5;
-    graph.setEdge(edge.from.key, edge.to.key, { width, height: 10, labelpos: "c" });
+    // A loop goes back up.
+    const [from, to] = edge.isBack ? [edge.to, edge.from] : [edge.from, edge.to];
+    edge.name = { v: from.key, w: to.key, name: edge.isBack ? "back" : "on" };
+    graph.setEdge(edge.name, { width, height: 10, labelpos: "c" });
   }
   dagre.layout(graph);
   for (const item of items) Object.assign(item, { x: graph.node(item.key).x, y: graph.node(item.key).y });
   for (const edge of edges) {
-    const { points, x, y } = graph.edge(edge.from.key, edge.to.key);
-    edge.path = smooth(points);
+    const { points, x, y } = graph.edge(edge.name);
+    edge.path = smooth(edge.isBack ? [...points].reverse() : points);
     Object.assign(edge, { x: x ?? (edge.from.x + edge.to.x) / 2, y: (y ?? (edge.from.y + edge.to.y) / 2) + 3 });
   }
 }
@@ -43,7 +46,7 @@ function measure(items, isDense) {
   for (const item of items) {
     const lines = isDense ? [item.name] : item.lines.filter((line, number) => number === 0 || line !== "");
     const most = isDense ? 20 : 44;
-    const sign = !item.tree?.children ? "" : item.tree.open ? "− " : "+ ";
+    const sign = !isOpenable(item.tree) ? "" : item.tree.open ? "− " : "+ ";
     item.texts = lines.map((line, number) => (number === 0 ? sign : "") + clipped(shown(line), most));
     item.width = Math.max(...item.texts.map((line, number) => line.length * (number === 0 ? 7.3 : 6.1)), 34) + (isDense ? 10 : 18);
     item.height = isDense ? 20 : item.texts.length > 1 ? 38 : 26;

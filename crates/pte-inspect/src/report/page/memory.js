@@ -71,7 +71,8 @@ function memorySection() {
   current = Math.max(0, current);
   select.value = String(current);
   scale.value = scaleOf(pools[current].pool);
-  atWidth(holder, (now) => { width = now; draw(); });
+  // Without the border.
+  atWidth(holder, (now) => { width = now - 2; draw(); });
 }
 function poolFacts(pool, hidden) {
   return [
@@ -178,7 +179,7 @@ function poolPicture({ method, index, pool }, { width, window, scale, line, want
   const peak = x(pool.peak.time + 0.5);
   if (peak >= left && peak <= width - right) element.append(
     svg("line", { class: "peak", x1: peak, x2: peak, y1: top - 8, y2: height - bottom }),
-    text(Math.min(peak + 4, width - 90), top - 3, `peak ${bytes(pool.lower_bound)}`, "start"));
+    text(Math.min(peak + 4, width - right - 110), top - 3, `peak ${bytes(pool.lower_bound)}`, "start"));
   const [first, last] = [Math.round(area.from), Math.round(area.to) - 1];
   element.append(text(left, height - 8, first === 0 ? "inputs" : eventAt(method, first), "start"),
     text(width - right, height - 8, last >= times - 1 ? "outputs" : eventAt(method, last), "end"),

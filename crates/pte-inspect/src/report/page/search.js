@@ -1,7 +1,8 @@
 // Search in a method: instructions, operations of payloads, opened or not, and values.
 
-// Hits of the list; more are counted.
+// Hits of the list; more are counted. Entries that are searched: many calls can have the same payload.
 const HITS = 100;
+const ENTRIES = 200000;
 function graphSearch(method, labelOf, { reveal, mark }) {
   const value = (index) => method.values[index] ?? { name: "", type: "" };
   const named = (index) => [value(index).name, value(index).type];
@@ -22,7 +23,7 @@ function graphSearch(method, labelOf, { reveal, mark }) {
     const payloads = new Map();
     method.nodes.forEach((node, index) => {
       const payload = data.graph.payloads[method.delegates[node.delegate]?.payload];
-      if (!payload) return;
+      if (!payload || made.length + payload.nodes.length > ENTRIES) return;
       if (!payloads.has(payload)) payloads.set(payload, payload.nodes.map((operation) => text([operation.name,
         ...[...operation.reads, ...operation.writes].flatMap((read) => [payload.values[read]?.name, payload.values[read]?.type])])));
       payloads.get(payload).forEach((words, operation) => made.push({ key: `n${index}.${operation}`, text: words,

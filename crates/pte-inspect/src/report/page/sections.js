@@ -22,8 +22,8 @@ function table(into, columns, rows, open, kind) {
   let all = false;
   const texts = rows.map((row) => row.map((cell) => shown(cell ?? "")).join("\n").toLowerCase());
   const body = el("tbody", {});
-  const heads = columns.map(([title, number], column) => el("th", { scope: "col", class: number ? "number" : null },
-    el("button", { type: "button", title: `Sort by ${title}`, onclick: () => sort(column, Boolean(number)) },
+  const heads = columns.map(([title, number], column) => el("th", { scope: "col", class: number ? "number" : null,
+    onclick: () => sort(column, Boolean(number)) }, el("button", { type: "button", title: `Sort by ${title}` },
       title, el("span", { class: "sort", "aria-hidden": "true" }))));
   function sort(column, isNumber) {
     descending = sorted === column ? !descending : isNumber;

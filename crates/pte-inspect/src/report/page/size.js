@@ -45,7 +45,7 @@ function sizeSection() {
         onclick: enter, onfocus: point, onpointerenter: point,
         onkeydown: (key) => { if (key.key === "Enter" || key.key === " ") { key.preventDefault(); enter(); } } },
       svg("title", {}, describe(steps, node)),
-      svg("rect", { class: "cell", x: place.x0, y: place.y0, width: w, height: h,
+      svg("rect", { class: w < 6 || h < 6 ? "cell small" : "cell", x: place.x0, y: place.y0, width: w, height: h,
         fill: place.children ? "var(--panel)" : colour(node.name.replace(/[\d[\]]+/g, "")) }),
       cellText(node, place, w, h));
     }).filter(Boolean));
@@ -56,7 +56,10 @@ function sizeSection() {
 // The name, and the size beside or below it.
 function cellText(node, place, w, h) {
   const most = Math.max(2, Math.floor((w - 6) / 6.8));
-  const [name, size] = [shown(node.name), bytes(node.bytes)];
+  const size = bytes(node.bytes);
+  // If there is no room for a name, the number in it, which distinguishes it.
+  const full = shown(node.name);
+  const name = full.length > most ? full.replace(/^[a-z]\w*?_(\d+)(?![^\W_])/i, "$1") : full;
   const text = (y, content) => svg("text", { x: place.x0 + 4, y: place.y0 + y }, clipped(content, most));
   if (w <= 40 || h <= 14) return null;
   const isBeside = name.length + size.length + 1 <= most;
@@ -73,9 +76,18 @@ function merged(node) {
   if (node.children?.length === 1) return { ...merged(node.children[0]), name: node.name };
   return { ...node, children: node.children?.map(merged) };
 }
-// Names without the path that follows in parentheses: `conv2d_43 filter (methods.forward...)`.
+// Names without the path that follows in parentheses, `conv2d_43 filter (methods.forward...)`, and paths without the
+// method that all have.
 function cleaned(children) {
-  return children.map(({ name, ...node }) => ({ ...node, path: name, name: name.replace(/ \(.*\)$/s, "") }));
+  const isOne = (program.methods ?? []).length === 1;
+  const clean = (name) => {
+    if (name === "(none)") return "no owner: padding, tables of the file";
+    if (name.startsWith("(")) return name;
+    const only = name.replace(/ \(.*\)$/s, "");
+    const [, method, rest] = /^methods\.([^.[]+)\.(.*)$/s.exec(only) ?? [];
+    return rest === undefined ? only : isOne ? rest : `${rest}, ${method}`;
+  };
+  return children.map(({ name, ...node }) => ({ ...node, path: name, name: clean(name) }));
 }
 // The layer of a tensor: what its name has in common with other tensors of the layer.
 function byLayer(children) {
@@ -94,7 +106,7 @@ function byLayer(children) {
   return [...sorted.slice(0, PARTS), more];
 }
 function layerOf(name) {
-  if (name.startsWith("(")) return name;
+  if (/^\(|^no owner/.test(name)) return name;
   const [first, ...more] = name.split(" ");
   if (more.length > 0) return first;
   return /^(.*[^._])[._](?:weight|bias|filter|scale|scales|zero_point|running_mean|running_var|num_batches_tracked)s?$/.exec(name)?.[1]

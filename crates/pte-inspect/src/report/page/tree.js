@@ -2,8 +2,8 @@
 // payloads, outputs. What is open is drawn.
 
 // More items beside each other are in blocks of BLOCK.
-const MANY = 60;
-const BLOCK = 20;
+const MANY = 30;
+const BLOCK = 10;
 // Most nodes that "Expand all" draws.
 const DRAWN = 5000;
 // Most operations of a payload that is open from the beginning, and of all such payloads.
@@ -60,22 +60,39 @@ function blocks(items, noun, range, fields) {
   for (let at = 0; at < items.length; at += BLOCK) parts.push(items.slice(at, at + BLOCK));
   return blocks(parts.map((children) => {
     const [start, end] = [range(children[0])[0], range(children.at(-1))[1]];
-    return { label: `${noun} ${start} to ${end - 1}`, children, open: false, ...fields([start, end]) };
+    return { label: `${noun} ${start} to ${end - 1}`, short: `${start} to ${end - 1}`, children, open: false, ...fields([start, end]) };
   }), noun, range, fields);
 }
+// The operations of a payload are made when it is opened, so this does not ask for them.
+const isOpenable = (item) => item?.payload !== undefined || item?.children !== undefined;
 // What an open item adds to the picture: a payload is beside its call, a group is replaced.
-const added = (item) => item.children.length - (item.payload ? 0 : 1);
-// Opens items, from the outside, up to a number of nodes.
+const added = (item) => (item.payload ? blockCount(item.payload.nodes.length) : item.children.length - 1);
+const blockCount = (count) => (count <= MANY ? count : blockCount(Math.ceil(count / BLOCK)));
+// What all of a block adds to the picture, without payloads in it.
+const addedByAll = (item) => item.children.reduce((sum, child) => sum + (isGroup(child) ? addedByAll(child) : 0), added(item));
+const isGroup = (item) => item.payload === undefined && item.children !== undefined;
+// Opens items, from the outside, up to a number of nodes. Blocks are opened as a whole, from the first one on.
 function openUpTo(tree, most) {
   let count = tree.length;
-  const queue = tree.filter((item) => item.children);
+  let isBlockOpen = false;
+  const queue = tree.filter(isOpenable);
   for (let at = 0; at < queue.length; at++) {
     const item = queue[at];
-    if (item.payload && item.payload.nodes.length > most) continue;
     if (count + added(item) > most) continue;
+    if (item.short) {
+      const all = addedByAll(item);
+      if (count + all <= most) {
+        openAll(item);
+        eachCall([item], (found) => queue.push(found));
+        count += all;
+        isBlockOpen = true;
+        continue;
+      }
+      if (isBlockOpen) continue;
+    }
     item.open = true;
     count += added(item);
-    for (const child of item.children) if (child.children) queue.push(child);
+    for (const child of item.children) if (isOpenable(child)) queue.push(child);
   }
 }
 function close(items) {
@@ -87,7 +104,7 @@ function close(items) {
 }
 // All groups, without those in payloads.
 function eachGroup(items, visit) {
-  for (const item of items) if (item.children && !item.payload) { visit(item); eachGroup(item.children, visit); }
+  for (const item of items) if (isGroup(item)) { visit(item); eachGroup(item.children, visit); }
 }
 function eachCall(items, visit) {
   for (const item of items) {
@@ -95,11 +112,13 @@ function eachCall(items, visit) {
     else if (item.children) eachCall(item.children, visit);
   }
 }
+// Opens a payload, or a block without the payloads in it.
 function openAll(item) {
   item.open = true;
-  for (const child of item.children) if (child.children) openAll(child);
+  for (const child of item.children) if (isGroup(child)) openAll(child);
 }
-// The tree at the beginning: as many nodes as are legible, and payloads of up to OPENED operations, the first one first.
+// Opens a tree for the beginning: as many nodes as are legible, and payloads of up to OPENED operations, the first one
+// first. Returns true if there are such payloads.
 function openFirst(tree, most) {
   openUpTo(tree, Math.max(most, MANY));
   let left = OPENED.all;
@@ -112,12 +131,13 @@ function openFirst(tree, most) {
     if (isFirst) openPath(tree, item.node);
     isFirst = false;
   });
+  return !isFirst;
 }
 // Opens what contains an instruction, and in its payload an operation. Returns true if something was closed.
 function openPath(items, node, operation) {
   let changed = false;
   for (const item of items) {
-    if (!item.children || item.role) continue;
+    if (!isOpenable(item) || item.role) continue;
     const [start, end] = item.range ?? [item.start, item.end];
     const wanted = item.range ? operation : node;
     if (wanted === undefined || wanted < start || end <= wanted || (item.payload && operation === undefined)) continue;
