@@ -278,10 +278,8 @@ pub struct ReportOptions {
 }
 
 /// Levels of the trees of sizes in a report.
-const REPORT_LEVELS: [&[SizeDimension]; 2] = [
-    &[SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor],
-    &[SizeDimension::Tensor],
-];
+const REPORT_LEVELS: [&[SizeDimension]; 2] =
+    [&[SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor], &[SizeDimension::Tensor]];
 
 /// Maximum number of children of a node in the tree of sizes of a report. Any further, smaller children are joined to
 /// one node.
@@ -359,9 +357,8 @@ impl Model {
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
         let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));
-        let graph = view.as_ref().map(|view| {
-            ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut())
-        });
+        let graph =
+            view.as_ref().map(|view| ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut()));
         let mut contents = contents.unwrap_or_default().into_iter();
         let mut findings = findings.into_iter();
         let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {

@@ -307,6 +307,54 @@ fn branches_lead_to_what_reads_their_results() {
     assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
 }
 
+/// A loop has an edge back for its jump, without a condition that is always false, and for what the next iteration reads.
+#[test]
+fn loops_have_edges_back() {
+    let source = Model::open(root().join("examples/loop.yaml")).unwrap();
+    let text = formatted(&source, ReportFormat::Dot).unwrap();
+    for edge in
+        ["m0_n6 -> m0_n3 [", "m0_n7 -> m0_n3 [style=dashed];", "m0_n4 -> m0_out0 [style=dashed, label=\"if false\"];"]
+    {
+        assert!(text.contains(edge), "{edge}\n{text}");
+    }
+    let text = formatted(&source, ReportFormat::ModelExplorer).unwrap();
+    assert!(text.contains("jumps to") && text.matches("if false").count() == 1, "{text}");
+    // A condition that an instruction writes is not a constant.
+    let yaml = std::fs::read_to_string(root().join("examples/loop.yaml")).unwrap();
+    let written = yaml.replace("cond: false, to: again", "cond: more, to: again");
+    let text = formatted(&Model::from_yaml("a.yaml", written, "."), ReportFormat::Dot).unwrap();
+    assert!(text.contains("m0_n7 -> m0_n3 [style=dashed, label=\"if false\"];"), "{text}");
+}
+
+/// Statistics are those of the data, of methods and of payloads, and only on request.
+#[test]
+fn statistics_are_those_of_the_data() {
+    let source = Model::from_yaml(
+        "w.yaml",
+        "methods: {forward: {values: {w: {tensor: float16, data: [-1, 0, 0, 3, .inf]}, x: {tensor: float16, sizes: [5]}}, inputs: [x], \
+         outputs: [y], instructions: [{kernel: aten::mul.out, args: [x, w], out: y}]}}",
+        ".",
+    );
+    let mut options = ReportOptions::default();
+    options.data_statistics = true;
+    let find = |document: &Value| {
+        let values = document["graph"]["methods"][0]["values"].as_array().unwrap();
+        values.iter().find(|value| value["name"] == "w").unwrap()["statistics"].clone()
+    };
+    let found = find(&document(&source.report(None, &options).unwrap()));
+    for (key, expected) in
+        [("elements", 5.0), ("not_finite", 1.0), ("zeros", 2.0), ("minimum", -1.0), ("maximum", 3.0), ("mean", 0.5)]
+    {
+        assert_eq!(found[key].as_f64(), Some(expected), "{key}");
+    }
+    assert!(find(&document(&formatted(&source, ReportFormat::Html).unwrap())).is_null());
+    let page = document(&models::delegated(1, 0).report(None, &options).unwrap());
+    let values = page["graph"]["payloads"][0]["values"].as_array().unwrap();
+    let read: Vec<&Value> = values.iter().filter(|value| value["statistics"].is_object()).collect();
+    assert_eq!(read.len(), 6);
+    assert!(read.iter().any(|value| value["name"] == "depthwise_conv2d_2 filter"), "{read:?}");
+}
+
 /// Graph files of two files mark what changed; of files that cannot be compared, there is none.
 #[test]
 fn graph_files_mark_what_changed() {
@@ -330,7 +378,7 @@ fn graph_files_mark_what_changed() {
 #[test]
 fn pictures_are_small() {
     let pictures = files_below(&root().join(PICTURES), &["png"]);
-    assert_eq!(pictures.len(), 3);
+    assert_eq!(pictures.len(), 4);
     for picture in pictures {
         assert!(std::fs::metadata(&picture).unwrap().len() < 64 << 10, "{}: `optipng -o4`", picture.display());
     }
@@ -557,6 +605,11 @@ fn a_browser_shows_all_of_a_report() {
     ];
     let layers = page(&Model::from_yaml("layers.yaml", &yaml, "."));
     add("layers.html", layers, common_steps(90), [more, pictures("graph", "#graph")].concat());
+    let mut options = ReportOptions::default();
+    options.data_statistics = true;
+    let weights = models::delegated(2, 2).report(None, &options).unwrap();
+    let more = vec![json!(["click", "#weights tbody tr button"])];
+    add("statistics.html", weights, common_steps(3), [more, pictures("weights", "#weights")].concat());
     let train = page(&open("tests/golden/upstream/releases/1.0.1/train.pte"));
     add("train.html", train, Vec::new(), pictures("memory", "#memory"));
 

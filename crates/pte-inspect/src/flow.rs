@@ -28,7 +28,12 @@ pub struct Flow<'j> {
 
 impl<'j> Flow<'j> {
     /// Starts before the first instruction.
-    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
+    pub fn new(
+        plan: &ExecutionPlan,
+        operators: &MethodOperators,
+        values: &[GraphValue],
+        jumps: &'j [Jump],
+    ) -> Flow<'j> {
         let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
         let has_content = values.iter().map(|value| value.content != Content::None).collect();
         let accesses = Accesses::of(plan, operators, has_content, &owners);

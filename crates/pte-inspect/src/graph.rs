@@ -268,7 +268,9 @@ impl ProgramGraph {
     ) {
         for (method, plan) in self.methods.iter_mut().zip(program.plans()) {
             for (number, tensor) in plan.tensors() {
-                let (&TensorData::Blob(id), Some(value)) = (&tensor.data, method.values.get_mut(number)) else { continue };
+                let (&TensorData::Blob(id), Some(value)) = (&tensor.data, method.values.get_mut(number)) else {
+                    continue;
+                };
                 if let Content::Constant { .. } = value.content {
                     value.statistics = statistics.of(DataKey::Blob(id.0), program.blob(id), tensor.scalar_type);
                 }
@@ -282,7 +284,9 @@ impl ProgramGraph {
         for (payload, number) in payloads {
             let (Some(draft), Some(graph)) = (drafts.get(payload), self.payloads.get_mut(*number)) else { continue };
             for (number, (found, value)) in draft.values.iter().zip(&mut graph.values).enumerate() {
-                let (Some(constant), Some(datatype)) = (&found.constant, Datatype::of(found.datatype)) else { continue };
+                let (Some(constant), Some(datatype)) = (&found.constant, Datatype::of(found.datatype)) else {
+                    continue;
+                };
                 // Bytes of two elements are not elements.
                 if datatype.bits < 8 {
                     continue;

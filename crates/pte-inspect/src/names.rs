@@ -44,8 +44,8 @@ fn keys(value: &DraftValue) -> impl Iterator<Item = (&str, &'static str)> {
 }
 
 /// Returns the names of owners of bytes, by the path that [`leaves`](crate::annotate::leaves) has for them: the name of
-/// a value or constant, with the path in parentheses. The paths of the program begin with `prefix`. If several payloads
-/// have constants, names begin with the name of the delegate.
+/// a value or constant, with the path in parentheses. The paths of the program begin with `prefix`. If there are several
+/// payloads, names end with the name of the delegate.
 pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
     let program = subject.program;
     let mut names = HashMap::new();
@@ -64,16 +64,19 @@ pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, Strin
             let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
                 continue;
             };
-            let part = if graphs.len() > 1 { subject.delegate_name(method, number) + "." } else { String::new() };
+            let part = match graphs.len() {
+                0 | 1 => String::new(),
+                _ => format!(", {}", subject.delegate_name(method, number)),
+            };
             let payload = format!("{prefix}{}.payload", Element::Method(method, Part::Delegate(number)).path(program));
             for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
                 let Some(name) = name else { continue };
                 let path = format!("{payload}.values[{value}]");
                 for (key, what) in keys(found) {
                     let owner = named_data_owner(key.as_bytes());
-                    names.entry(owner).or_insert_with(|| format!("{part}{name}{what} ({path})"));
+                    names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
                 }
-                let named = format!("{part}{name} ({path})");
+                let named = format!("{name}{part} ({path})");
                 names.insert(path, named);
             }
         }

@@ -34,7 +34,9 @@ impl Graph {
         self.count += 1;
         let k = self.count;
         let (word, sizes, elements, groups) = match is_depthwise {
-            true => ("depthwise_conv2d", "[1, 1, 1, 8]", 8, "groups: 8, group_input_channels: 1, group_output_channels: 1"),
+            true => {
+                ("depthwise_conv2d", "[1, 1, 1, 8]", 8, "groups: 8, group_input_channels: 1, group_output_channels: 1")
+            }
             false => ("conv2d", "[8, 1, 1, 8]", 64, "groups: 1, group_input_channels: 8, group_output_channels: 8"),
         };
         let key = |what: &str| format!("{:064x}", k * 2 + usize::from(what == "bias"));
@@ -100,7 +102,8 @@ pub fn delegated(blocks: usize, copies: usize) -> Model {
 
 /// A program with tensors of 4 MiB and 20 of 64 bytes in a pool.
 pub fn uneven() -> Model {
-    let mut values = "      large: {tensor: float32, sizes: [1048576]}\n      x0: {tensor: float32, sizes: [16]}\n".to_owned();
+    let mut values =
+        "      large: {tensor: float32, sizes: [1048576]}\n      x0: {tensor: float32, sizes: [16]}\n".to_owned();
     let mut instructions = "      - {kernel: 'aten::clone.out', args: [x], out: large}\n".to_owned();
     for number in 0..20 {
         let out = number + 1;

@@ -109,14 +109,23 @@ fn chains_of_any_length_are_seen_as_a_whole() {
 fn delegated_models_begin_with_the_operations_of_the_delegate() {
     for (blocks, copies) in [(2, 6), (42, 16)] {
         judge(&format!("delegated{blocks}"), &page(&delegated(blocks, copies)), |width| {
-            let operations = if blocks == 2 { 14 } else if width < 600 { 8 } else { 40 };
+            let operations = if blocks == 2 {
+                14
+            } else if width < 600 {
+                8
+            } else {
+                40
+            };
             let mut steps = vec![
                 is("shownGraph()", true),
                 is("seen('#graph .node.delegate rect')", 1),
                 is("all('#graph .node.inner').length", 7 * blocks),
                 least("seen('#graph .node.inner rect')", f64::from(operations)),
                 least("smallest('#graph .node text')", 9.0),
-                is("texts('#graph .node.inner').slice(0, 3).map((t) => /conv2d|clamp/.test(t)).join()", "true,true,true"),
+                is(
+                    "texts('#graph .node.inner').slice(0, 3).map((t) => /conv2d|clamp/.test(t)).join()",
+                    "true,true,true",
+                ),
             ];
             if blocks == 42 {
                 steps.push(is("inside(document.querySelector('.overview'), graphView())", true));
@@ -196,12 +205,21 @@ fn parts_of_the_treemap_begin_with_what_differs() {
         let mut steps = vec![
             is("document.querySelector('#size select').value", "tensor"),
             is("texts('.map text').filter((text) => /^segment \\d|methods\\./.test(text)).length", 0),
-            is("all('.map g[role=button]').some((e) => e.getAttribute('aria-label').includes(' / conv2d_0 filter: '))", true),
-            is("all('.map g').every((g) => [...g.querySelectorAll('text')].every((t) => t.getBoundingClientRect().right <= g.querySelector('rect').getBoundingClientRect().right + 2))", true),
+            is(
+                "all('.map g[role=button]').some((e) => e.getAttribute('aria-label').includes(' / conv2d_0 filter: '))",
+                true,
+            ),
+            is(
+                "all('.map g').every((g) => [...g.querySelectorAll('text')].every((t) => t.getBoundingClientRect().right <= g.querySelector('rect').getBoundingClientRect().right + 2))",
+                true,
+            ),
             least("smallest('.map text')", 9.0),
             json!(["choose", "#size select", "layer"]),
             is("texts('.map text').some((text) => /^conv2d_0/.test(text) || /^0/.test(text))", true),
-            is("all('.map g[role=button]').some((e) => e.getAttribute('aria-label').includes(' / conv2d_0 / conv2d_0 bias: '))", true),
+            is(
+                "all('.map g[role=button]').some((e) => e.getAttribute('aria-label').includes(' / conv2d_0 / conv2d_0 bias: '))",
+                true,
+            ),
             json!(["choose", "#size select", "segment"]),
             is("texts('.map text').some((text) => /^segment|^FlatB/.test(text))", true),
             is("document.documentElement.scrollWidth", width),
@@ -225,7 +243,10 @@ fn small_tensors_of_a_memory_plan_are_visible() {
             least("all('.plan .tensor').length", 20.0),
             is(&format!("{boxes}.every((b) => b.height >= 2 && b.width >= 2)"), true),
             // The colour differs from the background.
-            is("all('.plan .tensor').every((e) => { const [a, b] = [rgb(getComputedStyle(e).fill), rgb(getComputedStyle(e.closest('svg')).backgroundColor)]; return a.reduce((sum, c, i) => sum + Math.abs(c - b[i]), 0) > 120; })", true),
+            is(
+                "all('.plan .tensor').every((e) => { const [a, b] = [rgb(getComputedStyle(e).fill), rgb(getComputedStyle(e.closest('svg')).backgroundColor)]; return a.reduce((sum, c, i) => sum + Math.abs(c - b[i]), 0) > 120; })",
+                true,
+            ),
             // On the scale by bytes, the others are lines.
             json!(["choose", "#memory .bar select", "linear"]),
             is(&format!("{boxes}.every((b) => b.height >= 2)"), true),
@@ -233,7 +254,10 @@ fn small_tensors_of_a_memory_plan_are_visible() {
             least(&format!("{boxes}.filter((b) => b.height >= 8).length"), 20.0),
             json!(["hover", ".plan .tensor[aria-label^='large: ']"]),
             is("document.querySelector('.tip').hidden", false),
-            is("document.querySelector('.tip').textContent.includes('large') && document.querySelector('.tip').textContent.includes('float32 [1048576], 4\u{a0}194\u{a0}304\u{a0}bytes')", true),
+            is(
+                "document.querySelector('.tip').textContent.includes('large') && document.querySelector('.tip').textContent.includes('float32 [1048576], 4\u{a0}194\u{a0}304\u{a0}bytes')",
+                true,
+            ),
             is("inside(document.querySelector('.tip'), document.documentElement)", true),
             // Dragging enlarges an area.
             is(&format!("(window.widest = Math.max(...{boxes}.slice(1).map((b) => b.width)), 0)"), 0),
@@ -245,8 +269,14 @@ fn small_tensors_of_a_memory_plan_are_visible() {
             json!(["click", ".plan .tensor[aria-label^='x7: ']"]),
             json!(["click", "#memory .line button"]),
             is("document.querySelector('.detail').textContent.includes('x7')", true),
-            is("(window.link = all('.detail dd button').find((b) => b.closest('dd').previousSibling.textContent === 'x7'), link.textContent)", "memory plan"),
-            is("(link.click(), document.querySelector('.plan .tensor.chosen').getAttribute('aria-label').split(':')[0])", "x7"),
+            is(
+                "(window.link = all('.detail dd button').find((b) => b.closest('dd').previousSibling.textContent === 'x7'), link.textContent)",
+                "memory plan",
+            ),
+            is(
+                "(link.click(), document.querySelector('.plan .tensor.chosen').getAttribute('aria-label').split(':')[0])",
+                "x7",
+            ),
         ]
     });
     let source = Model::open(root().join("examples/methods.yaml")).unwrap();
@@ -264,7 +294,8 @@ fn small_tensors_of_a_memory_plan_are_visible() {
 fn findings_are_grouped_by_rule_and_layout_is_not_meaning() {
     let source = unknown_operators();
     let findings = source.check(&pte_emit::CheckOptions::default()).unwrap().remove(0);
-    let rules: std::collections::BTreeSet<String> = findings.list.iter().map(|found| found.rule.id.to_string()).collect();
+    let rules: std::collections::BTreeSet<String> =
+        findings.list.iter().map(|found| found.rule.id.to_string()).collect();
     judge("findings", &page(&source), |_| {
         vec![
             is("all('#findings details.rule').length", rules.len()),

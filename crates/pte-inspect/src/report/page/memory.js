@@ -3,7 +3,7 @@
 // Rectangles of a picture; the smallest tensors of a larger one are left out.
 const RECTANGLES = 4000;
 // Least height and width of a rectangle, and of a selection, in pixels.
-const LEAST = 2;
+const LEAST = 3;
 const PLAN = { height: 420, left: 74, right: 8, top: 14, bottom: 26 };
 
 function memorySection() {

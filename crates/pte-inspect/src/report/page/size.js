@@ -107,8 +107,9 @@ function byLayer(children) {
 }
 function layerOf(name) {
   if (/^\(|^no owner/.test(name)) return name;
-  const [first, ...more] = name.split(" ");
-  if (more.length > 0) return first;
+  // Of a constant of a payload, the operation, and the delegate if there are several.
+  const [, operation, delegate] = /^(\S+) [^,]*(, .*)?$/s.exec(name) ?? [];
+  if (operation) return `${operation}${delegate ?? ""}`;
   return /^(.*[^._])[._](?:weight|bias|filter|scale|scales|zero_point|running_mean|running_var|num_batches_tracked)s?$/.exec(name)?.[1]
     ?? name.replace(/[.[].*$/s, "");
 }
