@@ -1,9 +1,10 @@
-//! Follows the instructions of a method in order, and tracks which ones wrote the content that each reads, also around
-//! loops. Part of [`crate::graph`].
+//! Follows the instructions of a method in order, and finds which ones wrote the content that each reads, also around
+//! loops. Names and types of the values are those of [`crate::graph`].
 
 use std::collections::HashMap;
 
-use super::graph::{Content, GraphNode, GraphValue, Read};
+use serde::{Serialize, Serializer};
+
 use pte_analysis::access::Accesses;
 use pte_analysis::blocks::{Jump, Skips};
 use pte_analysis::operators::MethodOperators;
@@ -13,13 +14,50 @@ use pte_model::program::ExecutionPlan;
 /// many wrote.
 const WRITERS: usize = 8;
 
-/// Returns the value whose memory a value has.
-fn owner(value: usize, values: &[GraphValue]) -> usize {
-    values[value].base.unwrap_or(value)
+/// A value that an instruction reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// Value.
+    pub value: usize,
+    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
+    /// before it whose content is kept if a jump skips the later writers, as in branches; in a loop, also the last
+    /// writer after it, in the previous iteration. Empty if no instruction wrote it.
+    pub writers: Vec<usize>,
+}
+
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.writers.is_empty() {
+            true => (self.value, ()).serialize(serializer),
+            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
+        }
+    }
+}
+
+/// What the flow depends on of a value.
+pub struct ValueFacts {
+    /// Value whose memory it has: the base of a view, or itself.
+    pub owner: usize,
+    /// It has content before the first instruction.
+    pub has_content: bool,
+    /// It is a number, string, list or None in the program.
+    pub is_literal: bool,
+    /// It is a list of tensors.
+    pub is_list: bool,
+}
+
+/// What an instruction reads and writes.
+#[derive(Default)]
+pub struct Step {
+    /// Values that it reads, with their writers.
+    pub reads: Vec<Read>,
+    /// Values that it writes, each once.
+    pub writes: Vec<usize>,
 }
 
 /// Follows the instructions in order, and tracks which ones wrote the content of each value.
 pub struct Flow<'j> {
+    facts: Vec<ValueFacts>,
     accesses: Accesses,
     /// By value: the instructions that may have written its content.
     writers: Vec<Vec<usize>>,
@@ -27,36 +65,43 @@ pub struct Flow<'j> {
 }
 
 impl<'j> Flow<'j> {
-    /// Starts before the first instruction.
+    /// Starts before the first instruction of a method with these values and jumps.
     pub fn new(
         plan: &ExecutionPlan,
         operators: &MethodOperators,
-        values: &[GraphValue],
+        facts: Vec<ValueFacts>,
         jumps: &'j [Jump],
     ) -> Flow<'j> {
-        let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
-        let has_content = values.iter().map(|value| value.content != Content::None).collect();
+        let owners: Vec<u32> = facts.iter().map(|value| value.owner as u32).collect();
+        let has_content = facts.iter().map(|value| value.has_content).collect();
         let accesses = Accesses::of(plan, operators, has_content, &owners);
-        Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
+        Flow { accesses, writers: vec![Vec::new(); facts.len()], skips: Skips::new(jumps), facts }
     }
 
     /// Returns what reading a value now depends on.
-    pub fn read(&self, value: usize, values: &[GraphValue]) -> Read {
-        Read { value, writers: self.writers[owner(value, values)].clone() }
+    pub fn read(&self, value: usize) -> Read {
+        Read { value, writers: self.writers[self.facts[value].owner].clone() }
+    }
+
+    /// Follows all instructions, and returns what they read and write.
+    pub fn steps(&mut self, count: usize, jumps: &[Jump]) -> Vec<Step> {
+        let mut steps: Vec<Step> = (0..count).map(|number| self.step(number)).collect();
+        self.carry(&mut steps, jumps);
+        steps
     }
 
     /// Returns what the next instruction reads and writes.
-    pub fn step(&mut self, number: usize, values: &[GraphValue]) -> (Vec<Read>, Vec<usize>) {
+    fn step(&mut self, number: usize) -> Step {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for access in self.accesses.of_step(number) {
             let value = access.value as usize;
-            let read = self.read(value, values);
+            let read = self.read(value);
             // Lists are read through their items, and the label of a node has the literals.
-            let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
+            let is_literal = self.facts[value].is_literal && read.writers.is_empty();
             if access.reads() && !is_literal {
                 reads.push(read);
             }
-            if access.writes() && values[value].items.is_empty() {
+            if access.writes() && !self.facts[value].is_list {
                 writes.push(value);
             }
         }
@@ -65,7 +110,7 @@ impl<'j> Flow<'j> {
         writes.sort_unstable();
         writes.dedup();
         let around = self.skips.around(number as u32);
-        for value in writes.iter().map(|value| owner(*value, values)) {
+        for value in writes.iter().map(|value| self.facts[*value].owner) {
             let writers = &mut self.writers[value];
             writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump.step as usize));
             if writers.len() == WRITERS {
@@ -73,35 +118,35 @@ impl<'j> Flow<'j> {
             }
             writers.push(number);
         }
-        (reads, writes)
+        Step { reads, writes }
     }
-}
 
-/// Adds the writers of the previous iteration of a loop to what its instructions read: in the outermost loop, the last
-/// instruction that writes a value after it is read.
-pub fn carry(nodes: &mut [GraphNode], values: &[GraphValue], jumps: &[Jump]) {
-    let mut loops: Vec<(usize, usize)> = Vec::new();
-    let mut back: Vec<&Jump> = jumps.iter().filter(|jump| jump.is_back()).collect();
-    back.sort_by_key(|jump| jump.to);
-    for jump in back {
-        let (first, last) = (jump.to as usize, jump.step as usize);
-        match loops.last_mut() {
-            Some(outer) if first <= outer.1 => outer.1 = outer.1.max(last),
-            Some(_) | None => loops.push((first, last)),
+    /// Adds the writers of the previous iteration of a loop to what its instructions read: in the outermost loop, the
+    /// last instruction that writes a value after it is read.
+    fn carry(&self, steps: &mut [Step], jumps: &[Jump]) {
+        let mut loops: Vec<(usize, usize)> = Vec::new();
+        let mut back: Vec<&Jump> = jumps.iter().filter(|jump| jump.is_back()).collect();
+        back.sort_by_key(|jump| jump.to);
+        for jump in back {
+            let (first, last) = (jump.to as usize, jump.step as usize);
+            match loops.last_mut() {
+                Some(outer) if first <= outer.1 => outer.1 = outer.1.max(last),
+                Some(_) | None => loops.push((first, last)),
+            }
         }
-    }
-    for (first, last) in loops {
-        let Some(body) = nodes.get_mut(first..=last) else { continue };
-        let mut writers: HashMap<usize, usize> = HashMap::new();
-        for (number, node) in (first..).zip(&*body) {
-            writers.extend(node.writes.iter().map(|value| (owner(*value, values), number)));
-        }
-        for (number, node) in (first..).zip(body) {
-            for read in &mut node.reads {
-                let comes_from_before = read.writers.iter().all(|writer| *writer < first);
-                let writer = writers.get(&owner(read.value, values)).filter(|writer| **writer >= number);
-                if let Some(writer) = writer.filter(|_| comes_from_before && read.writers.len() < WRITERS) {
-                    read.writers.push(*writer);
+        for (first, last) in loops {
+            let Some(body) = steps.get_mut(first..=last) else { continue };
+            let mut writers: HashMap<usize, usize> = HashMap::new();
+            for (number, step) in (first..).zip(&*body) {
+                writers.extend(step.writes.iter().map(|value| (self.facts[*value].owner, number)));
+            }
+            for (number, step) in (first..).zip(body) {
+                for read in &mut step.reads {
+                    let is_from_before = read.writers.iter().all(|writer| *writer < first);
+                    let writer = writers.get(&self.facts[read.value].owner).filter(|writer| **writer >= number);
+                    if let Some(writer) = writer.filter(|_| is_from_before && read.writers.len() < WRITERS) {
+                        read.writers.push(*writer);
+                    }
                 }
             }
         }

@@ -4,19 +4,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::Subject;
-use super::flow::{self, Flow};
+pub use super::flow::Read;
+
+use super::flow::{Flow, Step, ValueFacts};
 use super::memory::Labels;
-use super::names::constant_names;
+use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, DataStatistics, TensorStatistics};
-use super::summary::{describe, payload_graphs, value_type};
+use super::summary::{describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
 use pte_analysis::blocks;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField};
+use pte_payload::xnnpack::draft::{ConstantSource, Draft};
 use pte_payload::xnnpack::schema::Datatype;
 
 /// Version of the serialised form.
@@ -87,6 +89,18 @@ pub struct GraphValue {
     pub marks: Marks,
 }
 
+impl GraphValue {
+    /// Returns what the flow depends on of the value with an index.
+    fn facts(&self, index: usize) -> ValueFacts {
+        ValueFacts {
+            owner: self.base.unwrap_or(index),
+            has_content: self.content != Content::None,
+            is_literal: self.content == Content::Literal,
+            is_list: !self.items.is_empty(),
+        }
+    }
+}
+
 /// Source of the content of a value before the first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "content", rename_all = "lowercase")]
@@ -140,17 +154,6 @@ pub struct GraphNode {
     pub marks: Marks,
 }
 
-/// A value that an instruction reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
-    /// Value.
-    pub value: usize,
-    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
-    /// before it whose content is kept if a jump skips the later writers, as in branches; in a loop, also the last
-    /// writer after it, in the previous iteration. Empty if no instruction wrote it.
-    pub writers: Vec<usize>,
-}
-
 /// A delegate of a method.
 #[derive(Debug, Clone, Serialize)]
 pub struct GraphDelegate {
@@ -177,47 +180,6 @@ pub struct GraphFrame {
     pub name: Option<String>,
     /// Source of the line.
     pub context: Option<String>,
-}
-
-/// A decoded payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadGraph {
-    /// Values of the graph.
-    pub values: Vec<PayloadValue>,
-    /// Values that are the first arguments of the delegate.
-    pub inputs: Vec<usize>,
-    /// Values that are the other arguments of the delegate.
-    pub outputs: Vec<usize>,
-    /// Operations in order.
-    pub nodes: Vec<PayloadNode>,
-}
-
-/// A value of a payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadValue {
-    /// Name of a constant: the first operation that reads it, and its role.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Element type, sizes and quantization.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Size of its data in bytes; `None` if it is not constant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// Statistics of its data, if they were requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub statistics: Option<TensorStatistics>,
-}
-
-/// An operation of a payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadNode {
-    /// Name of the operation.
-    pub name: &'static str,
-    /// Values that it reads.
-    pub reads: Vec<usize>,
-    /// Values that it writes.
-    pub writes: Vec<usize>,
 }
 
 impl ProgramGraph {
@@ -318,13 +280,15 @@ impl MethodGraph {
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
         let jumps = blocks::jumps(plan);
-        let mut flow = Flow::new(plan, &subject.operators[method], &values, &jumps);
+        let facts = values.iter().enumerate().map(|(number, value)| value.facts(number)).collect();
+        let mut flow = Flow::new(plan, &subject.operators[method], facts, &jumps);
+        let mut steps = flow.steps(plan.instructions().count(), &jumps).into_iter();
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
             for instruction in chain.instructions.iter().flatten() {
                 let number = nodes.len();
-                let (reads, writes) = flow.step(number, &values);
+                let Step { reads, writes } = steps.next().unwrap_or_default();
                 let jump = instruction.destination().and_then(|to| usize::try_from(to).ok());
                 nodes.push(GraphNode {
                     label: labels.index(instruction),
@@ -339,7 +303,6 @@ impl MethodGraph {
                 });
             }
         }
-        flow::carry(&mut nodes, &values, &jumps);
         let written: HashSet<usize> = nodes.iter().flat_map(|node| node.writes.iter().copied()).collect();
         let conditions = plan.instructions().map(|instruction| condition(instruction).as_ref().and_then(index));
         for (node, condition) in nodes.iter_mut().zip(conditions) {
@@ -354,7 +317,7 @@ impl MethodGraph {
         let Marks { findings, differences } = targets.of(Target::Method(method));
         MethodGraph {
             name: plan.name.clone().unwrap_or_default(),
-            outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output, &values)).collect(),
+            outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output)).collect(),
             delegates: delegates.collect(),
             frames: frames.list,
             findings,
@@ -401,45 +364,6 @@ impl MethodGraph {
     /// Returns the value whose memory a value has: the base of a view, and the value itself otherwise.
     pub fn owner(&self, value: usize) -> usize {
         self.values.get(value).and_then(|value| value.base).unwrap_or(value)
-    }
-}
-
-impl Serialize for Read {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.writers.is_empty() {
-            true => (self.value, ()).serialize(serializer),
-            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
-        }
-    }
-}
-
-impl PayloadGraph {
-    /// `named` has the sizes of the named data by key.
-    fn new(draft: &Draft, named: &HashMap<&str, u64>) -> PayloadGraph {
-        let values = draft.values.iter().map(|value| {
-            let bytes = value.constant.as_ref().map(|constant| match &constant.source {
-                ConstantSource::Data(blob) => blob.len(),
-                ConstantSource::Key(key) => named.get(&**key).copied().or(constant.size).unwrap_or(0),
-            });
-            PayloadValue { name: None, kind: value_type(value), bytes, statistics: None }
-        });
-        let names = constant_names(draft);
-        let values = values.zip(names).map(|(value, name)| PayloadValue { name, ..value });
-        let nodes = draft.nodes.iter().map(|node| {
-            let (mut reads, mut writes) = (Vec::new(), Vec::new());
-            for operand in node.operation.operands() {
-                if let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) {
-                    if operand.is_output { &mut writes } else { &mut reads }.push(*value);
-                }
-            }
-            PayloadNode { name: node.operation.word(), reads, writes }
-        });
-        PayloadGraph {
-            values: values.collect(),
-            inputs: draft.inputs.clone(),
-            outputs: draft.outputs.clone(),
-            nodes: nodes.collect(),
-        }
     }
 }
 

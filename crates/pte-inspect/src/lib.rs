@@ -18,6 +18,7 @@ pub mod graph;
 pub mod inspection;
 pub mod memory;
 pub mod names;
+pub mod payload_graph;
 pub mod report;
 pub mod size;
 pub mod statistics;

@@ -5,7 +5,8 @@
 use serde::Serialize;
 
 use super::shown;
-use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, PayloadGraph, PayloadNode, ProgramGraph, Read};
+use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, ProgramGraph, Read};
+use crate::payload_graph::{PayloadGraph, PayloadNode};
 
 /// Collection of graphs.
 #[derive(Debug, Serialize)]
