@@ -16,9 +16,11 @@ use pte_inspect::file::FileFacts;
 use pte_inspect::graph::ProgramGraph;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 use pte_inspect::memory::ProgramMemory;
+use pte_inspect::names::owner_names;
 use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::{FileSize, SizeDimension};
-use pte_inspect::summary::{Comparison, ProgramSummary, named_data_paths};
+use pte_inspect::statistics::DataStatistics;
+use pte_inspect::summary::{Comparison, ProgramSummary};
 use pte_model::data::Origin;
 use pte_model::diagnostics::{Code, is_io};
 use pte_model::error::Error;
@@ -78,7 +80,7 @@ impl Model {
 /// ```
 /// use pte_emit::{SizeDimension, SizeOptions};
 ///
-/// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Segment, SizeDimension::Kind]);
+/// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Tensor]);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -89,7 +91,7 @@ pub struct SizeOptions {
 
 impl Default for SizeOptions {
     fn default() -> SizeOptions {
-        SizeOptions { dimensions: vec![SizeDimension::Segment, SizeDimension::Kind] }
+        SizeOptions { dimensions: vec![SizeDimension::Tensor] }
     }
 }
 
@@ -107,7 +109,7 @@ impl Model {
     /// let (name, add) = &mut files[0];
     /// assert!(name.ends_with("add.pte"));
     /// assert_eq!(add.bytes, add.children.iter().map(|child| child.bytes).sum::<u64>());
-    /// assert_eq!(add.children[0].name, "FlatBuffer");
+    /// assert!(add.children.iter().any(|child| child.name == "x (methods.forward.values[0])"));
     /// add.limit(2);
     /// assert!(add.children.len() <= 3);
     /// # Ok::<(), pte_emit::Error>(())
@@ -122,7 +124,7 @@ impl Model {
         let prefix = if is_bundled { "program." } else { "" };
         // Values of a malformed file or of a .ptd have no names.
         let program = Some(self).filter(|_| is_named).and_then(|model| Inspected::of(model).ok());
-        let names = program.map_or_else(HashMap::new, |program| names(&program.view(), prefix));
+        let names = program.map_or_else(HashMap::new, |program| owner_names(&program.view(), prefix));
         let measure = |ModelFile { name, format, origin }: ModelFile| {
             let format = format
                 .ok_or_else(|| Error::input(Code::UnexpectedInput, &name, "expected a .pte, .ptd or .bpte file"))?;
@@ -271,14 +273,20 @@ pub struct ReportOptions {
     pub format: ReportFormat,
     /// Options of the validation whose findings it shows.
     pub check: CheckOptions,
+    /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a histogram.
+    pub data_statistics: bool,
 }
 
-/// Levels of the tree of sizes in a report.
-const REPORT_LEVELS: [SizeDimension; 3] = [SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor];
+/// Levels of the trees of sizes in a report.
+const REPORT_LEVELS: [&[SizeDimension]; 2] =
+    [&[SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor], &[SizeDimension::Tensor]];
 
 /// Maximum number of children of a node in the tree of sizes of a report. Any further, smaller children are joined to
 /// one node.
 const REPORT_CHILDREN: usize = 200;
+
+/// The same of the list of tensors, of which layers consist.
+const REPORT_TENSORS: usize = 2000;
 
 impl Model {
     /// Returns a report of a source as one HTML page, with the results of [`Model::inspect`], [`Model::size`],
@@ -304,7 +312,8 @@ impl Model {
     /// without a program.
     pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
         let name = self.label();
-        let sizes = self.size(&SizeOptions { dimensions: REPORT_LEVELS.to_vec() })?;
+        let [sizes, tensors] = REPORT_LEVELS.map(|levels| self.size(&SizeOptions { dimensions: levels.to_vec() }));
+        let (sizes, tensors) = (sizes?, tensors?);
         let findings = self.check(&options.check)?;
         // The first file has the program.
         let about: Vec<&str> =
@@ -345,14 +354,19 @@ impl Model {
         };
         let view = program.as_ref().ok().map(Inspected::view);
         let memory = view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default()));
-        let graph = view.as_ref().map(|view| ProgramGraph::new(view, &about, &changed));
+        // Each byte of the files is read once for its statistics.
+        let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
+        let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));
+        let graph =
+            view.as_ref().map(|view| ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut()));
         let mut contents = contents.unwrap_or_default().into_iter();
         let mut findings = findings.into_iter();
-        let files = sizes.into_iter().map(|(name, mut size)| {
+        let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {
             size.limit(REPORT_CHILDREN);
+            tensors.limit(REPORT_TENSORS);
             let contents = contents.next().map(|(_, contents)| contents);
             let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
-            ReportedFile { name, contents, size, findings }
+            ReportedFile { name, contents, size, tensors, findings }
         });
         Ok(reports::html(&ReportDocument {
             files: files.collect(),
@@ -362,16 +376,10 @@ impl Model {
             before: before.map(Model::label),
             changes,
             comparison_error,
+            data_statistics: options.data_statistics,
             name,
         }))
     }
-}
-
-/// Returns the names to show in place of paths, by path: of values, and of the owners of named data.
-fn names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
-    let mut names = subject.named_paths(prefix);
-    names.extend(named_data_paths(subject.program));
-    names
 }
 
 /// Names in the YAML, by method.

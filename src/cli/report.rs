@@ -26,6 +26,9 @@ pub struct ReportArguments {
     /// Format of the output; by default html
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
+    /// Read all constant data, and show statistics of the tensors; html
+    #[arg(long)]
+    data_statistics: bool,
     #[command(flatten)]
     sources: SourceArguments,
 }
@@ -52,6 +55,7 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     };
     let mut options = ReportOptions::default();
     (options.format, options.check) = (format, arguments.sources.validator()?);
+    options.data_statistics = arguments.data_statistics;
     if arguments.newer.as_ref().is_some_and(|newer| io::reads_stream_twice(&[newer, &arguments.input])) {
         return Err(Failure::usage("standard input can be only one of both inputs"));
     }

@@ -21,7 +21,7 @@ pub struct SizeArguments {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Levels of the tree: any of segment, method, kind, tensor
-    #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "segment,kind")]
+    #[arg(short = 'd', long, value_name = "LEVEL,...", value_delimiter = ',', value_parser = dimension, default_value = "tensor")]
     dimensions: Vec<SizeDimension>,
     #[command(flatten)]
     limit: LimitArguments,

@@ -11,7 +11,13 @@ A job is an object: `page` (path), `steps` (a list), and optionally `dark`. A st
     ["click", SELECTOR]              a click with the mouse in the middle of an element
     ["type", SELECTOR, TEXT]         focus, then keys of the text
     ["key", KEY]                     a key, such as Enter or ArrowDown
+    ["choose", SELECTOR, VALUE]      an option of a select element
+    ["at", SELECTOR, X, Y]           a click at parts of the width and height of an element, such as 0.9 and 0.5
+    ["hover", SELECTOR]              the mouse moves to the middle of an element
+    ["drag", SELECTOR, X, Y, X, Y]   the mouse moves with its button from one part of an element to another
     ["shot", FILE, SELECTOR]         a screenshot of the window, scrolled to an element
+
+`size` of a job is the size of the window when the page is opened, [1280, 900] by default.
 
 Prints one line for each page, with the times that it measured. Exits with 1 and a message at the first step that fails, or if a page
 writes to the console, throws, or requests anything but itself.
@@ -140,19 +146,33 @@ class Page:
                 raise RuntimeError(f"expected {condition}; {self.problems}")
             time.sleep(0.05)
 
-    def middle(self, selector):
+    def middle(self, selector, across=0.5, down=0.5):
         place = self.value(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null;"
             "e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect();"
-            "return [b.left + b.width / 2, b.top + b.height / 2]; })()")
+            f"return [b.left + b.width * {across}, b.top + b.height * {down}]; }})()")
         if place is None:
             raise RuntimeError(f"no element {selector}")
         return place
 
-    def click(self, selector):
-        x, y = self.middle(selector)
+    def click(self, selector, *part):
+        x, y = self.middle(selector, *part)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def drag(self, selector, x1, y1, x2, y2):
+        start, end = self.middle(selector, x1, y1), self.middle(selector, x2, y2)
+        self.mouse("mousePressed", start, 1)
+        for part in (0.3, 0.6, 1):
+            self.mouse("mouseMoved", [a + (b - a) * part for a, b in zip(start, end)], 1)
+        self.mouse("mouseReleased", end, 0)
+
+    def mouse(self, kind, place, buttons=0):
+        button = "left" if buttons or kind == "mouseReleased" else "none"
+        self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button=button, buttons=buttons, clickCount=1)
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 
     def key(self, key):
         codes = {"Enter": (13, "\r"), "ArrowDown": (40, None), "ArrowUp": (38, None), "Tab": (9, None), "+": (187, "+")}
@@ -163,8 +183,7 @@ class Page:
 
     def step(self, kind, *values):
         if kind == "size":
-            width, height = values
-            self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+            self.resize(*values)
             self.value(FRAMES)
         elif kind in ("eval", "min", "max"):
             found = self.value(values[0])
@@ -174,6 +193,15 @@ class Page:
                 raise RuntimeError(f"{values[0]} is {found!r}, expected {kind} {wanted!r}")
         elif kind == "click":
             self.click(values[0])
+        elif kind == "at":
+            self.click(*values)
+        elif kind == "choose":
+            self.value(f"(() => {{ const e = document.querySelector({json.dumps(values[0])}); e.value = {json.dumps(values[1])};"
+                       "e.dispatchEvent(new Event('change')); })()")
+        elif kind == "hover":
+            self.mouse("mouseMoved", self.middle(values[0]))
+        elif kind == "drag":
+            self.drag(*values)
         elif kind == "type":
             self.click(values[0])
             for character in values[1]:
@@ -199,7 +227,7 @@ def run(port, job):
     page = Page(port)
     scheme = "dark" if job.get("dark") else "light"
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    page.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    page.resize(*job.get("size", [1280, 900]))
     page.open(job["page"])
     times = measured(page)
     for step in [["eval", "0", 0], *job["steps"]]:

@@ -312,7 +312,9 @@ fn weights_of_delegates_have_names() {
     assert!(users.values().all(is_weight), "{users:?}");
     let tree = sizes(&source, &[SizeDimension::Tensor]).unwrap();
     let largest = tree[0].1["children"][0]["name"].as_str().unwrap();
-    assert!(largest.starts_with("forward/delegates[0] nodes["), "{largest}");
+    let (name, path) = largest.split_once(" (").unwrap();
+    assert!(name.contains("conv2d_") && name.contains(" filter"), "{largest}");
+    assert!(path.starts_with("methods.forward.delegates[0].payload.values["), "{largest}");
 }
 
 /// Operators and their calls, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).

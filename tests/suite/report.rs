@@ -1,6 +1,9 @@
 //! `pte-emit report`: the graphs agree with the program, files for other viewers are well-formed, pages are small; and, in ignored tests, a
 //! real browser shows the pages, and Graphviz draws the graphs (tests/report/README.md).
 
+mod models;
+mod page;
+
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -127,11 +130,17 @@ fn graphs_have_the_instructions_and_values_of_their_programs() {
                 assert_eq!(values, method["values"].as_u64().unwrap(), "{name}");
                 methods += 1;
             }
+            // In a loop, the writer of the previous iteration can be after the reader.
+            let back = |node: &(usize, &Value)| Some((usize::try_from(node.1["jump"].as_u64()?).ok()?, node.0));
+            let loops: Vec<(usize, usize)> = nodes.iter().enumerate().filter_map(|node| back(&node)).collect();
+            let is_before = |writer: usize, index: usize| {
+                writer < index || loops.iter().any(|(first, last)| *first <= index && writer <= *last)
+            };
             for (index, node) in nodes.iter().enumerate() {
                 for read in node["reads"].as_array().into_iter().flatten() {
                     assert!(read[0].as_u64().unwrap() < values, "{name}");
                     for writer in read.as_array().unwrap().iter().skip(1) {
-                        assert!(writer.is_null() || writer.as_u64().unwrap() < index as u64, "{name}");
+                        assert!(writer.is_null() || is_before(writer.as_u64().unwrap() as usize, index), "{name}");
                     }
                 }
             }
@@ -298,6 +307,54 @@ fn branches_lead_to_what_reads_their_results() {
     assert!(!text.contains("m0_n0 -> m0_out0") && text.contains("m0_n1 -> m0_out0"), "{text}");
 }
 
+/// A loop has an edge back for its jump, without a condition that is always false, and for what the next iteration reads.
+#[test]
+fn loops_have_edges_back() {
+    let source = Model::open(root().join("examples/loop.yaml")).unwrap();
+    let text = formatted(&source, ReportFormat::Dot).unwrap();
+    for edge in
+        ["m0_n6 -> m0_n3 [", "m0_n7 -> m0_n3 [style=dashed];", "m0_n4 -> m0_out0 [style=dashed, label=\"if false\"];"]
+    {
+        assert!(text.contains(edge), "{edge}\n{text}");
+    }
+    let text = formatted(&source, ReportFormat::ModelExplorer).unwrap();
+    assert!(text.contains("jumps to") && text.matches("if false").count() == 1, "{text}");
+    // A condition that an instruction writes is not a constant.
+    let yaml = std::fs::read_to_string(root().join("examples/loop.yaml")).unwrap();
+    let written = yaml.replace("cond: false, to: again", "cond: more, to: again");
+    let text = formatted(&Model::from_yaml("a.yaml", written, "."), ReportFormat::Dot).unwrap();
+    assert!(text.contains("m0_n7 -> m0_n3 [style=dashed, label=\"if false\"];"), "{text}");
+}
+
+/// Statistics are those of the data, of methods and of payloads, and only on request.
+#[test]
+fn statistics_are_those_of_the_data() {
+    let source = Model::from_yaml(
+        "w.yaml",
+        "methods: {forward: {values: {w: {tensor: float16, data: [-1, 0, 0, 3, .inf]}, x: {tensor: float16, sizes: [5]}}, inputs: [x], \
+         outputs: [y], instructions: [{kernel: aten::mul.out, args: [x, w], out: y}]}}",
+        ".",
+    );
+    let mut options = ReportOptions::default();
+    options.data_statistics = true;
+    let find = |document: &Value| {
+        let values = document["graph"]["methods"][0]["values"].as_array().unwrap();
+        values.iter().find(|value| value["name"] == "w").unwrap()["statistics"].clone()
+    };
+    let found = find(&document(&source.report(None, &options).unwrap()));
+    for (key, expected) in
+        [("elements", 5.0), ("not_finite", 1.0), ("zeros", 2.0), ("minimum", -1.0), ("maximum", 3.0), ("mean", 0.5)]
+    {
+        assert_eq!(found[key].as_f64(), Some(expected), "{key}");
+    }
+    assert!(find(&document(&formatted(&source, ReportFormat::Html).unwrap())).is_null());
+    let page = document(&models::delegated(1, 0).report(None, &options).unwrap());
+    let values = page["graph"]["payloads"][0]["values"].as_array().unwrap();
+    let read: Vec<&Value> = values.iter().filter(|value| value["statistics"].is_object()).collect();
+    assert_eq!(read.len(), 6);
+    assert!(read.iter().any(|value| value["name"] == "depthwise_conv2d_2 filter"), "{read:?}");
+}
+
 /// Graph files of two files mark what changed; of files that cannot be compared, there is none.
 #[test]
 fn graph_files_mark_what_changed() {
@@ -321,7 +378,7 @@ fn graph_files_mark_what_changed() {
 #[test]
 fn pictures_are_small() {
     let pictures = files_below(&root().join(PICTURES), &["png"]);
-    assert_eq!(pictures.len(), 3);
+    assert_eq!(pictures.len(), 4);
     for picture in pictures {
         assert!(std::fs::metadata(&picture).unwrap().len() < 64 << 10, "{}: `optipng -o4`", picture.display());
     }
@@ -499,6 +556,7 @@ fn a_browser_shows_all_of_a_report() {
         json!(["click", ".plan .tensor"]),
         has("#memory .line", "bytes at"),
         json!(["eval", "document.querySelectorAll('.plan .peak').length", 1]),
+        json!(["choose", "#size select", "segment"]),
         json!(["min", "document.querySelectorAll('.map g[role=button]').length", 4]),
         json!(["eval", "document.querySelectorAll('#size .bar button').length", 1]),
         json!(["click", ".map g[role=button]"]),
@@ -547,6 +605,11 @@ fn a_browser_shows_all_of_a_report() {
     ];
     let layers = page(&Model::from_yaml("layers.yaml", &yaml, "."));
     add("layers.html", layers, common_steps(90), [more, pictures("graph", "#graph")].concat());
+    let mut options = ReportOptions::default();
+    options.data_statistics = true;
+    let weights = models::delegated(2, 2).report(None, &options).unwrap();
+    let more = vec![json!(["click", "#weights tbody tr button"])];
+    add("statistics.html", weights, common_steps(3), [more, pictures("weights", "#weights")].concat());
     let train = page(&open("tests/golden/upstream/releases/1.0.1/train.pte"));
     add("train.html", train, Vec::new(), pictures("memory", "#memory"));
 
@@ -605,9 +668,27 @@ fn a_browser_shows_all_of_a_report() {
     ];
     add("hostile.html", page(&source), common_steps(3), more);
 
-    std::fs::write(at("jobs.json"), Value::from(jobs).to_string()).unwrap();
+    run_jobs(&folder, jobs);
+}
+
+/// Runs the steps of pages: the name of each, its text, and a job without its path.
+fn browse(pages: Vec<(String, String, Value)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |(name, page, mut job): (String, String, Value)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, page).unwrap();
+        job["page"] = json!(path);
+        job
+    };
+    let jobs = pages.into_iter().map(job).collect();
+    run_jobs(&folder, jobs);
+}
+
+fn run_jobs(folder: &tempfile::TempDir, jobs: Vec<Value>) {
+    let file = folder.path().join("jobs.json");
+    std::fs::write(&file, Value::from(jobs).to_string()).unwrap();
     let script = root().join("tests/report/browser.py");
-    print!("{}", run(Command::new("python3").arg(script).arg(chromium()).arg(at("jobs.json"))));
+    print!("{}", run(Command::new("python3").arg(script).arg(chromium()).arg(file)));
 }
 
 /// Returns the first browser that there is.

@@ -38,6 +38,7 @@ const COMMANDS: &[&str] = &[
     "payload list m.pte",
     "diff m.pte m.pte",
     "report m.pte",
+    "report m.pte --data-statistics",
     "report m.pte --to dot",
     "report m.pte --to model-explorer",
     "m.pte -o pruned.pte --prune",
@@ -168,7 +169,11 @@ fn shared_lists_and_payloads_are_printed_once() {
     let repeated = assembled(&payloads(&graph(300), 2, 150));
     let mut failed = exceeding("list", &list, &["dump m.pte", "memory m.pte", "report m.pte --to model-explorer"]);
     for (name, file) in [("payload", payload), ("graph", repeated)] {
-        failed.extend(exceeding(name, &file, &["dump m.pte", "dump m.pte --data inline", "report m.pte"]));
+        failed.extend(exceeding(
+            name,
+            &file,
+            &["dump m.pte", "dump m.pte --data inline", "report m.pte --data-statistics"],
+        ));
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }

@@ -2,27 +2,27 @@
 //! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
 //! [`crate::report`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::Subject;
+pub use super::flow::Read;
+
+use super::flow::{Flow, Step, ValueFacts};
 use super::memory::Labels;
-use super::summary::{describe, payload_graphs, value_type};
+use super::payload_graph::PayloadGraph;
+use super::statistics::{DataKey, DataStatistics, TensorStatistics};
+use super::summary::{describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
-use pte_analysis::access::Accesses;
-use pte_analysis::blocks::{self, Jump, Skips};
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::blocks;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField};
+use pte_payload::xnnpack::draft::{ConstantSource, Draft};
+use pte_payload::xnnpack::schema::Datatype;
 
 /// Version of the serialised form.
-const VERSION: u32 = 2;
-
-/// Maximum number of writers of a value from which edges lead to each reader: many instructions can read a value that
-/// many wrote.
-const WRITERS: usize = 8;
+const VERSION: u32 = 3;
 
 /// Maximum number of values of an instruction with edges in files for other viewers, and of edges of a method: a list of
 /// many items can be read by many instructions.
@@ -78,12 +78,27 @@ pub struct GraphValue {
     /// For a view, the value whose memory and content it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<usize>,
+    /// Statistics of constant data, if they were requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<TensorStatistics>,
     /// Items of a list of tensors, without those that are None.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<usize>,
     /// Findings and differences about it.
     #[serde(flatten)]
     pub marks: Marks,
+}
+
+impl GraphValue {
+    /// Returns what the flow depends on of the value with an index.
+    fn facts(&self, index: usize) -> ValueFacts {
+        ValueFacts {
+            owner: self.base.unwrap_or(index),
+            has_content: self.content != Content::None,
+            is_literal: self.content == Content::Literal,
+            is_list: !self.items.is_empty(),
+        }
+    }
 }
 
 /// Source of the content of a value before the first instruction.
@@ -128,23 +143,15 @@ pub struct GraphNode {
     /// Instruction that is executed instead of the next one if a condition is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<usize>,
+    /// The condition of the jump is a constant: it is always taken.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
     /// Stack trace as indices of [`MethodGraph::frames`], from the outermost call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<usize>,
     /// Findings and differences about it.
     #[serde(flatten)]
     pub marks: Marks,
-}
-
-/// A value that an instruction reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
-    /// Value.
-    pub value: usize,
-    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
-    /// before it whose content is kept if a jump skips the later writers, as in branches. Empty if no instruction wrote
-    /// it.
-    pub writers: Vec<usize>,
 }
 
 /// A delegate of a method.
@@ -175,53 +182,30 @@ pub struct GraphFrame {
     pub context: Option<String>,
 }
 
-/// A decoded payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadGraph {
-    /// Values of the graph.
-    pub values: Vec<PayloadValue>,
-    /// Values that are the first arguments of the delegate.
-    pub inputs: Vec<usize>,
-    /// Values that are the other arguments of the delegate.
-    pub outputs: Vec<usize>,
-    /// Operations in order.
-    pub nodes: Vec<PayloadNode>,
-}
-
-/// A value of a payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadValue {
-    /// Element type, sizes and quantization.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Size of its data in bytes; `None` if it is not constant.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-}
-
-/// An operation of a payload.
-#[derive(Debug, Clone, Serialize)]
-pub struct PayloadNode {
-    /// Name of the operation.
-    pub name: &'static str,
-    /// Values that it reads.
-    pub reads: Vec<usize>,
-    /// Values that it writes.
-    pub writes: Vec<usize>,
-}
-
 impl ProgramGraph {
     /// Builds the graphs of a program. `findings` has the paths of the findings of `check` about its file,
     /// `differences` the paths of the differences from another program.
     pub fn new(subject: &Subject<'_>, findings: &[&str], differences: &[&str]) -> ProgramGraph {
+        ProgramGraph::with_statistics(subject, findings, differences, None)
+    }
+
+    /// Builds the graphs like [`ProgramGraph::new`], with the statistics of constant data.
+    pub fn with_statistics(
+        subject: &Subject<'_>,
+        findings: &[&str],
+        differences: &[&str],
+        statistics: Option<&mut DataStatistics>,
+    ) -> ProgramGraph {
         let program = subject.program;
         let drafts = payload_graphs(program);
+        let named = program.named_data.iter().flatten();
+        let named = named.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
         let mut payloads = Vec::new();
         let mut numbers: HashMap<BlobId, usize> = HashMap::new();
         for delegate in program.plans().iter().flat_map(ExecutionPlan::delegates) {
             if let Some(draft) = drafts.get(&delegate.processed) {
                 numbers.entry(delegate.processed).or_insert_with(|| {
-                    payloads.push(PayloadGraph::new(draft));
+                    payloads.push(PayloadGraph::new(draft, &named));
                     payloads.len() - 1
                 });
             }
@@ -229,7 +213,53 @@ impl ProgramGraph {
         let targets = Targets::new(program, findings, differences);
         let methods = program.plans().iter().enumerate();
         let methods = methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets));
-        ProgramGraph { version: VERSION, methods: methods.collect(), payloads }
+        let mut graph = ProgramGraph { version: VERSION, methods: methods.collect(), payloads };
+        if let Some(statistics) = statistics {
+            graph.add_statistics(program, &drafts, &numbers, statistics);
+        }
+        graph
+    }
+
+    /// Reads the constant data of the methods and payloads.
+    fn add_statistics(
+        &mut self,
+        program: &Program,
+        drafts: &HashMap<BlobId, Draft>,
+        numbers: &HashMap<BlobId, usize>,
+        statistics: &mut DataStatistics,
+    ) {
+        for (method, plan) in self.methods.iter_mut().zip(program.plans()) {
+            for (number, tensor) in plan.tensors() {
+                let (&TensorData::Blob(id), Some(value)) = (&tensor.data, method.values.get_mut(number)) else {
+                    continue;
+                };
+                if let Content::Constant { .. } = value.content {
+                    value.statistics = statistics.of(DataKey::Blob(id.0), program.blob(id), tensor.scalar_type);
+                }
+            }
+        }
+        let named: HashMap<&str, BlobId> =
+            program.named_data.iter().flatten().map(|entry| (entry.key.as_str(), entry.data)).collect();
+        let mut payloads: Vec<(&BlobId, &usize)> = numbers.iter().collect();
+        // The limit is reached at the same place on every machine.
+        payloads.sort_unstable_by_key(|(_, number)| **number);
+        for (payload, number) in payloads {
+            let (Some(draft), Some(graph)) = (drafts.get(payload), self.payloads.get_mut(*number)) else { continue };
+            for (number, (found, value)) in draft.values.iter().zip(&mut graph.values).enumerate() {
+                let (Some(constant), Some(datatype)) = (&found.constant, Datatype::of(found.datatype)) else {
+                    continue;
+                };
+                // Bytes of two elements are not elements.
+                if datatype.bits < 8 {
+                    continue;
+                }
+                let data = match &constant.source {
+                    ConstantSource::Data(blob) => Some((DataKey::Payload(payload.0, number), blob)),
+                    ConstantSource::Key(key) => named.get(&**key).map(|id| (DataKey::Blob(id.0), program.blob(*id))),
+                };
+                value.statistics = data.and_then(|(key, blob)| statistics.of(key, blob, datatype.storage));
+            }
+        }
     }
 }
 
@@ -250,13 +280,15 @@ impl MethodGraph {
         let traces: Vec<Vec<usize>> = traces(plan).map(|trace| frames.take(trace)).collect();
         let labels = Labels::new(plan);
         let jumps = blocks::jumps(plan);
-        let mut flow = Flow::new(plan, &subject.operators[method], &values, &jumps);
+        let facts = values.iter().enumerate().map(|(number, value)| value.facts(number)).collect();
+        let mut flow = Flow::new(plan, &subject.operators[method], facts, &jumps);
+        let mut steps = flow.steps(plan.instructions().count(), &jumps).into_iter();
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
             for instruction in chain.instructions.iter().flatten() {
                 let number = nodes.len();
-                let (reads, writes) = flow.step(number, &values);
+                let Step { reads, writes } = steps.next().unwrap_or_default();
                 let jump = instruction.destination().and_then(|to| usize::try_from(to).ok());
                 nodes.push(GraphNode {
                     label: labels.index(instruction),
@@ -265,10 +297,16 @@ impl MethodGraph {
                     writes,
                     reads,
                     jump: jump.and_then(|to| first.checked_add(to)),
+                    always: condition(instruction).is_some_and(|value| plan.value(value) == Some(&EValue::Bool(false))),
                     trace: traces.get(number).cloned().unwrap_or_default(),
                     marks: targets.of(Target::Instruction(method, number)),
                 });
             }
+        }
+        let written: HashSet<usize> = nodes.iter().flat_map(|node| node.writes.iter().copied()).collect();
+        let conditions = plan.instructions().map(|instruction| condition(instruction).as_ref().and_then(index));
+        for (node, condition) in nodes.iter_mut().zip(conditions) {
+            node.always &= condition.is_some_and(|value| !written.contains(&value));
         }
         let delegates = plan.delegates().iter().enumerate().map(|(number, delegate)| GraphDelegate {
             backend: delegate.id.clone().unwrap_or_default(),
@@ -279,7 +317,7 @@ impl MethodGraph {
         let Marks { findings, differences } = targets.of(Target::Method(method));
         MethodGraph {
             name: plan.name.clone().unwrap_or_default(),
-            outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output, &values)).collect(),
+            outputs: list(&plan.outputs).into_iter().map(|output| flow.read(output)).collect(),
             delegates: delegates.collect(),
             frames: frames.list,
             findings,
@@ -329,42 +367,6 @@ impl MethodGraph {
     }
 }
 
-impl Serialize for Read {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.writers.is_empty() {
-            true => (self.value, ()).serialize(serializer),
-            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
-        }
-    }
-}
-
-impl PayloadGraph {
-    fn new(draft: &Draft) -> PayloadGraph {
-        let values = draft.values.iter().map(|value| {
-            let bytes = value.constant.as_ref().map(|constant| match &constant.source {
-                ConstantSource::Data(blob) => blob.len(),
-                ConstantSource::Key(_) => constant.size.unwrap_or(0),
-            });
-            PayloadValue { kind: value_type(value), bytes }
-        });
-        let nodes = draft.nodes.iter().map(|node| {
-            let (mut reads, mut writes) = (Vec::new(), Vec::new());
-            for operand in node.operation.operands() {
-                if let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) {
-                    if operand.is_output { &mut writes } else { &mut reads }.push(*value);
-                }
-            }
-            PayloadNode { name: node.operation.word(), reads, writes }
-        });
-        PayloadGraph {
-            values: values.collect(),
-            inputs: draft.inputs.clone(),
-            outputs: draft.outputs.clone(),
-            nodes: nodes.collect(),
-        }
-    }
-}
-
 fn values(
     subject: &Subject<'_>,
     method: usize,
@@ -383,6 +385,7 @@ fn values(
             name: subject.value_name(method, number),
             kind: describe(value),
             content: content(program, value, subject.is_state(method, number)),
+            statistics: None,
             base: base(requested, number).filter(|_| !subject.has_own_memory(method, number)),
             items: value.as_tensors().iter().filter_map(|item| item.within(count)).collect(),
             marks: targets.of(Target::Value(method, number)),
@@ -413,6 +416,17 @@ fn content(program: &Program, value: &EValue, is_state: bool) -> Content {
         _ if tensor.is_external() => Content::External,
         TensorData::Blob(blob) => Content::Constant { bytes: program.blob(blob).len() },
         TensorData::None | TensorData::Elsewhere(_) => Content::None,
+    }
+}
+
+/// Returns the condition of a jump.
+fn condition(instruction: &Instruction) -> Option<ValueId> {
+    match instruction {
+        Instruction::JumpFalseCall { cond_value_index, .. } => Some(*cond_value_index),
+        Instruction::KernelCall { .. }
+        | Instruction::DelegateCall { .. }
+        | Instruction::MoveCall { .. }
+        | Instruction::FreeCall { .. } => None,
     }
 }
 
@@ -448,62 +462,5 @@ impl<'p> Frames<'p> {
             })
         };
         trace.iter().map(number).collect()
-    }
-}
-
-/// Returns the value whose memory a value has.
-fn owner(value: usize, values: &[GraphValue]) -> usize {
-    values[value].base.unwrap_or(value)
-}
-
-/// Follows the instructions in order, and tracks which ones wrote the content of each value.
-struct Flow<'j> {
-    accesses: Accesses,
-    /// By value: the instructions that may have written its content.
-    writers: Vec<Vec<usize>>,
-    skips: Skips<'j>,
-}
-
-impl<'j> Flow<'j> {
-    fn new(plan: &ExecutionPlan, operators: &MethodOperators, values: &[GraphValue], jumps: &'j [Jump]) -> Flow<'j> {
-        let owners: Vec<u32> = (0..values.len()).map(|value| owner(value, values) as u32).collect();
-        let has_content = values.iter().map(|value| value.content != Content::None).collect();
-        let accesses = Accesses::of(plan, operators, has_content, &owners);
-        Flow { accesses, writers: vec![Vec::new(); values.len()], skips: Skips::new(jumps) }
-    }
-
-    fn read(&self, value: usize, values: &[GraphValue]) -> Read {
-        Read { value, writers: self.writers[owner(value, values)].clone() }
-    }
-
-    /// Returns what the next instruction reads and writes.
-    fn step(&mut self, number: usize, values: &[GraphValue]) -> (Vec<Read>, Vec<usize>) {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        for access in self.accesses.of_step(number) {
-            let value = access.value as usize;
-            let read = self.read(value, values);
-            // Lists are read through their items, and the label of a node has the literals.
-            let is_literal = values[value].content == Content::Literal && read.writers.is_empty();
-            if access.reads() && !is_literal {
-                reads.push(read);
-            }
-            if access.writes() && values[value].items.is_empty() {
-                writes.push(value);
-            }
-        }
-        reads.sort_unstable_by_key(|read| read.value);
-        reads.dedup();
-        writes.sort_unstable();
-        writes.dedup();
-        let around = self.skips.around(number as u32);
-        for value in writes.iter().map(|value| owner(*value, values)) {
-            let writers = &mut self.writers[value];
-            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump.step as usize));
-            if writers.len() == WRITERS {
-                writers.remove(0);
-            }
-            writers.push(number);
-        }
-        (reads, writes)
     }
 }

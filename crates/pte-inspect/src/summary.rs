@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::allocator::{Abi, loaded_memory};
 use super::memory::Labels;
 use super::{Subject, shape};
-use crate::annotate::leaves::named_data_owner;
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -419,17 +418,6 @@ fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashM
         }
     }
     users
-}
-
-/// Returns the owners of named data in `annotate`, with the operation that reads them.
-pub fn named_data_paths(program: &Program) -> HashMap<String, String> {
-    let graphs = payload_graphs(program);
-    let named = |(key, user): (&str, String)| {
-        let owner = named_data_owner(key.as_bytes());
-        let named = format!("{user} ({})", owner.trim_start_matches("named data "));
-        (owner, named)
-    };
-    key_users(program, &graphs).into_iter().map(named).collect()
 }
 
 /// Sizes of the named data that payloads refer to.

@@ -79,7 +79,8 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
         }
         if let Some(to) = node.jump {
             let to = if to < method.nodes.len() { format!("n{to}") } else { end.to_owned() };
-            let _ = writeln!(out, "    m{number}_n{index} -> m{number}_{to} [style=dashed, label=\"if false\"];");
+            let label = if node.always { "" } else { ", label=\"if false\"" };
+            let _ = writeln!(out, "    m{number}_n{index} -> m{number}_{to} [style=dashed{label}];");
         }
     }
     for (position, read) in method.outputs.iter().enumerate() {

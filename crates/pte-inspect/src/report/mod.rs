@@ -51,6 +51,8 @@ pub struct ReportDocument<F, D> {
     pub changes: Option<D>,
     /// Reason why the two cannot be compared.
     pub comparison_error: Option<String>,
+    /// The graphs have the statistics of constant data.
+    pub data_statistics: bool,
 }
 
 /// A file of a [`ReportDocument`].
@@ -60,8 +62,10 @@ pub struct ReportedFile<F> {
     pub name: String,
     /// Contents; `None` if they cannot be read.
     pub contents: Option<Inspection>,
-    /// Sizes of its parts.
+    /// Sizes of its parts, by segment, kind and tensor.
     pub size: FileSize,
+    /// Sizes of its tensors and other elements.
+    pub tensors: FileSize,
     /// Findings of `check`.
     #[serde(flatten)]
     pub findings: F,
@@ -73,17 +77,24 @@ const STYLE: &str = include_str!("page/page.css");
 const LIBRARIES: [&str; 2] = [include_str!("vendor/dagre.min.js"), include_str!("vendor/d3-hierarchy.min.js")];
 
 /// Parts of the script of the page, which share a scope.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 19] = [
     include_str!("page/data.js"),
     include_str!("page/elements.js"),
     include_str!("page/sections.js"),
     include_str!("page/summary.js"),
     include_str!("page/changes.js"),
+    include_str!("page/tree.js"),
+    include_str!("page/collect.js"),
     include_str!("page/graph.js"),
+    include_str!("page/search.js"),
+    include_str!("page/detail.js"),
     include_str!("page/layout.js"),
+    include_str!("page/columns.js"),
     include_str!("page/pan_zoom.js"),
     include_str!("page/memory.js"),
     include_str!("page/size.js"),
+    include_str!("page/weights.js"),
+    include_str!("page/findings.js"),
     include_str!("page/tables.js"),
     include_str!("page/start.js"),
 ];

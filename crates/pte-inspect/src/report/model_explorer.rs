@@ -5,7 +5,8 @@
 use serde::Serialize;
 
 use super::shown;
-use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, PayloadGraph, PayloadNode, ProgramGraph, Read};
+use crate::graph::{Content, GraphFrame, GraphNode, MethodGraph, ProgramGraph, Read};
+use crate::payload_graph::{PayloadGraph, PayloadNode};
 
 /// Collection of graphs.
 #[derive(Debug, Serialize)]
@@ -176,7 +177,7 @@ fn attributes(method: &MethodGraph, index: usize, node: &GraphNode, hidden: usiz
     }
     if let Some(to) = node.jump {
         let to = if to < method.nodes.len() { format!("instruction {to}") } else { "the end".to_owned() };
-        attributes.push(attribute("if false", &to));
+        attributes.push(attribute(if node.always { "jumps to" } else { "if false" }, &to));
     }
     if !node.marks.findings.is_empty() {
         attributes.push(attribute("findings of check", &node.marks.findings.len().to_string()));

@@ -12,7 +12,8 @@ function changesSection() {
   const count = differences.length === 0 ? "No differences" : counted(differences.length, "difference");
   body.append(el("p", {}, `${count} from `, el("bdi", { class: "mono" }, data.before), ". ",
     differences.length > 0 && [el("span", { class: "added" }, "added"), ", ",
-      el("span", { class: "removed" }, "removed"), ", ", el("span", { class: "changed" }, "changed or moved")]));
+      el("span", { class: "removed" }, "removed"), ", ", el("span", { class: "changed" }, "changed or moved"), ", ",
+      el("span", { class: "placed" }, "only placed elsewhere")]));
   const { left, right } = data.changes;
   const isTotal = (key) => typeof left[key] === "number" && (left[key] !== 0 || right[key] !== 0);
   const totals = Object.keys(left).filter(isTotal);
@@ -22,12 +23,33 @@ function changesSection() {
   const targets = markTargets("differences");
   const statistics = ({ data: found }) => ["differing", "max_abs", "mean_abs", "cosine"]
     .filter((key) => isPresent(found?.[key])).map((key) => `${key} ${found[key]}`).join(", ");
-  table(body, [["path"], ["kind"], ["area"], ["topic"], ["before"], ["now"], ["data"]],
-    differences.map((found) =>
-      [found.path, found.kind, found.area, found.topic, found.left?.value, found.right?.value, statistics(found)]),
-    (row) => targets.has(row) && (() => show.value(...targets.get(row))), (row) => KINDS[differences[row].kind]);
+  for (const [area, title] of Object.entries(AREAS)) {
+    const list = differences.map((_, index) => index).filter((index) => differences[index].area === area);
+    if (list.length === 0) continue;
+    const group = el("details", { class: `rule area-${area}`, open: area !== "layout" }, el("summary", {},
+      el("b", {}, area), ` ${counted(list.length, "difference")}: ${title}`));
+    const columns = [["path"], ["kind"], ["topic"], ["before"], ["now"], ...(area === "data" ? [["data"]] : [])];
+    table(group, columns, list.map((index) => differences[index]).map((found) => [found.path, found.kind, found.topic,
+      found.left?.value, found.right?.value, ...(area === "data" ? [statistics(found)] : [])]),
+    (row) => targets.has(list[row]) && (() => show.value(...targets.get(list[row]))),
+    (row) => differenceClass(differences[list[row]]));
+    body.append(group);
+  }
 }
+const AREAS = {
+  meaning: "what the program computes",
+  data: "constants, initial states, named data, tests",
+  layout: "only the placement; the results are the same",
+};
 const KINDS = { added: "added", removed: "removed", changed: "changed", moved: "changed" };
+// A difference of layout alone does not look like one of meaning.
+const differenceClass = ({ area, kind }) => (area === "layout" ? "placed" : KINDS[kind]);
+// The class of what has these differences: the most important one. A group has no class of its own for what is added.
+function changeOf(indices, isGroup) {
+  const classes = new Set(indices.map((index) => differenceClass(differences[index] ?? {})));
+  if (classes.has("added") && !isGroup) return "added";
+  return ["changed", "removed", "added"].some((name) => classes.has(name)) ? "changed" : classes.has("placed") ? "placed" : null;
+}
 // By index of a finding or difference: the method, and the instruction or value that it is about.
 function markTargets(key) {
   const targets = new Map();

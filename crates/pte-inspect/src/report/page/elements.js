@@ -49,6 +49,9 @@ function hue(text) {
 }
 const colour = (text) => `hsl(${hue(text)} 55% ${matchMedia("(prefers-color-scheme: dark)").matches ? 34 : 76}%)`;
 
+// The same hue, dark enough for a thin rectangle.
+const strong = (text) => `hsl(${hue(text)} 60% ${matchMedia("(prefers-color-scheme: dark)").matches ? 58 : 62}%)`;
+
 // Calls `draw` with the width of an element in pixels, now and when it changes.
 function atWidth(element, draw) {
   let width = 0;

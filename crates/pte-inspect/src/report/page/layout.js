@@ -9,18 +9,21 @@ function bounds(items) {
 }
 
 function placeDagre(items, edges) {
-  const graph = new dagre.graphlib.Graph();
+  const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({ nodesep: 24, ranksep: 34, edgesep: 12, marginx: 10, marginy: 10 });
   for (const item of items) graph.setNode(item.key, { width: item.width, height: item.height });
   for (const edge of edges) {
     const width = Math.min(40, (edge.texts[0] ?? "").length) * 5.5;
-    graph.setEdge(edge.from.key, edge.to.key, { width, height: 10, labelpos: "c" });
+    // A loop goes back up.
+    const [from, to] = edge.isBack ? [edge.to, edge.from] : [edge.from, edge.to];
+    edge.name = { v: from.key, w: to.key, name: edge.isBack ? "back" : "on" };
+    graph.setEdge(edge.name, { width, height: 10, labelpos: "c" });
   }
   dagre.layout(graph);
   for (const item of items) Object.assign(item, { x: graph.node(item.key).x, y: graph.node(item.key).y });
   for (const edge of edges) {
-    const { points, x, y } = graph.edge(edge.from.key, edge.to.key);
-    edge.path = smooth(points);
+    const { points, x, y } = graph.edge(edge.name);
+    edge.path = smooth(edge.isBack ? [...points].reverse() : points);
     Object.assign(edge, { x: x ?? (edge.from.x + edge.to.x) / 2, y: (y ?? (edge.from.y + edge.to.y) / 2) + 3 });
   }
 }
@@ -36,62 +39,35 @@ function smooth(points) {
   return points.length > 2 ? path : `${path}L${at(points[points.length - 1])}`;
 }
 
-// Rows that the line of an edge passes without crossing their nodes.
-const BESIDE = 60;
-// Rows by the longest path from an input, in each row by the places of the predecessors.
-function placeRows(items, edges) {
-  const before = new Map(items.map((item) => [item, []]));
-  const after = new Map(items.map((item) => [item, []]));
-  for (const { from, to } of edges) if (from.order < to.order) { before.get(to).push(from); after.get(from).push(to); }
+// Largest graph that dagre places; a larger one, or one that would not be legible, is in columns.
+const DAGRE = { nodes: 90, edges: 180 };
+// Lines of the nodes, and their sizes; `isDense` leaves out all but the name.
+function measure(items, isDense) {
   for (const item of items) {
-    item.row = Math.max(-1, largest(before.get(item), (other) => other.row)) + 1;
-    item.isFed = item.kind === "value" || before.get(item).some((other) => other.isFed);
+    const lines = isDense ? [item.name] : item.lines.filter((line, number) => number === 0 || line !== "");
+    const most = isDense ? 20 : 44;
+    const sign = !isOpenable(item.tree) ? "" : item.tree.open ? "− " : "+ ";
+    item.texts = lines.map((line, number) => (number === 0 ? sign : "") + clipped(shown(line), most));
+    item.width = Math.max(...item.texts.map((line, number) => line.length * (number === 0 ? 7.3 : 6.1)), 34) + (isDense ? 10 : 18);
+    item.height = isDense ? 20 : item.texts.length > 1 ? 38 : 26;
   }
-  // What depends on constants only is close to where it is used.
-  for (const item of [...items].reverse()) {
-    const users = after.get(item);
-    if (!item.isFed && users.length > 0) item.row = least(users, (other) => other.row) - 1;
-  }
-  const rows = [];
-  for (const item of items) (rows[item.row] ??= []).push(item);
-  const GAP = 26;
-  rows.forEach((row, number) => {
-    for (const item of row) {
-      // Below the nearest ones, so that a chain is a straight line.
-      const nearest = largest(before.get(item), (other) => other.row);
-      const others = before.get(item).filter((other) => other.row === nearest);
-      item.wish = others.length === 0 ? 0 : others.reduce((sum, other) => sum + other.x, 0) / others.length;
-    }
-    row.sort((a, b) => a.wish - b.wish || a.order - b.order);
-    let right = -Infinity;
-    for (const item of row) {
-      item.x = Math.max(item.wish, right + GAP + item.width / 2);
-      right = item.x + item.width / 2;
-    }
-    const shift = row.reduce((sum, item) => sum + item.x - item.wish, 0) / row.length;
-    for (const item of row) { item.x -= shift; item.y = number * 78; }
-  });
-  for (const edge of edges) {
-    const { from, to } = edge;
-    const [y1, y2] = [from.y + from.height / 2, to.y - to.height / 2];
-    const rowsBetween = to.row - from.row;
-    if (rowsBetween === 1) {
-      edge.path = `M${from.x} ${y1}C${from.x} ${y1 + 24} ${to.x} ${y2 - 24} ${to.x} ${y2}`;
-      Object.assign(edge, { x: (from.x + to.x) / 2, y: (y1 + y2) / 2 + 3 });
-    } else {
-      // Beside the nodes between them.
-      let side = Math.max(from.x, to.x) + 30;
-      const [first, last] = [Math.min(from.row, to.row), Math.max(from.row, to.row)];
-      const between = rows.slice(first + 1, Math.min(last, first + BESIDE)).flat();
-      // Each step to the right may lead to another node.
-      for (let attempt = 0; attempt < 8; attempt++) {
-        const hit = between.find((item) => Math.abs(item.x - side) < item.width / 2 + 8);
-        if (!hit) break;
-        side = hit.x + hit.width / 2 + 12;
-      }
-      edge.path = `M${from.x} ${y1}C${from.x} ${y1 + 30} ${side} ${y1} ${side} ${y1 + 40}L${side} ${y2 - 40}` +
-        `C${side} ${y2} ${to.x} ${y2 - 30} ${to.x} ${y2}`;
-      Object.assign(edge, { x: side, y: (y1 + y2) / 2 });
-    }
-  }
+}
+// Places nodes and edges for a view of this size in pixels: the first of dagre's layout, columns, and columns of dense
+// nodes that is legible as a whole; otherwise columns, of which a part is visible. Returns the bounds.
+function place(items, edges, view) {
+  measure(items, false);
+  const isSmall = items.length <= DAGRE.nodes && edges.length <= DAGRE.edges;
+  const fits = (box) => box.width * LEGIBLE <= view.width && box.height * LEGIBLE <= view.height;
+  const dagreBox = isSmall && (placeDagre(items, edges), bounds(items));
+  if (dagreBox && fits(dagreBox)) return dagreBox;
+  placeColumns(items, edges, view, false);
+  let box = bounds(items);
+  if (fits(box)) return box;
+  measure(items, true);
+  placeColumns(items, edges, view, true);
+  box = bounds(items);
+  if (fits(box)) return box;
+  measure(items, false);
+  placeColumns(items, edges, view, false);
+  return bounds(items);
 }

@@ -12,9 +12,9 @@ const isPresent = (value) => value !== undefined && value !== null && value !== 
 const list = (rows) => el("dl", {}, rows.filter(([, value]) => isPresent(value)).map(([key, value]) =>
   [el("dt", {}, key), el("dd", {}, value)]));
 
-// Table that is sorted by its headings and filtered by a text. Columns: title, and whether it is a number. A row is a
-// list of cells;
-// `open` returns what a click on a row does, if anything; `kind` returns the class of a row.
+// Table that is sorted by its headings and filtered by a text. Columns: title, and `true` for a count or "real" for
+// another number. A row is a list of cells; `open` returns what a click on the first cell of a row does, if anything;
+// `kind` returns the class of a row.
 const ROWS = 200;
 function table(into, columns, rows, open, kind) {
   let sorted = -1;
@@ -22,8 +22,9 @@ function table(into, columns, rows, open, kind) {
   let all = false;
   const texts = rows.map((row) => row.map((cell) => shown(cell ?? "")).join("\n").toLowerCase());
   const body = el("tbody", {});
-  const heads = columns.map(([title, number], column) => el("th", { scope: "col", class: number ? "number" : null },
-    el("button", { type: "button", onclick: () => sort(column, Boolean(number)) }, title)));
+  const heads = columns.map(([title, number], column) => el("th", { scope: "col", class: number ? "number" : null,
+    onclick: () => sort(column, Boolean(number)) }, el("button", { type: "button", title: `Sort by ${title}` },
+      title, el("span", { class: "sort", "aria-hidden": "true" }))));
   function sort(column, isNumber) {
     descending = sorted === column ? !descending : isNumber;
     sorted = column;
@@ -39,7 +40,7 @@ function table(into, columns, rows, open, kind) {
       const number = columns[sorted][1];
       const text = (cell) => String(cell ?? "");
       const compare = number
-        ? (a, b) => (a ?? -1) - (b ?? -1)
+        ? (a, b) => (a ?? -Infinity) - (b ?? -Infinity) || 0
         : (a, b) => text(a).localeCompare(text(b), "en", { numeric: true });
       order.sort((a, b) => (descending ? -1 : 1) * compare(rows[a][sorted], rows[b][sorted]) || a - b);
     }
@@ -52,7 +53,8 @@ function table(into, columns, rows, open, kind) {
     const kept = all ? order : order.slice(0, ROWS);
     more.hidden = kept.length === order.length;
     replace(body, kept.map((row) => el("tr", { class: kind?.(row) }, rows[row].map((cell, column) => {
-      const text = cell === null || cell === undefined ? "" : columns[column][1] ? grouped(cell) : cell;
+      const text = cell === null || cell === undefined ? "" : columns[column][1] === true ? grouped(cell)
+        : columns[column][1] ? String(Number(cell.toPrecision(6))) : cell;
       const action = column === 0 && open?.(row);
       const content = action ? el("button", { type: "button", onclick: action }, text) : text;
       return el("td", { class: columns[column][1] ? "number" : null }, content);

@@ -2,7 +2,7 @@
 
 const done = (step) => performance.measure(step, { start: started });
 const steps = [["summary", summary], ["changes", changesSection], ["graph", graphSection], ["memory", memorySection],
-  ["size", sizeSection], ["findings", findingsSection], ["tables", tables]];
+  ["size", sizeSection], ["weights", weightsSection], ["findings", findingsSection], ["tables", tables]];
 function next() {
   const [name, step] = steps.shift();
   step();

@@ -1,4 +1,4 @@
-// Tables of the program, and findings.
+// Tables of the program.
 
 function addTable(id, title, columns, rows) {
   if (rows.length > 0) table(section(id, title), columns, rows);
@@ -47,18 +47,4 @@ function tables() {
   addTable("keys", "Keys", [["key"], ["file"], ["bytes", true], ["type"], ["used by"]],
     [...data.files.flatMap((file) => (file.contents?.keys ?? []).map((found) => entry(file, found))),
       ...Object.entries(program.named_data ?? {}).map(([key, size]) => [key, first.name, size, "named data", users[key]])]);
-}
-
-function findingsSection() {
-  const body = section("findings", "Findings of check");
-  if (findings.length === 0) { body.append(el("p", {}, "No findings.")); return; }
-  // The findings of the first file are those of the graph.
-  const targets = markTargets("findings");
-  table(body, [["rule"], ["severity"], ["path"], ["found"], ["expected"], ["why"], ["the runtime"]],
-    findings.map(({ rule, severity: level, path, found, expected, why, runtime }) =>
-      [rule, level, path, found, expected, why, runtime]),
-    (row) => targets.has(row) && (() => show.value(...targets.get(row))));
-  const truncated = data.files.flatMap((file) => file.truncated);
-  const text = truncated.map(({ rule, count }) => `${rule}: ${grouped(count)} in total`).join("; ");
-  if (text !== "") body.append(el("p", { class: "quiet" }, text));
 }

@@ -1,0 +1,154 @@
+//! Follows the instructions of a method in order, and finds which ones wrote the content that each reads, also around
+//! loops. Names and types of the values are those of [`crate::graph`].
+
+use std::collections::HashMap;
+
+use serde::{Serialize, Serializer};
+
+use pte_analysis::access::Accesses;
+use pte_analysis::blocks::{Jump, Skips};
+use pte_analysis::operators::MethodOperators;
+use pte_model::program::ExecutionPlan;
+
+/// Maximum number of writers of a value from which edges lead to each reader: many instructions can read a value that
+/// many wrote.
+const WRITERS: usize = 8;
+
+/// A value that an instruction reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// Value.
+    pub value: usize,
+    /// Instructions that may have written the content that is read, also through a base: the last writer, and those
+    /// before it whose content is kept if a jump skips the later writers, as in branches; in a loop, also the last
+    /// writer after it, in the previous iteration. Empty if no instruction wrote it.
+    pub writers: Vec<usize>,
+}
+
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.writers.is_empty() {
+            true => (self.value, ()).serialize(serializer),
+            false => serializer.collect_seq([&self.value].into_iter().chain(&self.writers)),
+        }
+    }
+}
+
+/// What the flow depends on of a value.
+pub struct ValueFacts {
+    /// Value whose memory it has: the base of a view, or itself.
+    pub owner: usize,
+    /// It has content before the first instruction.
+    pub has_content: bool,
+    /// It is a number, string, list or None in the program.
+    pub is_literal: bool,
+    /// It is a list of tensors.
+    pub is_list: bool,
+}
+
+/// What an instruction reads and writes.
+#[derive(Default)]
+pub struct Step {
+    /// Values that it reads, with their writers.
+    pub reads: Vec<Read>,
+    /// Values that it writes, each once.
+    pub writes: Vec<usize>,
+}
+
+/// Follows the instructions in order, and tracks which ones wrote the content of each value.
+pub struct Flow<'j> {
+    facts: Vec<ValueFacts>,
+    accesses: Accesses,
+    /// By value: the instructions that may have written its content.
+    writers: Vec<Vec<usize>>,
+    skips: Skips<'j>,
+}
+
+impl<'j> Flow<'j> {
+    /// Starts before the first instruction of a method with these values and jumps.
+    pub fn new(
+        plan: &ExecutionPlan,
+        operators: &MethodOperators,
+        facts: Vec<ValueFacts>,
+        jumps: &'j [Jump],
+    ) -> Flow<'j> {
+        let owners: Vec<u32> = facts.iter().map(|value| value.owner as u32).collect();
+        let has_content = facts.iter().map(|value| value.has_content).collect();
+        let accesses = Accesses::of(plan, operators, has_content, &owners);
+        Flow { accesses, writers: vec![Vec::new(); facts.len()], skips: Skips::new(jumps), facts }
+    }
+
+    /// Returns what reading a value now depends on.
+    pub fn read(&self, value: usize) -> Read {
+        Read { value, writers: self.writers[self.facts[value].owner].clone() }
+    }
+
+    /// Follows all instructions, and returns what they read and write.
+    pub fn steps(&mut self, count: usize, jumps: &[Jump]) -> Vec<Step> {
+        let mut steps: Vec<Step> = (0..count).map(|number| self.step(number)).collect();
+        self.carry(&mut steps, jumps);
+        steps
+    }
+
+    /// Returns what the next instruction reads and writes.
+    fn step(&mut self, number: usize) -> Step {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for access in self.accesses.of_step(number) {
+            let value = access.value as usize;
+            let read = self.read(value);
+            // Lists are read through their items, and the label of a node has the literals.
+            let is_literal = self.facts[value].is_literal && read.writers.is_empty();
+            if access.reads() && !is_literal {
+                reads.push(read);
+            }
+            if access.writes() && !self.facts[value].is_list {
+                writes.push(value);
+            }
+        }
+        reads.sort_unstable_by_key(|read| read.value);
+        reads.dedup();
+        writes.sort_unstable();
+        writes.dedup();
+        let around = self.skips.around(number as u32);
+        for value in writes.iter().map(|value| self.facts[*value].owner) {
+            let writers = &mut self.writers[value];
+            writers.retain(|writer| *writer != number && around.is_some_and(|jump| *writer < jump.step as usize));
+            if writers.len() == WRITERS {
+                writers.remove(0);
+            }
+            writers.push(number);
+        }
+        Step { reads, writes }
+    }
+
+    /// Adds the writers of the previous iteration of a loop to what its instructions read: in the outermost loop, the
+    /// last instruction that writes a value after it is read.
+    fn carry(&self, steps: &mut [Step], jumps: &[Jump]) {
+        let mut loops: Vec<(usize, usize)> = Vec::new();
+        let mut back: Vec<&Jump> = jumps.iter().filter(|jump| jump.is_back()).collect();
+        back.sort_by_key(|jump| jump.to);
+        for jump in back {
+            let (first, last) = (jump.to as usize, jump.step as usize);
+            match loops.last_mut() {
+                Some(outer) if first <= outer.1 => outer.1 = outer.1.max(last),
+                Some(_) | None => loops.push((first, last)),
+            }
+        }
+        for (first, last) in loops {
+            let Some(body) = steps.get_mut(first..=last) else { continue };
+            let mut writers: HashMap<usize, usize> = HashMap::new();
+            for (number, step) in (first..).zip(&*body) {
+                writers.extend(step.writes.iter().map(|value| (self.facts[*value].owner, number)));
+            }
+            for (number, step) in (first..).zip(body) {
+                for read in &mut step.reads {
+                    let is_from_before = read.writers.iter().all(|writer| *writer < first);
+                    let writer = writers.get(&self.facts[read.value].owner).filter(|writer| **writer >= number);
+                    if let Some(writer) = writer.filter(|_| is_from_before && read.writers.len() < WRITERS) {
+                        read.writers.push(*writer);
+                    }
+                }
+            }
+        }
+    }
+}

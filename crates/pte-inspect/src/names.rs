@@ -1,0 +1,85 @@
+//! Names of constants and other owners of bytes that begin with what distinguishes them, for lists of sizes. It reads no
+//! data.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Subject;
+use super::summary::payload_graphs;
+use crate::annotate::leaves::named_data_owner;
+use pte_model::program::element::{Element, Part};
+use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField, DraftQuantization, DraftValue, Scales};
+
+/// Returns, by value of a payload, the name of a constant: the first operation that reads it, and its role, such as
+/// `conv2d_43 filter`. `None` for values without data, and for those that no operation reads.
+pub fn constant_names(draft: &Draft) -> Vec<Option<String>> {
+    let mut names = vec![None; draft.values.len()];
+    for (position, node) in draft.nodes.iter().enumerate() {
+        for operand in node.operation.operands().filter(|operand| !operand.is_output) {
+            let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) else { continue };
+            let has_data = draft.values.get(*value).is_some_and(|value| value.constant.is_some());
+            if let Some(name) = names.get_mut(*value).filter(|name| has_data && name.is_none()) {
+                let role = operand.name.trim_end_matches("_id");
+                *name = Some(format!("{}_{position} {role}", node.operation.word()));
+            }
+        }
+    }
+    names
+}
+
+/// Returns the keys of the data and of the scales of a value of a graph, each with the addition to the name of the
+/// value.
+fn keys(value: &DraftValue) -> impl Iterator<Item = (&str, &'static str)> {
+    let data = value.constant.as_ref();
+    let scales = match &value.quantization {
+        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
+            Scales::Constant(constant) => Some(constant),
+            Scales::Listed(_) => None,
+        },
+        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
+    };
+    [(data, ""), (scales, " scales")].into_iter().filter_map(|(constant, what)| match &constant?.source {
+        ConstantSource::Key(key) => Some((&**key, what)),
+        ConstantSource::Data(_) => None,
+    })
+}
+
+/// Returns the names of owners of bytes, by the path that [`leaves`](crate::annotate::leaves) has for them: the name of
+/// a value or constant, with the path in parentheses. The paths of the program begin with `prefix`. If there are several
+/// payloads, names end with the name of the delegate.
+pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, String> {
+    let program = subject.program;
+    let mut names = HashMap::new();
+    for (method, values) in subject.values.iter().enumerate() {
+        for (value, name) in values.names.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let path = format!("{prefix}{}", Element::Method(method, Part::Value(value)).path(program));
+            let named = format!("{name} ({path})");
+            names.insert(path, named);
+        }
+    }
+    let graphs = payload_graphs(program);
+    let mut seen = BTreeSet::new();
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (number, delegate) in plan.delegates().iter().enumerate() {
+            let Some(draft) = graphs.get(&delegate.processed).filter(|_| seen.insert(delegate.processed)) else {
+                continue;
+            };
+            let part = match graphs.len() {
+                0 | 1 => String::new(),
+                _ => format!(", {}", subject.delegate_name(method, number)),
+            };
+            let payload = format!("{prefix}{}.payload", Element::Method(method, Part::Delegate(number)).path(program));
+            for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
+                let Some(name) = name else { continue };
+                let path = format!("{payload}.values[{value}]");
+                for (key, what) in keys(found) {
+                    let owner = named_data_owner(key.as_bytes());
+                    names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
+                }
+                let named = format!("{name}{part} ({path})");
+                names.insert(path, named);
+            }
+        }
+    }
+    names
+}
