@@ -18,14 +18,21 @@ const STEPS_PER_INSTRUCTION: u64 = 1 << 12;
 const STEPS: (u64, u64) = (1 << 20, 1 << 25);
 
 /// Result of [`reorder`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reordering {
-    /// Number of instructions at another position than before.
-    pub moved: usize,
+    /// Former position of each instruction, counted through all chains; empty if none moved.
+    pub order: Vec<u32>,
     /// Maximum number of bytes of planned memory that were alive at once.
     pub before: u64,
     /// The same after the change.
     pub after: u64,
+}
+
+impl Reordering {
+    /// Returns the number of instructions at another position than before.
+    pub fn moved(&self) -> usize {
+        (0..).zip(&self.order).filter(|(position, step)| position != *step).count()
+    }
 }
 
 /// Reorders the instructions of a method. A method with explicit offsets stays as it is, and so does one without a
@@ -34,7 +41,7 @@ pub fn reorder(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Reorder
     let alive = AliveMemory::of(plan, operators);
     let count = plan.instructions().count();
     let before = alive.by_time(count as u32 + 1).into_iter().max().unwrap_or(0);
-    let same = Reordering { moved: 0, before, after: before };
+    let same = Reordering { order: Vec::new(), before, after: before };
     if alive.requested.iter().any(|memory| matches!(memory, Memory::At { .. })) {
         return same;
     }
@@ -56,18 +63,15 @@ pub fn reorder(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Reorder
         }
         least = least.max(new);
     }
-    let moved = (0..).zip(&order).filter(|(position, step)| position != *step).count();
-    if moved == 0 {
-        return same;
-    }
     let unchanged = plan.chains.clone();
     apply(plan, &order);
     let after = alive::peak(plan, operators);
+    // Also if nothing moved.
     if after >= before {
         plan.chains = unchanged;
         return same;
     }
-    Reordering { moved, before, after }
+    Reordering { order, before, after }
 }
 
 /// Puts the instructions in an order, which has positions counted through all chains. None moves to another chain.
