@@ -350,3 +350,21 @@ fn the_minimal_planner_keeps_state_and_what_views_and_outputs_need() {
     assert!(distinct.windows(2).all(|pair| pair[0] != pair[1]), "{places:?}");
     assert_eq!(size, 80);
 }
+
+/// A result that both branches write is used after them, so that no other branch may be planned over it.
+#[test]
+fn results_of_branches_that_are_used_after_them_belong_to_the_method() {
+    let branch = |x: &str, y: &str, end: usize| {
+        format!(
+            "{{jump_false: {{cond: c, to: else_{end}}}}}, {{kernel: aten::sin.out, args: [{x}], out: {y}}}, {{jump_false: {{cond: false, to: end_{end}}}}},
+            {{label: else_{end}, kernel: aten::cos.out, args: [{x}], out: {y}}}, {{label: end_{end}}}"
+        )
+    };
+    let parts = format!(
+        "values: {{c: {{tensor: bool, sizes: []}}, x: f32[4], y: f32[4], z: f32[4]}}, inputs: [c, x], outputs: [y, z], instructions: [{}, {}]",
+        branch("x", "y", 0),
+        branch("x", "z", 1)
+    );
+    let [x, y, z] = places(&parts, ["x", "y", "z"]);
+    assert!(x != y && x != z && y != z, "{x:?} {y:?} {z:?}");
+}

@@ -130,11 +130,21 @@ fn script(program: &Program) -> Option<String> {
     Some(script)
 }
 
-/// Executes all methods of an assembly.
+/// Executes all methods of an assembly. Returns the answers without the outputs of executions that failed, which are not determined.
 fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     let (pte, ptds) = files::write(assembly, folder.path()).unwrap();
-    runner::run(runner, &pte, &ptds, MODE, script)
+    let mut answers = runner::run(runner, &pte, &ptds, MODE, script)?;
+    let mut has_failed = false;
+    answers.retain(|answer| {
+        if answer.starts_with("load ") {
+            has_failed = false;
+        }
+        // State remains undetermined, too.
+        has_failed |= answer.starts_with("execute ") && answer != "execute ok";
+        !(has_failed && answer.starts_with("output"))
+    });
+    Ok(answers)
 }
 
 /// Minimizes the memory of a program, checks the result, and compares the outputs. Returns `true` if it was executed.

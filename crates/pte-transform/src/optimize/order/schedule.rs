@@ -4,6 +4,9 @@
 use super::blocks::{Block, BlockState};
 use std::cmp::Reverse;
 
+/// Attempts of list scheduling for a block, and in addition for each instruction.
+const ATTEMPTS: (usize, usize) = (32, 4);
+
 /// Generator of numbers with a fixed seed (xorshift).
 struct Random(u64);
 
@@ -33,8 +36,11 @@ pub fn search(block: &Block, least: u64, steps: &mut u64) -> Option<Vec<u32>> {
         }
     };
     offer(by_subtree(block, steps), &mut best);
-    let mut attempt = 0u32;
-    while best.0 > goal && *steps > 0 {
+    let attempts = ATTEMPTS.0.saturating_add(block.len().saturating_mul(ATTEMPTS.1));
+    for attempt in 0..attempts {
+        if best.0 <= goal || *steps == 0 {
+            break;
+        }
         // The first attempts have no random preferences.
         let noise = if attempt < 4 { None } else { Some(&mut random) };
         let limit = best.0 - 1;
@@ -47,7 +53,6 @@ pub fn search(block: &Block, least: u64, steps: &mut u64) -> Option<Vec<u32>> {
             }),
         };
         offer(order, &mut best);
-        attempt += 1;
     }
     (best.0 < before).then_some(best.1)
 }
