@@ -60,7 +60,9 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use edit::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+pub use edit::{
+    MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
+};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};

@@ -288,6 +288,16 @@ impl Resolved {
         self.origins.retain(method, values, delegates, all_instructions);
     }
 
+    /// Moves the positions of the instructions of a method; `order` has their former indices, counted through all chains.
+    pub(crate) fn reorder_origins(&mut self, method: usize, order: &[u32]) {
+        self.origins.reorder(method, order);
+    }
+
+    /// Returns `true` if the source has field overrides, which name parts of the program by their indices.
+    pub(crate) fn has_overrides(&self) -> bool {
+        !self.origins.field_overrides.is_empty() || !self.origins.patches.is_empty()
+    }
+
     pub(crate) fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         Error::new(self.source.report_nodes(messages))
     }

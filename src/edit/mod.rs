@@ -2,6 +2,8 @@
 //!
 //! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
+mod memory;
 mod optimize;
 
+pub use memory::{MethodMemory, MinimizeOptions};
 pub use optimize::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use super::memory::kept_plan;
 use crate::layout;
 use crate::pipeline::Resolved;
 use pte_model::error::Error;
-use pte_model::program::{ExecutionPlan, Memory, MemoryPlan, Program};
+use pte_model::program::{MemoryPlan, Program};
 use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
 
 /// Kind of changes that [`Resolved::optimize`] makes.
@@ -176,13 +177,6 @@ struct Candidate {
     program: Program,
     simplified: Simplified,
     memory: Vec<u64>,
-}
-
-/// Returns the reason why the memory plan of a method stays; `None` if it may change.
-fn kept_plan(plan: &ExecutionPlan) -> Option<String> {
-    let count = plan.tensors().filter(|(_, tensor)| matches!(tensor.memory, Memory::At { .. })).count();
-    let tensors = pte_model::diagnostics::counted(count as u64, "tensor");
-    (count > 0).then(|| format!("{tensors} at offsets that no planner gives"))
 }
 
 fn instruction(change: &Change) -> OptimizedInstruction {

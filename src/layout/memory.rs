@@ -1,16 +1,17 @@
 //! Plans the memory of a method: pool and offset of each tensor, sizes and devices of the pools (docs/format.md, "Memory planner").
 //!
-//! It selects and validates the tensors to plan; `super::lifetimes` computes lifetimes, `super::greedy` offsets.
+//! It selects and validates the tensors to plan; `pte_analysis::planning` computes lifetimes, `super::greedy` and
+//! `super::minimal` offsets.
 
 use std::collections::BTreeMap;
 
 pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
 use super::shared::SharedState;
-use super::{LayoutError, align_up};
+use super::{LayoutError, align_up, minimal};
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::regions::BodyInput;
-use pte_analysis::planning::{Lifetimes, lifetimes, value_requests};
+use pte_analysis::planning::{Lifetimes, executed, lifetimes, value_requests};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, is_xnnpack_call};
@@ -30,8 +31,13 @@ pub fn plan(
     operators: &MethodOperators,
     shared: &SharedState,
 ) -> Result<MemoryPlan, Vec<LayoutError>> {
-    let requested = value_requests(plan, operators);
-    let lifetimes = lifetimes(plan, operators, &requested);
+    let mut requested = value_requests(plan, operators);
+    let lifetimes = match plan.memory.planner {
+        MemoryPlanner::Minimal => executed::lifetimes(plan, operators, &mut requested),
+        MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => {
+            lifetimes(plan, operators, &requested)
+        }
+    };
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
     planning.place_explicit();
     planning.place_shared(shared);
@@ -343,8 +349,10 @@ impl<'a> MethodPlanner<'a> {
     /// algorithm.
     fn padding(&self, calls_xnnpack: bool) -> u64 {
         let default = match self.request.planner {
-            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap if calls_xnnpack => XNNPACK_PADDING,
-            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Naive => 0,
+            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Minimal if calls_xnnpack => {
+                XNNPACK_PADDING
+            }
+            MemoryPlanner::Greedy | MemoryPlanner::GreedyNoOverlap | MemoryPlanner::Minimal | MemoryPlanner::Naive => 0,
         };
         self.request.padding.unwrap_or(default)
     }
@@ -359,6 +367,7 @@ impl<'a> MethodPlanner<'a> {
             MemoryPlanner::Greedy => greedy::plan(requests, self.alignment, reserved, padding),
             MemoryPlanner::GreedyNoOverlap => greedy::plan_no_overlap(requests, self.alignment, reserved, padding),
             MemoryPlanner::Naive => greedy::plan_naive(requests, self.alignment, reserved, padding),
+            MemoryPlanner::Minimal => minimal::plan(requests, self.alignment, reserved, padding),
         }
     }
 

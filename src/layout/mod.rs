@@ -12,6 +12,7 @@ pub mod file;
 mod first_fit;
 mod greedy;
 pub mod memory;
+mod minimal;
 pub mod options;
 mod plan;
 pub mod segments;

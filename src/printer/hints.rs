@@ -56,7 +56,13 @@ impl MemoryHints {
             (true, MemoryPlanner::Naive, _) => {
                 (self.scratch, self.planner, self.alignment) = (false, MemoryPlanner::GreedyNoOverlap, None);
             }
-            (true, MemoryPlanner::GreedyNoOverlap, _) => (self.scratch, self.offsets) = (false, true),
+            (true, MemoryPlanner::GreedyNoOverlap, _) => {
+                (self.scratch, self.planner) = (false, MemoryPlanner::Minimal);
+            }
+            (true, MemoryPlanner::Minimal, None) if let Some(alignment) = common_alignment(original) => {
+                (self.scratch, self.alignment) = (false, Some(alignment));
+            }
+            (true, MemoryPlanner::Minimal, _) => (self.scratch, self.offsets) = (false, true),
         }
     }
 }

@@ -307,3 +307,64 @@ fn more_pools_than_a_list_is_computed_for_must_be_stated() {
     tensor.memory = Memory::At { pool: 4097, offset: 0 };
     assert_eq!(plan(method).unwrap_err().len(), 1);
 }
+
+/// Offsets and size of pool 1 with `planner: minimal`, of some values.
+fn minimal<const N: usize>(parts: &str, names: [&str; N]) -> ([Option<u64>; N], i64) {
+    let (sample, plan) = planned(&format!("{parts}, memory: {{planner: minimal}}"));
+    (names.map(|name| plan.places[sample.index(name)].map(|(_, offset)| offset)), plan.sizes[1])
+}
+
+#[test]
+fn the_minimal_planner_needs_what_is_alive_at_once() {
+    // a has 64 bytes, b and c 48 each: the greedy planner places c above the object of a.
+    let parts = "values: {x: f32[1], a: f32[16], s: f32[1], b: f32[12], c: f32[12], y: f32[12]}, inputs: [x], outputs: [y],
+        instructions: [{kernel: aten::expand_copy.out, args: [x, [16], false], out: a}, {kernel: aten::mean.out, args: [a, [0], true, null], out: s},
+        {kernel: aten::expand_copy.out, args: [s, [12], false], out: b}, {kernel: aten::exp.out, args: [b], out: c},
+        {kernel: aten::abs.out, args: [c], out: y}]";
+    assert_eq!(minimal(parts, []).1, 96);
+    assert!(sizes(parts)[1] > 96);
+}
+
+#[test]
+fn the_minimal_planner_gives_targets_of_moves_the_memory_of_their_source() {
+    let parts = "values: {c: {tensor: bool, sizes: []}, x: f32[4], s: f32[4], t: f32[4], y: f32[4], z: f32[4]}, inputs: [c, x], outputs: [z],
+        instructions: [{jump_false: {cond: c, to: else}}, {kernel: aten::sin.out, args: [x], out: s}, {move: {from: s, to: y}},
+        {jump_false: {cond: false, to: end}}, {label: else, kernel: aten::cos.out, args: [x], out: t}, {move: {from: t, to: y}},
+        {label: end, kernel: aten::exp.out, args: [y], out: z}]";
+    let (places, size) = minimal(parts, ["s", "t", "y"]);
+    assert_eq!(places[2], places[0]);
+    assert_ne!(places[1], places[0]);
+    assert_eq!(size, 48);
+}
+
+#[test]
+fn the_minimal_planner_keeps_state_and_what_views_and_outputs_need() {
+    // The state k is overwritten first, but another method may read it.
+    let parts = "values: {x: f32[4], k: {tensor: float32, sizes: [4], mutable: true}, a: f32[4], v: {view_of: a}, b: f32[4], y: f32[4]},
+        inputs: [x], outputs: [y, x], instructions: [{kernel: aten::exp.out, args: [x], out: a}, {kernel: aten::copy_, args: [k, x, false]},
+        {kernel: aten::abs.out, args: [x], out: b}, {kernel: aten::add.out, args: [v, b, 1], out: y}]";
+    let (places, size) = minimal(parts, ["x", "k", "a", "v", "b", "y"]);
+    assert_eq!(places[2], places[3]);
+    let mut distinct = [places[0], places[1], places[2], places[4], places[5]];
+    distinct.sort_unstable();
+    assert!(distinct.windows(2).all(|pair| pair[0] != pair[1]), "{places:?}");
+    assert_eq!(size, 80);
+}
+
+/// A result that both branches write is used after them, so that no other branch may be planned over it.
+#[test]
+fn results_of_branches_that_are_used_after_them_belong_to_the_method() {
+    let branch = |x: &str, y: &str, end: usize| {
+        format!(
+            "{{jump_false: {{cond: c, to: else_{end}}}}}, {{kernel: aten::sin.out, args: [{x}], out: {y}}}, {{jump_false: {{cond: false, to: end_{end}}}}},
+            {{label: else_{end}, kernel: aten::cos.out, args: [{x}], out: {y}}}, {{label: end_{end}}}"
+        )
+    };
+    let parts = format!(
+        "values: {{c: {{tensor: bool, sizes: []}}, x: f32[4], y: f32[4], z: f32[4]}}, inputs: [c, x], outputs: [y, z], instructions: [{}, {}]",
+        branch("x", "y", 0),
+        branch("x", "z", 1)
+    );
+    let [x, y, z] = places(&parts, ["x", "y", "z"]);
+    assert!(x != y && x != z && y != z, "{x:?} {y:?} {z:?}");
+}

@@ -8,6 +8,7 @@ mod inference_runtime;
 mod kernel_calls;
 mod memory;
 mod mutants;
+mod optimize_memory;
 mod program_mutants;
 mod sharing;
 mod xnnpack_graphs;

@@ -9,6 +9,7 @@ use super::aliases::aliases;
 use super::blocks::{Jump, jumps};
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
+use pte_operators::facts::LoopPart;
 
 /// Maps the time of a use of a value to the time that counts for its lifetime.
 pub trait Clock {
@@ -274,7 +275,17 @@ impl Execution {
         for value in (0..count).filter(|value| is_state[*value]) {
             spans.list[value] = Some((0, end));
         }
-        spans.carry_around_loops(&jumps, &uses.first);
+        // What the first use leaves of a tensor is from the iterations before.
+        let first: Vec<FirstUse> = uses
+            .first
+            .iter()
+            .zip(&uses.is_partial)
+            .map(|(first, is_partial)| match is_partial {
+                true => FirstUse::Read,
+                false => *first,
+            })
+            .collect();
+        spans.carry_around_loops(&jumps, &first);
         Execution { times: spans.list, is_alias, is_state }
     }
 }
@@ -288,6 +299,8 @@ fn is_stated(requested: &[Memory], value: usize, tensor: &Tensor) -> bool {
 struct Uses {
     /// By value: its first use.
     first: Vec<FirstUse>,
+    /// By value: its first use writes a part of it and reads nothing.
+    is_partial: Vec<bool>,
     /// By value: an instruction makes it an alias of another one.
     is_set: Vec<bool>,
     /// By value: an instruction may write its content.
@@ -302,6 +315,7 @@ impl Uses {
         let flags = vec![false; count];
         let mut uses = Uses {
             first: vec![FirstUse::None; count],
+            is_partial: flags.clone(),
             is_set: flags.clone(),
             is_written: flags.clone(),
             is_unknown: flags,
@@ -313,6 +327,10 @@ impl Uses {
             for Usage { position, value, kind } in operators.uses(instruction) {
                 let Some(index) = value.within(count) else { continue };
                 let is_read = kind.reads() && !known.is_some_and(|known| known.needs_no_content(position));
+                let stores = known.is_some_and(|known| known.facts.loop_part == Some(LoopPart::Store));
+                if uses.first[index] == FirstUse::None {
+                    uses.is_partial[index] = stores && kind.is_in_place();
+                }
                 // The first use of each kind counts, also for the items of a list.
                 let bit = 1 << kind as u32;
                 if kinds[index] & bit == 0 {
@@ -473,6 +491,13 @@ mod tests {
         ];
         let lifetimes = Method::new("c x", &instructions, "y").lifetimes("k s t u");
         assert_eq!(lifetimes, "k 1..6, s 2..7, t 3..4, u 4..5");
+    }
+
+    #[test]
+    fn what_iterations_store_lives_in_the_whole_loop() {
+        let instructions =
+            ["aten::sin.out x s s", "executorch_prim::et_copy_index.tensor y s i", "jump c 0", "aten::cos.out y z z"];
+        assert_eq!(Method::new("c x i", &instructions, "z").lifetimes("s y"), "s 1..2, y 1..4");
     }
 
     #[test]

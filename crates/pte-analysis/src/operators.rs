@@ -180,6 +180,12 @@ impl ResolvedOperator {
         self.facts.aliased.is_some()
     }
 
+    /// Returns `true` if [`ResolvedOperator::in_place`] has all arguments that may share bytes with the outs, as for
+    /// operators of the default runtime.
+    pub fn has_known_sharing(&self) -> bool {
+        self.rule.is_some() && self.library.is_none() && !self.facts.reads_sizes && !self.is_view()
+    }
+
     /// Returns `true` if a call may omit some of its outs.
     pub fn has_optional_outs(&self) -> bool {
         self.facts.out_mask.is_some()

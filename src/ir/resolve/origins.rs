@@ -116,6 +116,17 @@ impl Origins {
         }
     }
 
+    /// Moves the origins of the instructions of a method; `order` has their former indices, counted through all chains.
+    pub fn reorder(&mut self, method: usize, order: &[u32]) {
+        let Some(method) = self.methods.get_mut(method) else { return };
+        let former: Vec<NodeId> = method.instructions.iter().flatten().copied().collect();
+        if former.len() != order.len() {
+            method.instructions.clear();
+        }
+        let moved = order.iter().filter_map(|step| former.get(*step as usize));
+        method.instructions.iter_mut().flatten().zip(moved).for_each(|(node, former)| *node = *former);
+    }
+
     /// The node of a field override, by its number.
     pub fn field_override(&self, number: usize) -> Option<NodeId> {
         self.field_overrides.get(number).copied()

@@ -2,6 +2,7 @@
 //! (docs/format.md, "Lifetimes"). They are extended over loops, which the exporter does not emit. The planner of `pte-emit`
 //! assigns the memory.
 
+pub mod executed;
 pub mod getitems;
 pub mod regions;
 

@@ -106,6 +106,7 @@ impl Regions {
             }
             if regions.list.len() > 1 {
                 regions.find_owners(&code);
+                regions.widen_owners(&code, requested);
                 regions.find_inputs(&code, requested);
                 // A view belongs to the part of its base, and its uses are mapped to that part.
                 for (owner, memory) in regions.owners.iter_mut().zip(requested) {
@@ -249,6 +250,28 @@ impl Regions {
             if value.as_tensor().is_some() && self.owners[index].is_none() {
                 self.owners[index] = Some(0);
             }
+        }
+    }
+
+    /// Moves each tensor that is used outside of its part to the part around all its uses, also those of its views. The
+    /// exporter has no such tensors, because moves and stores take results out of a part.
+    fn widen_owners(&mut self, code: &Code<'_>, requested: &[Memory]) {
+        let mut widen = |index: usize, time: u32, list: &[Region]| {
+            let base = match requested[index] {
+                Memory::View { base } if (base as usize) < requested.len() => base as usize,
+                Memory::None | Memory::Auto { .. } | Memory::View { .. } | Memory::At { .. } => index,
+            };
+            if let Some(owner) = &mut self.owners[base] {
+                while *owner != 0 && !list[*owner].times.contains(&time) {
+                    *owner = list[*owner].parent;
+                }
+            }
+        };
+        for (time, instruction) in (1..).zip(&code.list) {
+            code.uses(instruction).for_each(|index| widen(index, time, &self.list));
+        }
+        for output in code.plan.outputs.iter().flatten() {
+            code.with_items(*output).for_each(|index| widen(index, u32::MAX, &self.list));
         }
     }
 

@@ -12,7 +12,6 @@ use super::super::finding::{Findings, Locator};
 use super::control::ControlFlow;
 use super::limits::{self, Budget};
 use super::method::MethodAnalysis;
-use super::sharing;
 use crate::RuleId::{self, *};
 use crate::RuleSeverity;
 use pte_analysis::access::Access;
@@ -365,7 +364,7 @@ impl OverlapSweep<'_, '_> {
     /// reads and writes.
     fn is_covered(&self, access: &Access, live: &LiveRange, time: u32) -> bool {
         let call = || self.method.call(&self.method.steps[access.step as usize]);
-        live.to == time && call().is_some_and(|(known, _)| sharing::is_covered(known))
+        live.to == time && call().is_some_and(|(known, _)| known.has_known_sharing())
     }
 
     /// Returns `true` if live content is read after `time`, without a jump in between that is always taken.

@@ -51,7 +51,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     };
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for (number, step) in method.steps.iter().enumerate() {
-        let Some((known, _)) = method.call(step).filter(|(known, _)| is_covered(known)) else { continue };
+        let Some((known, _)) = method.call(step).filter(|(known, _)| known.has_known_sharing()) else { continue };
         written.clear();
         read.clear();
         let mut outs = 0;
@@ -93,12 +93,6 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
             (locate(&method.element_of(out.access)), found, expected)
         });
     }
-}
-
-/// Returns `true` if the arguments of an operator that may share bytes are known, as for operators of the default
-/// runtime.
-pub fn is_covered(known: &ResolvedOperator) -> bool {
-    known.rule.is_some() && known.library.is_none() && !known.facts.reads_sizes && !known.is_view()
 }
 
 /// The bytes that tensors may have at any time.

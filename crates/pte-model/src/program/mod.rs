@@ -240,7 +240,7 @@ pub struct MemoryRequest {
 /// use pte_model::program::MemoryPlanner;
 ///
 /// assert_eq!(MemoryPlanner::default(), MemoryPlanner::Greedy);
-/// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap"]);
+/// assert_eq!(MemoryPlanner::ALL.map(MemoryPlanner::word), ["greedy", "naive", "greedy_no_overlap", "minimal"]);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MemoryPlanner {
@@ -252,11 +252,14 @@ pub enum MemoryPlanner {
     /// Like `Greedy`, but each object of memory has at most one tensor at a time
     /// (`allow_overlapping_allocations=False`).
     GreedyNoOverlap,
+    /// Not of the exporter: the smallest pools that a search finds (docs/format.md, "Minimal planner").
+    Minimal,
 }
 
 impl MemoryPlanner {
     /// All algorithms.
-    pub const ALL: [MemoryPlanner; 3] = [MemoryPlanner::Greedy, MemoryPlanner::Naive, MemoryPlanner::GreedyNoOverlap];
+    pub const ALL: [MemoryPlanner; 4] =
+        [MemoryPlanner::Greedy, MemoryPlanner::Naive, MemoryPlanner::GreedyNoOverlap, MemoryPlanner::Minimal];
 
     /// Returns the word in YAML.
     pub const fn word(self) -> &'static str {
@@ -264,6 +267,7 @@ impl MemoryPlanner {
             MemoryPlanner::Greedy => "greedy",
             MemoryPlanner::Naive => "naive",
             MemoryPlanner::GreedyNoOverlap => "greedy_no_overlap",
+            MemoryPlanner::Minimal => "minimal",
         }
     }
 }

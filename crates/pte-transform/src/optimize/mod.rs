@@ -3,9 +3,14 @@
 //!
 //! Memory is planned by `pte-emit`, which also decides whether the changes of a method are kept.
 
+mod alive;
 mod copies;
 mod equal_calls;
+pub mod order;
+pub mod reuse;
 mod rewrite;
+
+pub use alive::peak;
 
 use crate::prune::prune;
 use pte_analysis::operators::MethodOperators;
