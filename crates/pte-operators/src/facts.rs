@@ -1,6 +1,7 @@
 //! Facts of operators in addition to their signatures, which the rows of a release have. They were measured with the
 //! real runtime, or read from the source of its kernels. `release.rs` joins them with the generated tables.
 
+use super::evaluation::Evaluation;
 use super::inference::Rule;
 use super::inference::constraints::Constraint;
 use super::inference::out_type::Conversion;
@@ -72,6 +73,8 @@ facts! {
     ignored: &'static [usize] = &[],
     /// Positions of indices that the kernel does not check, and of the tensor from which they select.
     selection: Option<([usize; 2], Selected)> = None,
+    /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
+    evaluation: Option<Evaluation> = None,
     /// Elements of the only result, if they follow from the arguments alone.
     content: Option<Content> = None,
     /// Position of an argument for whose NaNs the kernel aborts.
