@@ -209,6 +209,13 @@ pub(crate) fn sum(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     arithmetic(call, add)
 }
 
+/// A sum with a number, whose kernel does not promote the tensor.
+pub(crate) fn sum_with_number(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
+    let own = call.tensor(0)?.meta.scalar_type;
+    call.check_type(own)?;
+    if common(call, 0, 1)? == own { sum(call) } else { refuse(KIND) }
+}
+
 /// A difference.
 pub(crate) fn difference(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     check_factor(call, 2, Kind::of(common(call, 0, 1)?)?)?;
@@ -228,6 +235,9 @@ pub(crate) fn product(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
 
 /// A quotient of floating point numbers.
 pub(crate) fn quotient(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
+    if !Kind::of(call.out()?.scalar_type)?.is_float() {
+        return refuse("a quotient is not a floating point number");
+    }
     let promoted = common(call, 0, 1)?;
     let common = if Kind::of(promoted)?.is_float() { promoted } else { ScalarType::FLOAT };
     // Kernels promote a floating point tensor and integers to the type of the former.
@@ -415,8 +425,9 @@ pub(crate) fn absolute(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     call.check_type(call.tensor(0)?.meta.scalar_type)?;
     unary(call, false, |kind, number| match (kind, number) {
         (Kind::Int(bits, signed), Number::Int(int)) => integer(bits, signed, int.checked_abs()),
-        (_, Number::Single(value)) => Ok(Number::Single(value.abs())),
-        (_, Number::Double(value)) => Ok(Number::Double(value.abs())),
+        // Kernels keep the sign of zero.
+        (_, Number::Single(value)) => Ok(Number::Single(if value < 0.0 { -value } else { value })),
+        (_, Number::Double(value)) => Ok(Number::Double(if value < 0.0 { -value } else { value })),
         _ => refuse(KIND),
     })
 }

@@ -240,6 +240,8 @@ impl<'a> ConstantCall<'a> {
         match self.call.argument(at) {
             Some(Argument::Null) => Ok(None),
             Some(Argument::Int(IntMeta::Exact(int))) => Ok(Some(Number::Int(*int))),
+            // A file does not store it, because it equals the default of the field.
+            Some(Argument::Double(double)) if *double == 0.0 && double.is_sign_negative() => refuse("a number is -0.0"),
             Some(Argument::Double(double)) => Ok(Some(Number::Double(*double))),
             Some(Argument::Bool(value)) => Ok(Some(Number::Bool(*value))),
             _ => refuse("a number is not known"),

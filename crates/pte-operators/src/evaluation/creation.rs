@@ -44,16 +44,23 @@ pub(crate) fn filled_like(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
 
 /// Numbers from 0 to an end.
 pub(crate) fn range(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
+    double(call, 0)?;
     progression(call, 0.0, 1.0)
 }
 
 /// Numbers from a start to an end by a step.
 pub(crate) fn range_from(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let double = |at| match Kind::Double.convert(call.number(at)?)? {
+    double(call, 1)?;
+    progression(call, double(call, 0)?, double(call, 2)?)
+}
+
+/// Returns a number, which is not a truth value: kernels reject it.
+fn double(call: &ConstantCall<'_>, at: usize) -> Result<f64> {
+    match call.number(at)? {
+        Number::Int(int) => Ok(int as f64),
         Number::Double(value) => Ok(value),
-        Number::Bool(_) | Number::Int(_) | Number::Single(_) => refuse("a number is not known"),
-    };
-    progression(call, double(0)?, double(2)?)
+        Number::Bool(_) | Number::Single(_) => refuse("a number of a range is a truth value"),
+    }
 }
 
 /// Kernels compute a range in double precision.

@@ -310,6 +310,7 @@ pub(crate) fn replaced(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     if source.meta.sizes == out.sizes {
         return Ok(vec![source.data.clone()]);
     }
+    Kind::of(out.scalar_type)?;
     Ok(vec![Blob::bytes(broadcast(call, &source, out)?)])
 }
 

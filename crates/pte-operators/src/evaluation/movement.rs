@@ -71,6 +71,8 @@ pub(crate) fn copied(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
         return refuse("a copy does not block");
     }
     let (tensor, out) = (call.tensor(0)?, call.out()?);
+    // Some of the kernels do not take complex numbers.
+    Kind::of(tensor.meta.scalar_type)?;
     if tensor.meta.sizes != out.sizes {
         return refuse("a result has other sizes than its argument");
     }
@@ -294,6 +296,8 @@ fn parts(call: &ConstantCall<'_>, at: usize, keeps: bool) -> Result<Vec<Blob>> {
     let tensor = call.tensor(0)?;
     call.check_contiguous()?;
     call.check_type(tensor.meta.scalar_type)?;
+    // Kernels do not take complex numbers.
+    Kind::of(tensor.meta.scalar_type)?;
     let own = dims(tensor.meta)?;
     let dim = dim(call, at, own.len())?;
     let mut start = 0i64;

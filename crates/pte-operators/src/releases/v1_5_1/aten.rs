@@ -103,7 +103,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::acos.out"),
     floating_unary("aten::acosh.out"),
     operator("aten::add.Scalar_out", elementwise::binary)
-        .evaluation(Some(evaluation::sum))
+        .evaluation(Some(evaluation::sum_with_number))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers),
     arithmetic("aten::add.out").evaluation(Some(evaluation::sum)),
