@@ -42,6 +42,7 @@ mod pipeline;
 mod source;
 
 mod assembly;
+mod edit;
 mod emitter;
 mod ir;
 mod layout;
@@ -59,6 +60,7 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
+pub use edit::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};

@@ -6,6 +6,7 @@ use super::inference::Rule;
 use super::inference::constraints::Constraint;
 use super::inference::out_type::Conversion;
 use super::kinds::{Kinds, ResultKinds};
+use super::movement::Movement;
 
 /// Comparison of two numbers.
 pub type Comparison = fn(f64, f64) -> bool;
@@ -75,6 +76,8 @@ facts! {
     selection: Option<([usize; 2], Selected)> = None,
     /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
     evaluation: Option<Evaluation> = None,
+    /// The result as elements of the first argument, if the operator only moves them.
+    movement: Option<Movement> = None,
     /// Elements of the only result, if they follow from the arguments alone.
     content: Option<Content> = None,
     /// Position of an argument for whose NaNs the kernel aborts.

@@ -15,6 +15,7 @@ pub mod evaluation;
 pub mod facts;
 pub mod inference;
 pub mod kinds;
+pub mod movement;
 mod release;
 mod releases;
 mod set;

@@ -10,4 +10,5 @@ struct Readme;
 
 pub mod externalize;
 pub mod internalize;
+pub mod optimize;
 pub mod prune;

@@ -9,6 +9,7 @@ use super::numbers::Number;
 use crate::Operator;
 use crate::inference::constraints;
 use crate::inference::{Argument, Call, InferenceError, IntMeta, ResultMeta, TensorMeta};
+use crate::movement::Movement;
 
 /// The function of an operator: the content of each result, with the items of lists one after another.
 pub type Evaluation = fn(&ConstantCall<'_>) -> Result<Vec<Blob>>;
@@ -65,6 +66,8 @@ pub struct ConstantCall<'a> {
     pub(super) call: Call<'a>,
     data: &'a [ArgumentData<'a>],
     outs: &'a [TensorMeta],
+    /// The elements that the operator moves, if it does nothing else.
+    pub(super) movement: Option<Movement>,
     /// Largest number of bytes of a result that is computed in memory.
     limit: u64,
 }
@@ -128,7 +131,7 @@ pub fn evaluate(
     if inferred.next().is_some() {
         return refuse("a result is missing");
     }
-    let call = ConstantCall { call, data, outs, limit };
+    let call = ConstantCall { call, data, outs, limit, movement: operator.facts.movement };
     call.check_tensors()?;
     let contents = evaluation(&call)?;
     let is_complete = contents.len() == outs.len()

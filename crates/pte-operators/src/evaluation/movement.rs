@@ -113,56 +113,13 @@ pub(super) fn converted(call: &ConstantCall<'_>, tensor: &Constant<'_>, out: &Te
     Ok(Blob::bytes(bytes))
 }
 
-/// A permutation of the dimensions.
-pub(crate) fn permuted(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let own = dims(call.tensor(0)?.meta)?;
-    let order = call.call.exact_ints(1)?;
-    let dims = order.into_iter().map(|dim| Ok(own[wrapped(dim, own.len())?])).collect::<Result<_>>()?;
-    strided(call, dims, 0)
-}
-
-/// Two dimensions exchanged.
-pub(crate) fn transposed(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let mut dims = dims(call.tensor(0)?.meta)?;
-    if !dims.is_empty() {
-        let (a, b) = (dim(call, 1, dims.len())?, dim(call, 2, dims.len())?);
-        dims.swap(a, b);
-    }
-    strided(call, dims, 0)
-}
-
-/// A matrix transposed.
-pub(crate) fn matrix_transposed(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let mut dims = dims(call.tensor(0)?.meta)?;
-    dims.reverse();
-    strided(call, dims, 0)
-}
-
-/// Dimensions of size 1 repeated.
-pub(crate) fn expanded(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let (own, sizes) = (dims(call.tensor(0)?.meta)?, sizes(call.out()?));
-    let Some(lead) = sizes.len().checked_sub(own.len()) else { return refuse("a result has too few dimensions") };
-    let dims = sizes.into_iter().enumerate().map(|(at, size)| match at.checked_sub(lead).map(|at| own[at]) {
-        Some((own, stride)) if own == size => (size, stride),
-        _ => (size, 0),
-    });
-    let dims = dims.collect();
-    strided(call, dims, 0)
-}
-
-/// Positions of a dimension from a start to an end by a step.
-pub(crate) fn sliced(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let mut dims = dims(call.tensor(0)?.meta)?;
-    let dim = dim(call, 1, dims.len())?;
-    let (size, stride) = dims[dim];
-    let start = match call.call.optional_int(2)? {
-        None => 0,
-        Some(_) => call.call.exact(2)?,
-    };
-    let start = if start < 0 { start.saturating_add(size) } else { start }.clamp(0, size);
-    let step = call.call.exact(4)?;
-    range_of(call, dims.as_mut_slice(), dim, stride.saturating_mul(step))?;
-    strided(call, dims, start * stride)
+/// The elements that the movement of the operator selects.
+pub(crate) fn moved(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
+    let tensor = call.tensor(0)?;
+    call.check_contiguous()?;
+    let view = call.movement.and_then(|movement| movement(&call.call, crate::movement::Strided::of(tensor.meta)));
+    let Some(view) = view else { return refuse("the elements are not at regular positions of the argument") };
+    strided(call, view.sizes.into_iter().zip(view.strides).collect(), view.offset)
 }
 
 /// Positions of a dimension from a start on.
@@ -186,18 +143,6 @@ fn range_of(call: &ConstantCall<'_>, dims: &mut [(i64, i64)], dim: usize, stride
         None => return refuse("a result has too few dimensions"),
     }
     Ok(())
-}
-
-/// A position of a dimension, without the dimension.
-pub(crate) fn selected(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
-    let mut dims = dims(call.tensor(0)?.meta)?;
-    let (size, stride) = dims.remove(dim(call, 1, dims.len())?);
-    let index = call.call.exact(2)?;
-    let index = if index < 0 { index.saturating_add(size) } else { index };
-    if !(0..size).contains(&index) {
-        return refuse("a position is out of range");
-    }
-    strided(call, dims, index * stride)
 }
 
 /// Dimensions reversed.

@@ -9,6 +9,7 @@ use crate::inference::{
     resample, views,
 };
 use crate::kinds::ResultKinds;
+use crate::movement;
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.
@@ -89,6 +90,7 @@ pub(super) static ROWS: &[Facts] = &[
         .functions(&["softmax"]),
     operator("aten::_to_copy.out", elementwise::copy_in_format::<2>)
         .evaluation(Some(evaluation::copied_contiguous))
+        .movement(Some(movement::copy))
         .conversion(Conversion::Real)
         .contiguous_only(true)
         .functions(&["to"]),
@@ -113,6 +115,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
     operator("aten::alias_copy.out", elementwise::contiguous)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy))
         .content(Some(Content::Copy(0))),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
@@ -182,6 +185,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::clamp.out", elementwise::clamp).evaluation(Some(evaluation::clamped)).functions(&["clip"]),
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy))
         .content(Some(Content::Copy(0)))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
@@ -215,7 +219,9 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::cos.out").maps_floats(true),
     floating_unary("aten::cosh.out"),
     operator("aten::cumsum.out", reduction::cumsum).conversion(Conversion::Real).family(Family::WithDimensions),
-    operator("aten::detach_copy.out", elementwise::contiguous).evaluation(Some(evaluation::same)),
+    operator("aten::detach_copy.out", elementwise::contiguous)
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy)),
     operator("aten::diagonal_copy.out", indexing::diagonal)
         .evaluation(Some(evaluation::diagonal))
         .family(Family::Matrix),
@@ -241,7 +247,8 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::erf.out"),
     floating_unary("aten::exp.out"),
     operator("aten::expand_copy.out", elementwise::expand)
-        .evaluation(Some(evaluation::expanded))
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::expand))
         .content(Some(Content::Copy(0)))
         .family(Family::Expand),
     floating_unary("aten::expm1.out"),
@@ -296,7 +303,9 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::le.Scalar_out").evaluation(Some(evaluation::at_most)),
     comparison("aten::le.Tensor_out").evaluation(Some(evaluation::at_most)),
     operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
-    operator("aten::lift_fresh_copy.out", elementwise::contiguous).evaluation(Some(evaluation::same)),
+    operator("aten::lift_fresh_copy.out", elementwise::contiguous)
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy)),
     operator("aten::linear.out", matmul::linear)
         .random(Family::Linear, Samples::Floating)
         .functions(&["dense", "fully_connected"]),
@@ -389,7 +398,8 @@ pub(super) static ROWS: &[Facts] = &[
         .content(Some(Content::Number(1)))
         .conversion(Conversion::Real),
     operator("aten::permute_copy.out", views::permute)
-        .evaluation(Some(evaluation::permuted))
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::permute))
         .content(Some(Content::Copy(0)))
         .family(Family::Permute)
         .functions(&["movedim"])
@@ -459,7 +469,8 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Gather),
     operator("aten::scatter_add.out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::select_copy.int_out", indexing::select)
-        .evaluation(Some(evaluation::selected))
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::select))
         .family(Family::Select)
         .loop_part(Some(LoopPart::Slice)),
     operator("aten::select_scatter.out", indexing::select_scatter).family(Family::Select),
@@ -467,7 +478,10 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::sign.out", elementwise::unary),
     floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
-    operator("aten::slice_copy.Tensor_out", indexing::slice).evaluation(Some(evaluation::sliced)).family(Family::Slice),
+    operator("aten::slice_copy.Tensor_out", indexing::slice)
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::slice))
+        .family(Family::Slice),
     operator("aten::slice_scatter.out", indexing::slice_scatter).family(Family::Slice),
     operator("aten::split_copy.Tensor_out", join::split)
         .evaluation(Some(evaluation::split))
@@ -482,9 +496,11 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::sqrt.out").evaluation(Some(evaluation::square_root)),
     operator("aten::squeeze_copy.dim_out", views::squeeze)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::squeeze))
         .content(Some(Content::Copy(0))),
     operator("aten::squeeze_copy.dims_out", views::squeeze_dims)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::squeeze_dims))
         .content(Some(Content::Copy(0)))
         .is_thorough(true),
     operator("aten::stack.out", join::stack)
@@ -505,7 +521,8 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::SymSize)
         .loop_part(Some(LoopPart::Count)),
     operator("aten::t_copy.out", views::t)
-        .evaluation(Some(evaluation::matrix_transposed))
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::t))
         .family(Family::AtMostRankTwo)
         .transposes(true),
     floating_unary("aten::tan.out"),
@@ -514,7 +531,8 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
         .random(Family::Topk, Samples::Numbers),
     operator("aten::transpose_copy.int_out", views::transpose)
-        .evaluation(Some(evaluation::transposed))
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::transpose))
         .functions(&["swapaxes"])
         .transposes(true),
     operator("aten::tril.out", indexing::tril).evaluation(Some(evaluation::lower)).family(Family::Matrix),
@@ -532,6 +550,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Unfold),
     operator("aten::unsqueeze_copy.out", views::unsqueeze)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::unsqueeze))
         .content(Some(Content::Copy(0)))
         .family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
@@ -553,6 +572,7 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Complex),
     operator("aten::view_copy.out", views::view)
         .evaluation(Some(evaluation::same))
+        .movement(Some(movement::view))
         .content(Some(Content::Copy(0)))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
