@@ -5,6 +5,7 @@
 
 mod copies;
 mod equal_calls;
+pub mod fold;
 mod rewrite;
 
 use crate::prune::prune;
