@@ -4,6 +4,7 @@
 mod support;
 
 mod evaluation;
+mod fold;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

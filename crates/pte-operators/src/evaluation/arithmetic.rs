@@ -151,15 +151,16 @@ fn floor_divide(kind: Kind, a: Number, b: Number) -> Result<Number> {
     let (Kind::Int(bits, signed), Number::Int(a), Number::Int(b)) = (kind, a, b) else { return refuse(KIND) };
     let Some(quotient) = a.checked_div(b) else { return refuse("an integer is divided by zero, or overflows") };
     let rounded = if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient };
-    if wrap(rounded, bits, signed) == rounded { Ok(Number::Int(rounded)) } else { refuse(OVERFLOW) }
+    if wrap(quotient, bits, signed) == quotient { Ok(Number::Int(rounded)) } else { refuse(OVERFLOW) }
 }
 
 /// Kernels return the remainder of C++, which has the sign of the dividend.
 fn remainder(kind: Kind, a: Number, b: Number) -> Result<Number> {
-    let (Kind::Int(..), Number::Int(a), Number::Int(b)) = (kind, a, b) else { return refuse(KIND) };
-    match a.checked_rem(b) {
-        Some(remainder) => Ok(Number::Int(remainder)),
-        None => refuse("an integer is divided by zero, or overflows"),
+    // The quotient must not overflow.
+    floor_divide(kind, a, b)?;
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => Ok(Number::Int(a % b)),
+        _ => refuse(KIND),
     }
 }
 
