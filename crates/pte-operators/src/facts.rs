@@ -78,8 +78,6 @@ facts! {
     evaluation: Option<Evaluation> = None,
     /// The result as elements of the first argument, if the operator only moves them.
     movement: Option<Movement> = None,
-    /// Elements of the only result, if they follow from the arguments alone.
-    content: Option<Content> = None,
     /// Position of an argument for whose NaNs the kernel aborts.
     numbers: Option<usize> = None,
     /// Position of the argument that determines which outs are written, so that a call may omit outs.
@@ -170,19 +168,6 @@ impl Quantization {
             Channels::Axis(axis) => axis + 1,
         }
     }
-}
-
-/// Elements of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// This number.
-    Number(i64),
-    /// The number at this position of the arguments.
-    Filled(usize),
-    /// The numbers of `range`.
-    Range,
-    /// Those of the tensor at this position of the arguments, each at least once, in any order.
-    Copy(usize),
 }
 
 /// Elements that indices select.

@@ -1,7 +1,7 @@
 //! The operators of `aten`.
 
 use crate::evaluation;
-use crate::facts::{Content, Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
+use crate::facts::{Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{
@@ -115,8 +115,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
     operator("aten::alias_copy.out", elementwise::contiguous)
         .evaluation(Some(evaluation::same))
-        .movement(Some(movement::copy))
-        .content(Some(Content::Copy(0))),
+        .movement(Some(movement::copy)),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::any.all_out", reduction::any_all).conversion(Conversion::BoolOrByte),
@@ -124,12 +123,10 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::any.out", reduction::any).conversion(Conversion::BoolOrByte),
     operator("aten::arange.out", creation::arange)
         .evaluation(Some(evaluation::range))
-        .content(Some(Content::Range))
         .conversion(Conversion::Numbers)
         .range(Some([None, Some(0), None, Some(1)])),
     operator("aten::arange.start_out", creation::arange_start)
         .evaluation(Some(evaluation::range_from))
-        .content(Some(Content::Range))
         .conversion(Conversion::Numbers)
         .range(Some([Some(0), Some(1), Some(2), Some(3)]))
         .family(Family::Range),
@@ -186,7 +183,6 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
         .evaluation(Some(evaluation::same))
         .movement(Some(movement::copy))
-        .content(Some(Content::Copy(0)))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
         .evaluation(Some(evaluation::padded))
@@ -249,7 +245,6 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::expand_copy.out", elementwise::expand)
         .evaluation(Some(evaluation::moved))
         .movement(Some(movement::expand))
-        .content(Some(Content::Copy(0)))
         .family(Family::Expand),
     floating_unary("aten::expm1.out"),
     operator("aten::fill.Scalar_out", elementwise::unary).evaluation(Some(evaluation::filled_like)),
@@ -262,13 +257,9 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Numbers),
     arithmetic("aten::fmod.Scalar_out"),
     arithmetic("aten::fmod.Tensor_out"),
-    operator("aten::full.out", creation::full)
-        .evaluation(Some(evaluation::full::<1>))
-        .content(Some(Content::Filled(1)))
-        .conversion(Conversion::Real),
+    operator("aten::full.out", creation::full).evaluation(Some(evaluation::full::<1>)).conversion(Conversion::Real),
     operator("aten::full_like.out", elementwise::copy_in_format::<2>)
         .evaluation(Some(evaluation::full_like))
-        .content(Some(Content::Filled(1)))
         .conversion(Conversion::ToReal)
         .gradients(Gradients::None),
     operator("aten::gather.out", indexing::gather)
@@ -393,14 +384,10 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::nonzero.out", indexing::nonzero)
         .constraints(&[Constraint::int64(1), Constraint::rank(1, 2)])
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
-    operator("aten::ones.out", creation::of_sizes)
-        .evaluation(Some(evaluation::ones))
-        .content(Some(Content::Number(1)))
-        .conversion(Conversion::Real),
+    operator("aten::ones.out", creation::of_sizes).evaluation(Some(evaluation::ones)).conversion(Conversion::Real),
     operator("aten::permute_copy.out", views::permute)
         .evaluation(Some(evaluation::moved))
         .movement(Some(movement::permute))
-        .content(Some(Content::Copy(0)))
         .family(Family::Permute)
         .functions(&["movedim"])
         .transposes(true),
@@ -460,7 +447,6 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Numbers),
     operator("aten::scalar_tensor.out", creation::scalar_tensor)
         .evaluation(Some(evaluation::full::<0>))
-        .content(Some(Content::Filled(0)))
         .conversion(Conversion::Real),
     operator("aten::scatter.src_out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::scatter.value_out", indexing::scatter)
@@ -496,12 +482,10 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::sqrt.out").evaluation(Some(evaluation::square_root)),
     operator("aten::squeeze_copy.dim_out", views::squeeze)
         .evaluation(Some(evaluation::same))
-        .movement(Some(movement::squeeze))
-        .content(Some(Content::Copy(0))),
+        .movement(Some(movement::squeeze)),
     operator("aten::squeeze_copy.dims_out", views::squeeze_dims)
         .evaluation(Some(evaluation::same))
         .movement(Some(movement::squeeze_dims))
-        .content(Some(Content::Copy(0)))
         .is_thorough(true),
     operator("aten::stack.out", join::stack)
         .evaluation(Some(evaluation::stacked))
@@ -551,7 +535,6 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::unsqueeze_copy.out", views::unsqueeze)
         .evaluation(Some(evaluation::same))
         .movement(Some(movement::unsqueeze))
-        .content(Some(Content::Copy(0)))
         .family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
         .constraints(&[Constraint::not_empty_last(2)])
@@ -573,7 +556,6 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::view_copy.out", views::view)
         .evaluation(Some(evaluation::same))
         .movement(Some(movement::view))
-        .content(Some(Content::Copy(0)))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
         .family(Family::View)
@@ -582,8 +564,5 @@ pub(super) static ROWS: &[Facts] = &[
         .evaluation(Some(evaluation::chosen))
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),
-    operator("aten::zeros.out", creation::of_sizes)
-        .evaluation(Some(evaluation::zeros))
-        .content(Some(Content::Number(0)))
-        .conversion(Conversion::Any),
+    operator("aten::zeros.out", creation::of_sizes).evaluation(Some(evaluation::zeros)).conversion(Conversion::Any),
 ];

@@ -1,7 +1,7 @@
 //! The operators of the runtime itself, and copies between orders of memory and devices.
 
 use crate::evaluation;
-use crate::facts::{Content, Facts, Family, LoopPart, Samples, operator};
+use crate::facts::{Facts, Family, LoopPart, Samples, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{Rule, memory, prim, views};
@@ -22,7 +22,6 @@ pub(super) static ROWS: &[Facts] = &[
         .evaluation(Some(evaluation::copied))
         .movement(Some(movement::copy))
         .copies_dim_order(true)
-        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("clone")),
     operator("dim_order_ops::_empty_dim_order.out", memory::empty_in_order)
@@ -35,7 +34,6 @@ pub(super) static ROWS: &[Facts] = &[
         .movement(Some(movement::copy))
         .conversion(Conversion::Any)
         .copies_dim_order(true)
-        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("to_copy")),
     operator("et_copy::_d2h_copy.out", memory::copy).copies_between_devices(true),

@@ -15,7 +15,7 @@ use pte_model::program::{
     Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
 use pte_operators::evaluation::{ArgumentData, Unevaluated, evaluate};
-use pte_operators::inference::{Argument, InferenceError, IntMeta, TensorMeta};
+use pte_operators::inference::{Argument, Dim, InferenceError, IntMeta, TensorMeta};
 
 /// Largest result that is computed in memory, in bytes.
 const MAX_RESULT: u64 = 64 << 20;
@@ -72,6 +72,8 @@ struct Method<'p> {
     is_output: Vec<bool>,
     /// By value: properties and content of a constant, or of a result that is one.
     known: Vec<Option<(TensorMeta, usize)>>,
+    /// By value: the tensors that no instruction writes, because they are views of it.
+    views: HashMap<usize, Vec<usize>>,
 }
 
 /// Arguments of a call.
@@ -178,6 +180,8 @@ impl Candidates {
             return refuse("the number of arguments is not that of the operator");
         }
         let results = method.results(operator, step, args)?;
+        let views = results.iter().map(|(value, meta)| method.views_of(operator, step, *value, meta));
+        let views: Vec<Vec<(usize, TensorMeta)>> = views.collect::<Result<_, _>>()?;
         let outs: Vec<TensorMeta> = results.iter().map(|(_, meta)| meta.clone()).collect();
         let contents = &self.contents;
         let data: Vec<ArgumentData<'_>> = arguments
@@ -200,8 +204,10 @@ impl Candidates {
         let sources: Vec<usize> = method.reads(step).into_iter().map(|(_, content)| content).collect();
         self.spend(&blobs, &sources);
         let mut found = Vec::with_capacity(blobs.len());
-        for ((value, meta), blob) in results.into_iter().zip(blobs) {
-            found.push((value, meta, self.contents.intern(blob, &sources).map_err(Refusal::Io)?));
+        for (((value, meta), views), blob) in results.into_iter().zip(views).zip(blobs) {
+            let content = self.contents.intern(blob, &sources).map_err(Refusal::Io)?;
+            found.push((value, meta, content));
+            found.extend(views.into_iter().map(|(view, meta)| (view, meta, content)));
         }
         Ok(found)
     }
@@ -281,7 +287,18 @@ impl<'p> Method<'p> {
             output.item_mut(&mut is_output).into_iter().for_each(|flag| *flag = true);
         }
         let (order, known) = (Order::new(plan), vec![None; plan.values().len()]);
-        Some(Method { index, plan, operators, storage, accesses, by_value, order, is_input, is_output, known })
+        let views = HashMap::new();
+        let mut method =
+            Method { index, plan, operators, storage, accesses, by_value, order, is_input, is_output, known, views };
+        for (value, tensor) in plan.tensors() {
+            let is_written = || method.accesses_of(value).any(|access| access.kind.may_write());
+            if let Memory::View { base } = tensor.memory
+                && !is_written()
+            {
+                method.views.entry(base as usize).or_default().push(value);
+            }
+        }
+        Some(method)
     }
 
     /// Finds the constants: tensors with data that nothing writes.
@@ -389,13 +406,46 @@ impl<'p> Method<'p> {
                 if let Some(reason) = self.obstacle(operator, step, value, tensor) {
                     return refuse(reason);
                 }
-                let Some(meta) = stated(tensor) else { return refuse("a result has no sizes") };
-                // An upper bound of a result of constants is its size.
-                let fixed = meta.sizes.iter().map(|dim| pte_operators::inference::Dim::fixed(dim.size)).collect();
-                results.push((value, TensorMeta { sizes: fixed, ..meta }));
+                let Some(meta) = properties(tensor) else { return refuse("a result has no sizes") };
+                results.push((value, meta));
             }
         }
         if results.is_empty() { refuse("it has no results") } else { Ok(results) }
+    }
+
+    /// Returns the views of a result that no instruction writes, with their properties, if they can be constants.
+    fn views_of(
+        &self,
+        operator: &ResolvedOperator,
+        step: u32,
+        value: usize,
+        meta: &TensorMeta,
+    ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
+        let mut views = Vec::new();
+        for &view in self.views.get(&value).map_or(&[][..], Vec::as_slice) {
+            let tensor = self.plan.values()[view].as_tensor().filter(|tensor| {
+                let bytes = self.plan.values()[value].as_tensor().and_then(Tensor::nbytes);
+                tensor.scalar_type == meta.scalar_type && tensor.nbytes() == bytes && tensor.data == TensorData::None
+            });
+            let view_meta = tensor.and_then(properties);
+            let (Some(tensor), Some(view_meta)) = (tensor, view_meta) else {
+                return refuse("a view of a result has other elements");
+            };
+            let is_plain = meta.dim_order.is_contiguous() && view_meta.dim_order.is_contiguous();
+            if operator.is_view()
+                || !is_plain && (meta.dim_order != view_meta.dim_order || meta.sizes != view_meta.sizes)
+            {
+                return refuse("a view of a result has another order of dimensions");
+            }
+            if tensor.name().is_some() || self.is_output[view] || self.is_input[view] || !is_fixed(tensor) {
+                return refuse("the method returns a view of a result");
+            }
+            if self.accesses_of(view).any(|access| !self.order.is_after(step, access.step)) {
+                return refuse(EARLY);
+            }
+            views.push((view, view_meta));
+        }
+        Ok(views)
     }
 
     /// Returns why a result cannot be a constant.
@@ -421,8 +471,17 @@ impl<'p> Method<'p> {
         }
         let mut others = self.accesses_of(value).filter(|access| !access.kind.may_write());
         let is_early = others.any(|access| !self.order.is_after(step, access.step));
-        is_early.then_some("a path reads a result before it is written")
+        is_early.then_some(EARLY)
     }
+}
+
+const EARLY: &str = "a path reads a result before it is written";
+
+/// Returns the properties of a result of constants, whose upper bounds are its sizes.
+fn properties(tensor: &Tensor) -> Option<TensorMeta> {
+    let meta = stated(tensor)?;
+    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
+    Some(TensorMeta { sizes, ..meta })
 }
 
 /// Returns `true` for a tensor whose sizes and memory are those of a constant.
