@@ -5,6 +5,7 @@ mod check_semantics;
 mod emit_flat_tensor;
 mod emit_program;
 mod emit_safetensors;
+mod fold;
 mod keys;
 mod layout_data;
 mod layout_memory;

@@ -3,6 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod evaluation;
+mod fold;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

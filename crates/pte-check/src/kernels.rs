@@ -12,7 +12,7 @@ use pte_model::data::workers;
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::{DeviceType, EValue, Tensor, TensorShapeDynamism, ValueId};
-use pte_operators::facts::{Channels, Content, Quantization, Selected};
+use pte_operators::facts::{Channels, Quantization, Selected};
 use pte_operators::inference::IntMeta;
 
 /// A call of a known operator.
@@ -187,59 +187,7 @@ fn check_dim_order(call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &
 }
 
 impl<'p> KernelCall<'_, 'p> {
-    /// Returns the elements of a tensor of int32 or int64 that follow from the file: those of a constant, in its order, or
-    /// those of a tensor that only one earlier call writes, in any order and without repetitions. `None` if they are not known.
-    fn constant_ints(&self, position: usize) -> Option<ConstantInts> {
-        let (mut value, _) = self.argument(position)?;
-        let (mut step, mut copies) = (self.step, Vec::new());
-        let found = loop {
-            let EValue::Tensor(tensor) = &self.method.values()[value] else { break None };
-            if let Some(data) = self.method.constant(tensor) {
-                break self.method.constant_ints(data, tensor.scalar_type);
-            }
-            if let Some(known) = workers::lock(&self.method.written_ints).get(&value) {
-                break Some(known.clone());
-            }
-            let facts = &self.method.facts[value];
-            let is_int = matches!(facts.scalar_type, ScalarType::INT | ScalarType::LONG);
-            let mut writes = self.method.value_accesses(value).filter(|access| access.kind.may_write());
-            let (Some(write), None) = (writes.next(), writes.next()) else { break None };
-            // An earlier one, so that the search ends.
-            if !is_int || !facts.has_bytes || self.method.is_input[value] || write.step >= step {
-                break None;
-            }
-            copies.push(value);
-            step = write.step;
-            let Some((known, args)) = self.method.call(&self.method.steps[step as usize]) else { break None };
-            let writer = KernelCall { known, step, args, assumed: &[], ..*self };
-            match known.facts.content {
-                Some(Content::Number(number)) => break Some([number].into()),
-                Some(Content::Filled(at)) => break writer.int(at).map(|number| [number].into()),
-                Some(Content::Range) => break writer.ends_of_range(),
-                Some(Content::Copy(at)) => match writer.argument(at) {
-                    Some((source, EValue::Tensor(tensor))) if tensor.scalar_type == facts.scalar_type => value = source,
-                    Some(_) | None => break None,
-                },
-                None => break None,
-            }
-        };
-        if let Some(ints) = &found {
-            let mut written = workers::lock(&self.method.written_ints);
-            copies.into_iter().for_each(|value| drop(written.insert(value, ints.clone())));
-        }
-        found
-    }
-
-    /// Returns the first and the last Int of a range; `None` if they are not known.
-    fn ends_of_range(&self) -> Option<ConstantInts> {
-        let [start, end, step, _] = self.known.facts.range?;
-        let int = |position: Option<usize>, default| position.map_or(Some(default), |at| self.int(at));
-        let (start, end, step) = (int(start, 0)?, int(end, 0)?, int(step, 1)?);
-        let steps = end.checked_sub(start)?.checked_sub(step.signum())?.checked_div(step)?;
-        Some([start, start.checked_add(steps.checked_mul(step)?)?].into())
-    }
-
-    fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
+    pub(super) fn argument(&self, position: usize) -> Option<(usize, &'p EValue)> {
         let value = self.method.value(*self.args.get(position)?)?;
         Some((value, &self.method.values()[value]))
     }
@@ -264,7 +212,7 @@ impl<'p> KernelCall<'_, 'p> {
     }
 
     /// Returns the Int of a value if it is unchanged when the call is reached.
-    fn unchanged_int(&self, value: usize) -> Option<i64> {
+    pub(super) fn unchanged_int(&self, value: usize) -> Option<i64> {
         if let Some((_, IntMeta::Exact(int))) = self.assumed.iter().find(|(other, _)| *other == value) {
             return Some(*int);
         }
@@ -274,7 +222,7 @@ impl<'p> KernelCall<'_, 'p> {
 
     /// Returns `true` if no earlier instruction writes a value. In a method with jumps, no instruction may write it,
     /// because a later one may run first.
-    fn is_unchanged(&self, value: usize) -> bool {
+    pub(super) fn is_unchanged(&self, value: usize) -> bool {
         self.method.first_write(value).is_none_or(|write| !self.jumps && write >= self.step)
     }
 }

@@ -15,6 +15,7 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod content;
 mod data;
 mod fields;
 pub mod finding;

@@ -1,6 +1,7 @@
 //! Facts of operators in addition to their signatures, which the rows of a release have. They were measured with the
 //! real runtime, or read from the source of its kernels. `release.rs` joins them with the generated tables.
 
+use super::evaluation::Evaluation;
 use super::inference::Rule;
 use super::inference::constraints::Constraint;
 use super::inference::out_type::Conversion;
@@ -73,10 +74,10 @@ facts! {
     ignored: &'static [usize] = &[],
     /// Positions of indices that the kernel does not check, and of the tensor from which they select.
     selection: Option<([usize; 2], Selected)> = None,
+    /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
+    evaluation: Option<Evaluation> = None,
     /// The result as elements of the first argument, if the operator only moves them.
     movement: Option<Movement> = None,
-    /// Elements of the only result, if they follow from the arguments alone.
-    content: Option<Content> = None,
     /// Position of an argument for whose NaNs the kernel aborts.
     numbers: Option<usize> = None,
     /// Position of the argument that determines which outs are written, so that a call may omit outs.
@@ -169,19 +170,6 @@ impl Quantization {
             Channels::Axis(axis) => axis + 1,
         }
     }
-}
-
-/// Elements of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
-    /// This number.
-    Number(i64),
-    /// The number at this position of the arguments.
-    Filled(usize),
-    /// The numbers of `range`.
-    Range,
-    /// Those of the tensor at this position of the arguments, each at least once, in any order.
-    Copy(usize),
 }
 
 /// Elements that indices select.

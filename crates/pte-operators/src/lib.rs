@@ -11,6 +11,7 @@ pub use pte_model;
 struct Readme;
 
 mod description;
+pub mod evaluation;
 pub mod facts;
 pub mod inference;
 pub mod kinds;

@@ -308,7 +308,9 @@ fn check_without_memory(method: &MethodAnalysis<'_>, value: usize, findings: &mu
         }
         return;
     }
-    if method.value_accesses(value).len() > 0 {
+    // A view or a moved tensor gets the memory of another one, which may be a constant.
+    let is_alias = method.value_accesses(value).any(|access| access.kind == AccessKind::Alias);
+    if method.value_accesses(value).len() > 0 && !is_alias {
         findings.add(X_3, || {
             let location = locate(&method.element(Part::Value(value)));
             (location, "a used tensor without memory".into(), "planned memory, or data".into())

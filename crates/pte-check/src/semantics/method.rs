@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::super::finding::{Findings, Locator};
 use super::limits::{self, Budget, Limit};
 use crate::RuleId::X_18;
+use crate::content::Contents;
 
 use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
 use pte_analysis::aliases::{Alias, AliasKind, aliases};
@@ -126,7 +127,9 @@ pub struct MethodAnalysis<'p> {
     /// Bytes of constants that may still be read.
     pub constant_bytes: Mutex<Budget>,
     /// By value: Ints that instructions write, as far as they were computed.
-    pub written_ints: Mutex<HashMap<usize, ConstantInts>>,
+    pub written_ints: Mutex<HashMap<usize, Option<ConstantInts>>>,
+    /// By value: contents that calls compute from constants, as far as they were asked for.
+    pub contents: Mutex<Contents>,
     /// Constants of float32 that were read, with `true` if an element is NaN.
     pub constants_with_nan: Mutex<HashMap<BlobId, bool>>,
 }
@@ -220,6 +223,7 @@ impl<'p> MethodAnalysis<'p> {
             constant_ints: Mutex::default(),
             constant_bytes: Mutex::new(Budget::new(&limits::CONSTANTS, 0)),
             written_ints: Mutex::default(),
+            contents: Mutex::default(),
             constants_with_nan: Mutex::default(),
         };
         let index = || ValueIndex::new(&accesses.list, values.len());

@@ -23,7 +23,7 @@ pub mod out_type;
 pub(super) mod pad;
 pub(super) mod pooling;
 pub(super) mod prim;
-mod promotion;
+pub(crate) mod promotion;
 pub(super) mod quantized;
 pub(super) mod reduction;
 pub(super) mod resample;

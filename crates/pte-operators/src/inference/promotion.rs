@@ -83,7 +83,7 @@ pub(super) fn complex_of(scalar_type: ScalarType) -> Option<ScalarType> {
 ///
 /// The types that are not in [`LEVELS`] are above those that are, as torch's inference has it; its kernels promote them
 /// with themselves only.
-fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
+pub(crate) fn promote(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
     let level = |t| LEVELS.iter().position(|types| types.contains(&t));
     match (level(a), level(b)) {
         _ if a == b => Some(a),

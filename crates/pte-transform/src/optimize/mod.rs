@@ -6,6 +6,7 @@
 mod alive;
 mod copies;
 mod equal_calls;
+pub mod fold;
 pub mod order;
 pub mod reuse;
 mod rewrite;

@@ -1,6 +1,7 @@
 //! The operators of `aten`.
 
-use crate::facts::{Content, Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
+use crate::evaluation;
+use crate::facts::{Facts, Family, Gradients, LoopPart, Samples, Selected, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{
@@ -88,6 +89,7 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Floating)
         .functions(&["softmax"]),
     operator("aten::_to_copy.out", elementwise::copy_in_format::<2>)
+        .evaluation(Some(evaluation::copied_contiguous))
         .movement(Some(movement::copy))
         .conversion(Conversion::Real)
         .contiguous_only(true)
@@ -96,20 +98,24 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
     operator("aten::abs.out", elementwise::abs)
+        .evaluation(Some(evaluation::absolute))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers)
         .maps_floats(true),
     floating_unary("aten::acos.out"),
     floating_unary("aten::acosh.out"),
-    operator("aten::add.Scalar_out", elementwise::binary).conversion(Conversion::Floating).samples(Samples::Numbers),
-    arithmetic("aten::add.out"),
+    operator("aten::add.Scalar_out", elementwise::binary)
+        .evaluation(Some(evaluation::sum_with_number))
+        .conversion(Conversion::Floating)
+        .samples(Samples::Numbers),
+    arithmetic("aten::add.out").evaluation(Some(evaluation::sum)),
     operator("aten::addmm.out", matmul::addmm)
         .random(Family::Addmm, Samples::Numbers)
         .short_name(Some("linear"))
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
     operator("aten::alias_copy.out", elementwise::contiguous)
-        .movement(Some(movement::copy))
-        .content(Some(Content::Copy(0))),
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy)),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::any.all_out", reduction::any_all)
@@ -118,11 +124,11 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::any.dims_out", reduction::any_dims).conversion(Conversion::BoolOrByte),
     operator("aten::any.out", reduction::any).conversion(Conversion::BoolOrByte),
     operator("aten::arange.out", creation::arange)
-        .content(Some(Content::Range))
+        .evaluation(Some(evaluation::range))
         .conversion(Conversion::Numbers)
         .range(Some([None, Some(0), None, Some(1)])),
     operator("aten::arange.start_out", creation::arange_start)
-        .content(Some(Content::Range))
+        .evaluation(Some(evaluation::range_from))
         .conversion(Conversion::Numbers)
         .range(Some([Some(0), Some(1), Some(2), Some(3)]))
         .family(Family::Range),
@@ -143,17 +149,19 @@ pub(super) static ROWS: &[Facts] = &[
         .ignored(&[0, 2])
         .random(Family::Pool, Samples::Floating)
         .contiguous_only(true),
-    bitwise("aten::bitwise_and.Scalar_out"),
-    bitwise("aten::bitwise_and.Tensor_out"),
+    bitwise("aten::bitwise_and.Scalar_out").evaluation(Some(evaluation::bits_of_both)),
+    bitwise("aten::bitwise_and.Tensor_out").evaluation(Some(evaluation::bits_of_both)),
     bitwise("aten::bitwise_left_shift.Tensor_Scalar_out"),
     bitwise("aten::bitwise_left_shift.Tensor_out"),
-    operator("aten::bitwise_not.out", elementwise::unary).samples(Samples::Integral),
-    bitwise("aten::bitwise_or.Scalar_out"),
-    bitwise("aten::bitwise_or.Tensor_out"),
+    operator("aten::bitwise_not.out", elementwise::unary)
+        .evaluation(Some(evaluation::inverted))
+        .samples(Samples::Integral),
+    bitwise("aten::bitwise_or.Scalar_out").evaluation(Some(evaluation::bits_of_either)),
+    bitwise("aten::bitwise_or.Tensor_out").evaluation(Some(evaluation::bits_of_either)),
     bitwise("aten::bitwise_right_shift.Tensor_Scalar_out"),
     bitwise("aten::bitwise_right_shift.Tensor_out"),
-    bitwise("aten::bitwise_xor.Scalar_out"),
-    bitwise("aten::bitwise_xor.Tensor_out"),
+    bitwise("aten::bitwise_xor.Scalar_out").evaluation(Some(evaluation::bits_of_one)),
+    bitwise("aten::bitwise_xor.Tensor_out").evaluation(Some(evaluation::bits_of_one)),
     operator("aten::bmm.out", matmul::bmm)
         .constraints(&[
             Constraint::rank(0, 3),
@@ -164,18 +172,22 @@ pub(super) static ROWS: &[Facts] = &[
         .functions(&["batch_matmul"])
         .constant_names(&[("mat2", "weight")]),
     operator("aten::cat.out", join::cat)
+        .evaluation(Some(evaluation::joined))
         .constraints(&[Constraint::DimensionOfEmpty { argument: 1, tensors: 0 }])
         .conversion(Conversion::Promotion)
         .family(Family::Cat)
         .functions(&["concat", "concatenate"]),
     operator("aten::ceil.out", elementwise::unary).samples(Samples::Numbers),
-    operator("aten::clamp.Tensor_out", elementwise::clamp).conversion(Conversion::Promotion),
-    operator("aten::clamp.out", elementwise::clamp).functions(&["clip"]),
+    operator("aten::clamp.Tensor_out", elementwise::clamp)
+        .evaluation(Some(evaluation::clamped))
+        .conversion(Conversion::Promotion),
+    operator("aten::clamp.out", elementwise::clamp).evaluation(Some(evaluation::clamped)).functions(&["clip"]),
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
+        .evaluation(Some(evaluation::same))
         .movement(Some(movement::copy))
-        .content(Some(Content::Copy(0)))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
+        .evaluation(Some(evaluation::padded))
         .constraints(&[Constraint::Int { argument: 1, min: 0, max: i64::MAX }])
         .family(Family::PadAny)
         .functions(&["pad"]),
@@ -194,7 +206,10 @@ pub(super) static ROWS: &[Facts] = &[
         .ignored(&[8])
         .out_mask(Some(10))
         .random(Family::ConvolutionBackward, Samples::Floating),
-    operator("aten::copy.out", elementwise::copy).overwrites_self(true).family(Family::Copy),
+    operator("aten::copy.out", elementwise::copy)
+        .evaluation(Some(evaluation::replaced))
+        .overwrites_self(true)
+        .family(Family::Copy),
     operator("aten::copy_", elementwise::copy)
         .overwrites_self(true)
         .family(Family::Copy)
@@ -202,13 +217,18 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::cos.out").maps_floats(true),
     floating_unary("aten::cosh.out"),
     operator("aten::cumsum.out", reduction::cumsum).conversion(Conversion::Real).family(Family::WithDimensions),
-    operator("aten::detach_copy.out", elementwise::contiguous).movement(Some(movement::copy)),
-    operator("aten::diagonal_copy.out", indexing::diagonal).family(Family::Matrix),
+    operator("aten::detach_copy.out", elementwise::contiguous)
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy)),
+    operator("aten::diagonal_copy.out", indexing::diagonal)
+        .evaluation(Some(evaluation::diagonal))
+        .family(Family::Matrix),
     operator("aten::div.Scalar_mode_out", elementwise::div_mode)
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }]),
-    operator("aten::div.Scalar_out", elementwise::binary_floating),
+    operator("aten::div.Scalar_out", elementwise::binary_floating).evaluation(Some(evaluation::quotient)),
     operator("aten::div.out", elementwise::binary_floating)
+        .evaluation(Some(evaluation::quotient))
         .conversion(Conversion::Quotient)
         .constraints(COMPLEX_DIVISION)
         .functions(&["divide", "true_divide"]),
@@ -216,36 +236,40 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Promotion)
         .constraints(COMPLEX_DIVISION),
     operator("aten::elu.out", elementwise::unary).samples(Samples::Floating),
-    operator("aten::embedding.out", indexing::embedding).family(Family::Embedding),
+    operator("aten::embedding.out", indexing::embedding)
+        .evaluation(Some(evaluation::embedded))
+        .family(Family::Embedding),
     operator("aten::empty.out", creation::empty).conversion(Conversion::Any).ignored(&[1]).is_undetermined(true),
-    comparison("aten::eq.Scalar_out"),
-    comparison("aten::eq.Tensor_out"),
+    comparison("aten::eq.Scalar_out").evaluation(Some(evaluation::equal)),
+    comparison("aten::eq.Tensor_out").evaluation(Some(evaluation::equal)),
     floating_unary("aten::erf.out"),
     floating_unary("aten::exp.out"),
     operator("aten::expand_copy.out", elementwise::expand)
+        .evaluation(Some(evaluation::moved))
         .movement(Some(movement::expand))
-        .content(Some(Content::Copy(0)))
         .family(Family::Expand),
     floating_unary("aten::expm1.out"),
-    operator("aten::fill.Scalar_out", elementwise::unary),
+    operator("aten::fill.Scalar_out", elementwise::unary).evaluation(Some(evaluation::filled_like)),
     operator("aten::fill.Tensor_out", elementwise::fill).family(Family::Fill),
-    operator("aten::flip.out", indexing::flip),
+    operator("aten::flip.out", indexing::flip).evaluation(Some(evaluation::flipped)),
     operator("aten::floor.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::floor_divide.out", elementwise::floor_divide)
+        .evaluation(Some(evaluation::floored_quotient))
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers),
     arithmetic("aten::fmod.Scalar_out"),
     arithmetic("aten::fmod.Tensor_out"),
-    operator("aten::full.out", creation::full).content(Some(Content::Filled(1))).conversion(Conversion::Real),
+    operator("aten::full.out", creation::full).evaluation(Some(evaluation::full::<1>)).conversion(Conversion::Real),
     operator("aten::full_like.out", elementwise::copy_in_format::<2>)
-        .content(Some(Content::Filled(1)))
+        .evaluation(Some(evaluation::full_like))
         .conversion(Conversion::ToReal)
         .gradients(Gradients::None),
     operator("aten::gather.out", indexing::gather)
+        .evaluation(Some(evaluation::gathered))
         .constraints(&[Constraint::OtherDimensions { argument: 2, tensor: 0, dim: 1 }])
         .family(Family::Gather),
-    comparison("aten::ge.Scalar_out"),
-    comparison("aten::ge.Tensor_out"),
+    comparison("aten::ge.Scalar_out").evaluation(Some(evaluation::at_least)),
+    comparison("aten::ge.Tensor_out").evaluation(Some(evaluation::at_least)),
     operator("aten::gelu.out", elementwise::unary)
         .constraints(&[Constraint::Text { argument: 1, texts: &["none", "tanh"] }])
         .samples(Samples::Floating),
@@ -254,8 +278,8 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::GridSampler, Samples::Floating)
         .contiguous_only(true),
-    comparison("aten::gt.Scalar_out"),
-    comparison("aten::gt.Tensor_out").functions(&["greater"]),
+    comparison("aten::gt.Scalar_out").evaluation(Some(evaluation::more)),
+    comparison("aten::gt.Tensor_out").evaluation(Some(evaluation::more)).functions(&["greater"]),
     operator("aten::hardtanh.out", elementwise::unary).samples(Samples::Numbers).functions(&["relu6"]),
     operator("aten::index.Tensor_out", indexing::index)
         .constraints(&[Constraint::same_type(2, 0), SELECTS])
@@ -264,13 +288,17 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::index_put_", indexing::index_put)
         .constraints(&[Constraint::Indexed { argument: 2, indices: 1 }, SELECTS])
         .family(Family::Index),
-    operator("aten::index_select.out", indexing::index_select).family(Family::IndexSelect),
-    operator("aten::isinf.out", elementwise::unary_bool),
-    operator("aten::isnan.out", elementwise::unary_bool),
-    comparison("aten::le.Scalar_out"),
-    comparison("aten::le.Tensor_out"),
+    operator("aten::index_select.out", indexing::index_select)
+        .evaluation(Some(evaluation::index_selected))
+        .family(Family::IndexSelect),
+    operator("aten::isinf.out", elementwise::unary_bool).evaluation(Some(evaluation::infinite)),
+    operator("aten::isnan.out", elementwise::unary_bool).evaluation(Some(evaluation::not_a_number)),
+    comparison("aten::le.Scalar_out").evaluation(Some(evaluation::at_most)),
+    comparison("aten::le.Tensor_out").evaluation(Some(evaluation::at_most)),
     operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
-    operator("aten::lift_fresh_copy.out", elementwise::contiguous).movement(Some(movement::copy)),
+    operator("aten::lift_fresh_copy.out", elementwise::contiguous)
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::copy)),
     operator("aten::linear.out", matmul::linear)
         .random(Family::Linear, Samples::Floating)
         .functions(&["dense", "fully_connected"]),
@@ -278,16 +306,20 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::log10.out"),
     floating_unary("aten::log1p.out"),
     floating_unary("aten::log2.out"),
-    comparison("aten::logical_and.out"),
-    operator("aten::logical_not.out", elementwise::unary_bool).conversion(Conversion::Promotion),
-    comparison("aten::logical_or.out"),
-    comparison("aten::logical_xor.out"),
+    comparison("aten::logical_and.out").evaluation(Some(evaluation::both)),
+    operator("aten::logical_not.out", elementwise::unary_bool)
+        .evaluation(Some(evaluation::negated))
+        .conversion(Conversion::Promotion),
+    comparison("aten::logical_or.out").evaluation(Some(evaluation::either)),
+    comparison("aten::logical_xor.out").evaluation(Some(evaluation::exclusive)),
     operator("aten::logit.out", elementwise::unary_floating)
         .conversion(Conversion::Floating)
         .samples(Samples::FloatOrDouble),
-    comparison("aten::lt.Scalar_out"),
-    comparison("aten::lt.Tensor_out").functions(&["less"]),
-    operator("aten::masked_fill.Scalar_out", elementwise::masked).family(Family::Masked),
+    comparison("aten::lt.Scalar_out").evaluation(Some(evaluation::less)),
+    comparison("aten::lt.Tensor_out").evaluation(Some(evaluation::less)).functions(&["less"]),
+    operator("aten::masked_fill.Scalar_out", elementwise::masked)
+        .evaluation(Some(evaluation::masked))
+        .family(Family::Masked),
     operator("aten::masked_scatter.out", elementwise::masked).family(Family::Masked),
     operator("aten::masked_select.out", indexing::masked_select)
         .constraints(&[Constraint::same_type(2, 0), Constraint::rank(2, 1)])
@@ -308,21 +340,29 @@ pub(super) static ROWS: &[Facts] = &[
         .selection(Some(([7, 1], Selected::Elements)))
         .is_undetermined(true)
         .random(Family::PoolBackward, Samples::Floating),
-    operator("aten::maximum.out", elementwise::binary).conversion(Conversion::Promotion),
+    operator("aten::maximum.out", elementwise::binary)
+        .evaluation(Some(evaluation::greater))
+        .conversion(Conversion::Promotion),
     operator("aten::mean.dtype_out", reduction::mean_all).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::mean.out", reduction::mean).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::min.dim_min", reduction::extreme_with_indices),
     operator("aten::min.unary_out", reduction::extreme_all)
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
-    operator("aten::minimum.out", elementwise::binary).conversion(Conversion::Promotion),
+    operator("aten::minimum.out", elementwise::binary)
+        .evaluation(Some(evaluation::smaller))
+        .conversion(Conversion::Promotion),
     operator("aten::mm.out", matmul::mm)
         .random(Family::Mm, Samples::Numbers)
         .functions(&["matmul"])
         .constant_names(&[("mat2", "weight")]),
-    operator("aten::mul.Scalar_out", elementwise::binary),
-    operator("aten::mul.out", elementwise::binary).conversion(Conversion::Promotion).functions(&["multiply"]),
+    operator("aten::mul.Scalar_out", elementwise::binary).evaluation(Some(evaluation::product)),
+    operator("aten::mul.out", elementwise::binary)
+        .evaluation(Some(evaluation::product))
+        .conversion(Conversion::Promotion)
+        .functions(&["multiply"]),
     operator("aten::narrow_copy.out", views::narrow)
+        .evaluation(Some(evaluation::narrowed))
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .family(Family::Narrow),
     operator("aten::native_dropout.out", elementwise::native_dropout)
@@ -340,24 +380,30 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::LayerNorm, Samples::Floating)
         .functions(&["layer_norm"])
         .short_name(Some("layer_norm")),
-    comparison("aten::ne.Scalar_out"),
-    comparison("aten::ne.Tensor_out").functions(&["not_equal"]),
-    operator("aten::neg.out", elementwise::unary).samples(Samples::Numbers).functions(&["negative"]).maps_floats(true),
+    comparison("aten::ne.Scalar_out").evaluation(Some(evaluation::unequal)),
+    comparison("aten::ne.Tensor_out").evaluation(Some(evaluation::unequal)).functions(&["not_equal"]),
+    operator("aten::neg.out", elementwise::unary)
+        .evaluation(Some(evaluation::opposite))
+        .samples(Samples::Numbers)
+        .functions(&["negative"])
+        .maps_floats(true),
     operator("aten::nonzero.out", indexing::nonzero)
         .constraints(&[Constraint::int64(1), Constraint::rank(1, 2)])
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
-    operator("aten::ones.out", creation::of_sizes).content(Some(Content::Number(1))).conversion(Conversion::Real),
+    operator("aten::ones.out", creation::of_sizes).evaluation(Some(evaluation::ones)).conversion(Conversion::Real),
     operator("aten::permute_copy.out", views::permute)
+        .evaluation(Some(evaluation::moved))
         .movement(Some(movement::permute))
-        .content(Some(Content::Copy(0)))
         .family(Family::Permute)
         .functions(&["movedim"])
         .transposes(true),
     operator("aten::pixel_shuffle.out", resample::pixel_shuffle)
+        .evaluation(Some(evaluation::pixels_shuffled))
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
     operator("aten::pixel_unshuffle.out", resample::pixel_unshuffle)
+        .evaluation(Some(evaluation::pixels_unshuffled))
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
@@ -379,11 +425,12 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::reflection_pad3d.out", pad::reflection_pad::<3>).family(Family::Pad(3)),
     operator("aten::relu.out", elementwise::unary).samples(Samples::Floating).maps_floats(true),
     operator("aten::remainder.Scalar_out", elementwise::binary)
+        .evaluation(Some(evaluation::remaining))
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }])
         .samples(Samples::Numbers),
-    arithmetic("aten::remainder.Tensor_out"),
-    operator("aten::repeat.out", indexing::repeat).family(Family::Repeat),
+    arithmetic("aten::remainder.Tensor_out").evaluation(Some(evaluation::remaining)),
+    operator("aten::repeat.out", indexing::repeat).evaluation(Some(evaluation::repeated)).family(Family::Repeat),
     operator("aten::repeat_interleave.Tensor_out", indexing::repeat_interleave)
         .repetitions(Some([0, 1]))
         .random(Family::RepeatInterleave, Samples::Positions),
@@ -399,12 +446,14 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(3)])
         .ignored(&[0])
         .family(Family::Pad(3)),
-    operator("aten::roll.out", indexing::roll).family(Family::Roll),
+    operator("aten::roll.out", indexing::roll).evaluation(Some(evaluation::rolled)).family(Family::Roll),
     operator("aten::round.out", elementwise::unary).samples(Samples::Numbers),
     floating_unary("aten::rsqrt.out"),
-    operator("aten::rsub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
+    operator("aten::rsub.Scalar_out", elementwise::binary)
+        .evaluation(Some(evaluation::reverse_difference))
+        .samples(Samples::Numbers),
     operator("aten::scalar_tensor.out", creation::scalar_tensor)
-        .content(Some(Content::Filled(0)))
+        .evaluation(Some(evaluation::full::<0>))
         .conversion(Conversion::Real),
     operator("aten::scatter.src_out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::scatter.value_out", indexing::scatter)
@@ -413,6 +462,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Gather),
     operator("aten::scatter_add.out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::select_copy.int_out", indexing::select)
+        .evaluation(Some(evaluation::moved))
         .movement(Some(movement::select))
         .family(Family::Select)
         .loop_part(Some(LoopPart::Slice)),
@@ -421,25 +471,37 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::sign.out", elementwise::unary),
     floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
-    operator("aten::slice_copy.Tensor_out", indexing::slice).movement(Some(movement::slice)).family(Family::Slice),
+    operator("aten::slice_copy.Tensor_out", indexing::slice)
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::slice))
+        .family(Family::Slice),
     operator("aten::slice_scatter.out", indexing::slice_scatter).family(Family::Slice),
-    operator("aten::split_copy.Tensor_out", join::split).conversion(Conversion::Real).functions(&["chunk"]),
+    operator("aten::split_copy.Tensor_out", join::split)
+        .evaluation(Some(evaluation::split))
+        .conversion(Conversion::Real)
+        .functions(&["chunk"]),
     operator("aten::split_with_sizes_copy.out", join::split_with_sizes)
+        .evaluation(Some(evaluation::split))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::OneType { argument: 3 }])
         .is_thorough(true)
         .family(Family::SplitWithSizes),
-    floating_unary("aten::sqrt.out"),
+    floating_unary("aten::sqrt.out").evaluation(Some(evaluation::square_root)),
     operator("aten::squeeze_copy.dim_out", views::squeeze)
-        .movement(Some(movement::squeeze))
-        .content(Some(Content::Copy(0))),
+        .evaluation(Some(evaluation::same))
+        .movement(Some(movement::squeeze)),
     operator("aten::squeeze_copy.dims_out", views::squeeze_dims)
+        .evaluation(Some(evaluation::same))
         .movement(Some(movement::squeeze_dims))
-        .content(Some(Content::Copy(0)))
         .is_thorough(true),
-    operator("aten::stack.out", join::stack).conversion(Conversion::Promotion).family(Family::Cat),
-    operator("aten::sub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
-    arithmetic("aten::sub.out").functions(&["subtract"]),
+    operator("aten::stack.out", join::stack)
+        .evaluation(Some(evaluation::stacked))
+        .conversion(Conversion::Promotion)
+        .family(Family::Cat),
+    operator("aten::sub.Scalar_out", elementwise::binary)
+        .evaluation(Some(evaluation::difference))
+        .samples(Samples::Numbers),
+    arithmetic("aten::sub.out").evaluation(Some(evaluation::difference)).functions(&["subtract"]),
     operator("aten::sum.IntList_out", reduction::sum)
         .conversion(Conversion::Real)
         .constraints(&[Constraint::Dimension { argument: 1, tensor: 0 }]),
@@ -449,30 +511,37 @@ pub(super) static ROWS: &[Facts] = &[
         .reads_sizes(true)
         .family(Family::SymSize)
         .loop_part(Some(LoopPart::Count)),
-    operator("aten::t_copy.out", views::t).movement(Some(movement::t)).family(Family::AtMostRankTwo).transposes(true),
+    operator("aten::t_copy.out", views::t)
+        .evaluation(Some(evaluation::moved))
+        .movement(Some(movement::t))
+        .family(Family::AtMostRankTwo)
+        .transposes(true),
     floating_unary("aten::tan.out"),
     floating_unary("aten::tanh.out").maps_floats(true),
     operator("aten::topk.values", reduction::topk)
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
         .random(Family::Topk, Samples::Numbers),
     operator("aten::transpose_copy.int_out", views::transpose)
+        .evaluation(Some(evaluation::moved))
         .movement(Some(movement::transpose))
         .functions(&["swapaxes"])
         .transposes(true),
-    operator("aten::tril.out", indexing::tril).family(Family::Matrix),
+    operator("aten::tril.out", indexing::tril).evaluation(Some(evaluation::lower)).family(Family::Matrix),
     operator("aten::trunc.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::unbind_copy.int_out", join::unbind)
+        .evaluation(Some(evaluation::unbound))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::OneType { argument: 2 }])
         .is_thorough(true),
     operator("aten::unfold_copy.out", views::unfold)
+        .evaluation(Some(evaluation::unfolded))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::min_rank(0, 1)])
         .is_thorough(true)
         .family(Family::Unfold),
     operator("aten::unsqueeze_copy.out", views::unsqueeze)
+        .evaluation(Some(evaluation::same))
         .movement(Some(movement::unsqueeze))
-        .content(Some(Content::Copy(0)))
         .family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
         .constraints(&[Constraint::not_empty_last(2)])
@@ -492,14 +561,15 @@ pub(super) static ROWS: &[Facts] = &[
         .is_unsized(true)
         .samples(Samples::Complex),
     operator("aten::view_copy.out", views::view)
+        .evaluation(Some(evaluation::same))
         .movement(Some(movement::view))
-        .content(Some(Content::Copy(0)))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
         .family(Family::View)
         .functions(&["flatten", "reshape"]),
     operator("aten::where.self_out", elementwise::where_self)
+        .evaluation(Some(evaluation::chosen))
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),
-    operator("aten::zeros.out", creation::of_sizes).content(Some(Content::Number(0))).conversion(Conversion::Any),
+    operator("aten::zeros.out", creation::of_sizes).evaluation(Some(evaluation::zeros)).conversion(Conversion::Any),
 ];

@@ -1,6 +1,7 @@
 //! The operators of the runtime itself, and copies between orders of memory and devices.
 
-use crate::facts::{Content, Facts, Family, LoopPart, Samples, operator};
+use crate::evaluation;
+use crate::facts::{Facts, Family, LoopPart, Samples, operator};
 use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{Rule, memory, prim, views};
@@ -18,9 +19,9 @@ const fn scalar(name: &'static str, rule: Rule, kinds: &'static [Kinds], result:
 /// Sorted by name.
 pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_clone_dim_order.out", memory::copy_in_order)
+        .evaluation(Some(evaluation::copied))
         .movement(Some(movement::copy))
         .copies_dim_order(true)
-        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("clone")),
     operator("dim_order_ops::_empty_dim_order.out", memory::empty_in_order)
@@ -29,10 +30,10 @@ pub(super) static ROWS: &[Facts] = &[
         .is_undetermined(true)
         .family(Family::EmptyInOrder),
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
+        .evaluation(Some(evaluation::copied))
         .movement(Some(movement::copy))
         .conversion(Conversion::Any)
         .copies_dim_order(true)
-        .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
         .short_name(Some("to_copy")),
     operator("et_copy::_d2h_copy.out", memory::copy).on_device(Some(0)),
@@ -46,6 +47,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::CopyIndex)
         .loop_part(Some(LoopPart::Store)),
     operator("executorch_prim::et_view.default", views::view)
+        .evaluation(Some(evaluation::same))
         .movement(Some(movement::view))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .aliased(Some(0))
