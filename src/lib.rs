@@ -61,7 +61,8 @@ struct Readme;
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use edit::{
-    MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
+    InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
+    OptimizedInstruction, OptimizedMethod,
 };
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};

@@ -298,6 +298,11 @@ impl Resolved {
         !self.origins.field_overrides.is_empty() || !self.origins.patches.is_empty()
     }
 
+    /// Returns an error about data that cannot be read.
+    pub(crate) fn unreadable(&self, error: &io::Error) -> Error {
+        self.source.unreadable(error)
+    }
+
     pub(crate) fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         Error::new(self.source.report_nodes(messages))
     }

@@ -9,7 +9,7 @@ use pte_emit::{Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
-use super::io::Messages;
+use super::io::{self, Messages};
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -20,6 +20,9 @@ pub struct OptimizeArguments {
     /// Restrict the command to a part: passes that run, separated by commas
     #[arg(long, value_name = "PART", value_parser = passes)]
     only: Option<Passes>,
+    /// Number of bytes by which folding may make the file larger
+    #[arg(long, value_name = "BYTES", value_parser = io::size, default_value = "0")]
+    max_growth: u64,
     /// Print what was done to each instruction
     #[arg(long)]
     explain: bool,
@@ -46,9 +49,10 @@ fn passes(text: &str) -> Result<Passes, String> {
 /// # Errors
 /// An input that cannot be read or planned; an output that cannot be written.
 pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let OptimizeArguments { input, only, explain, edit } = arguments;
+    let OptimizeArguments { input, only, max_growth, explain, edit } = arguments;
     let mut resolved = edit.open(input, messages)?.resolve_for_changes()?;
     let mut options = OptimizeOptions::default();
+    options.max_growth = *max_growth;
     if let Some(Passes(passes)) = only {
         options.passes.clone_from(passes);
     }
@@ -56,26 +60,55 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
     edit.write(resolved, &edit.options(), &[input], &text(&done, *explain), messages)
 }
 
-/// Returns the report of an optimization: a line for each method, with `explain` one for each change.
+/// Returns the report of an optimization: lines for each method, with `explain` one for each change.
 fn text(done: &Optimization, explain: bool) -> String {
     let mut out = String::new();
     for method in &done.methods {
-        let OptimizedMethod { name, instructions: [before, after], planned, kept, changes, .. } = method;
+        let OptimizedMethod { name, instructions: [before, after], planned: [from, to], changes, .. } = method;
         let name = escaped(if name.is_empty() { "(no name)" } else { name });
-        let [planned_before, planned_after] = *planned;
-        let _ = write!(out, "{name}: planned memory {planned_before} -> {}", counted(planned_after, "byte"));
-        if planned_before > planned_after {
-            let percent = (planned_before - planned_after) as f64 * 100.0 / planned_before as f64;
-            let _ = write!(out, " (-{percent:.1} %)");
+        let _ = write!(out, "{name}: planned memory {from} -> {}", counted(*to, "byte"));
+        if from > to {
+            let _ = write!(out, " (-{:.1} %)", (from - to) as f64 * 100.0 / *from as f64);
+        }
+        if let Some(alive) = method.alive.filter(|_| *to > 0) {
+            let _ = write!(out, ", {alive} alive at once");
         }
         let _ = writeln!(out, ", {before} -> {}", counted(*after as u64, "instruction"));
-        if let Some(reason) = kept {
+        let done = summary(method);
+        if !done.is_empty() {
+            let _ = writeln!(out, "  {}", done.join(", "));
+        }
+        if let Some(reason) = &method.kept {
             let _ = writeln!(out, "  the memory plan stays: {reason}");
         }
         for change in changes.iter().filter(|_| explain) {
             let operator = escaped(&change.operator);
-            let _ = writeln!(out, "  instruction {} ({operator}): {}", change.instruction, change.change);
+            let _ = writeln!(out, "  instruction {} ({operator}): {}", change.instruction, change.message);
         }
     }
+    if done.growth != 0 {
+        let direction = if done.growth > 0 { "larger" } else { "smaller" };
+        let _ = writeln!(out, "data: {} {direction}", counted(done.growth.unsigned_abs(), "byte"));
+    }
     out
+}
+
+/// Returns what was done to a method, by kind, with numbers.
+fn summary(method: &OptimizedMethod) -> Vec<String> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    for noun in method.changes.iter().filter_map(|change| change.change.noun()) {
+        match counts.iter_mut().find(|(known, _)| *known == noun) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((noun, 1)),
+        }
+    }
+    counts.sort_unstable();
+    let mut parts: Vec<String> = counts.into_iter().map(|(noun, count)| counted(count, noun)).collect();
+    if method.reused > 0 {
+        parts.push(format!("{} in the memory of an argument", counted(method.reused as u64, "result")));
+    }
+    if method.moved > 0 {
+        parts.push(format!("{} at another position", counted(method.moved as u64, "instruction")));
+    }
+    parts
 }

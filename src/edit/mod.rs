@@ -6,4 +6,6 @@ mod memory;
 mod optimize;
 
 pub use memory::{MethodMemory, MinimizeOptions};
-pub use optimize::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+pub use optimize::{
+    InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
+};

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
-use super::memory::kept_plan;
+use super::memory::{MethodMemory, MinimizeOptions, kept_plan};
 use crate::layout;
 use crate::pipeline::Resolved;
+use pte_model::diagnostics::counted;
 use pte_model::error::Error;
 use pte_model::program::{MemoryPlan, Program};
+use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
 use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
 
 /// Kind of changes that [`Resolved::optimize`] makes.
@@ -15,18 +17,24 @@ use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, s
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum OptimizePass {
+    /// Calls on constants become constants.
+    Folding,
     /// Copies that change nothing, repeated calls, and what has no effect, are removed.
     Identity,
+    /// Order of the instructions, results in the memory of arguments, and the planner of the memory.
+    Memory,
 }
 
 impl OptimizePass {
     /// All passes, in the order in which they run.
-    pub const ALL: [OptimizePass; 1] = [OptimizePass::Identity];
+    pub const ALL: [OptimizePass; 3] = [OptimizePass::Folding, OptimizePass::Identity, OptimizePass::Memory];
 
     /// Returns the word for the pass on the command line.
     pub const fn word(self) -> &'static str {
         match self {
+            OptimizePass::Folding => "folding",
             OptimizePass::Identity => "identity",
+            OptimizePass::Memory => "memory",
         }
     }
 }
@@ -37,11 +45,13 @@ impl OptimizePass {
 pub struct OptimizeOptions {
     /// Passes that run.
     pub passes: Vec<OptimizePass>,
+    /// Number of bytes by which folding may make the file larger. By default, the constants that are no longer needed pay for new ones.
+    pub max_growth: u64,
 }
 
 impl Default for OptimizeOptions {
     fn default() -> OptimizeOptions {
-        OptimizeOptions { passes: OptimizePass::ALL.to_vec() }
+        OptimizeOptions { passes: OptimizePass::ALL.to_vec(), max_growth: 0 }
     }
 }
 
@@ -52,6 +62,8 @@ impl Default for OptimizeOptions {
 pub struct Optimization {
     /// Methods in the order of the program.
     pub methods: Vec<OptimizedMethod>,
+    /// Number of bytes by which the data of the file grow through folding; estimated, since data may share padding.
+    pub growth: i64,
 }
 
 /// What was done to a method, part of [`Optimization`].
@@ -65,9 +77,18 @@ pub struct OptimizedMethod {
     pub instructions: [usize; 2],
     /// Planned memory in bytes before and after: the sum of all pools.
     pub planned: [u64; 2],
+    /// Bytes that are alive at once after the changes: the least that a plan of all pools needs, without padding. `None` without the
+    /// memory pass.
+    pub alive: Option<u64>,
+    /// Number of instructions at another position.
+    pub moved: usize,
+    /// Number of results that have the memory of an argument.
+    pub reused: usize,
+    /// Word of the planner in YAML; `None` without the memory pass.
+    pub planner: Option<String>,
     /// Reason why the memory plan stays, and with it the instructions that need memory; `None` if it may change.
     pub kept: Option<String>,
-    /// Changes in the order of the instructions.
+    /// Changes in the order of the instructions, and the calls of known operators on constants that stay.
     pub changes: Vec<OptimizedInstruction>,
 }
 
@@ -80,8 +101,44 @@ pub struct OptimizedInstruction {
     pub instruction: usize,
     /// Operator that it called, or the key of another instruction.
     pub operator: String,
-    /// What was done, in words.
-    pub change: String,
+    /// What was done.
+    pub change: InstructionChange,
+    /// The same in words, with the reason if it stays.
+    pub message: String,
+}
+
+/// What was done to an instruction, part of [`OptimizedInstruction`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub enum InstructionChange {
+    /// It was removed: its results are constants.
+    Folded,
+    /// It was removed: a copy that changes nothing.
+    Copy,
+    /// It was removed: its result is a view of its argument.
+    View,
+    /// It was removed: it repeats an earlier call.
+    EqualCall,
+    /// It was removed: it had no effect.
+    Unused,
+    /// It stays, although its arguments are constants.
+    Kept,
+}
+
+impl InstructionChange {
+    /// Returns the noun for instructions with this change, in the singular; `None` for those that stay.
+    pub const fn noun(self) -> Option<&'static str> {
+        match self {
+            InstructionChange::Folded => Some("folded call"),
+            InstructionChange::Copy => Some("copy that changes nothing"),
+            InstructionChange::View => Some("copy that is a view"),
+            InstructionChange::EqualCall => Some("repeated call"),
+            InstructionChange::Unused => Some("unused instruction"),
+            InstructionChange::Kept => None,
+        }
+    }
 }
 
 impl Resolved {
@@ -111,7 +168,7 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// The memory of the program cannot be planned.
+    /// The memory of the program cannot be planned, or data cannot be read.
     pub fn optimize(&mut self, options: &OptimizeOptions) -> Result<Optimization, Error> {
         let before = self.planned_memory(&self.program)?;
         let kept: Vec<Option<String>> = self.program.plans().iter().map(kept_plan).collect();
@@ -123,45 +180,91 @@ impl Resolved {
             (0..before.len()).for_each(|method| allowed[method] &= !grows(&best, method));
             best = self.candidate(options, &allowed)?;
         }
-        let Candidate { program, simplified, memory } = best;
-        let names = self.program.plans().iter().map(|plan| plan.name.clone().unwrap_or_default());
-        let counts = self.program.plans().iter().map(|plan| plan.instructions().count());
-        let methods = names.zip(counts).zip(kept).enumerate().map(|(method, ((name, count), kept))| {
-            let changes = simplified.changes.iter().filter(|change| change.method == method);
-            OptimizedMethod {
-                name,
-                instructions: [count, program.plans()[method].instructions().count()],
-                planned: [before[method], memory[method]],
-                kept,
-                changes: changes.map(instruction).collect(),
-            }
-        });
-        let methods = methods.collect();
-        for (method, (values, delegates)) in simplified.values.iter().zip(&simplified.delegates).enumerate() {
-            let count = self.program.plans()[method].instructions().count();
-            self.retain_origins(method, values, delegates, simplified.steps[method].len() == count);
+        let counts: Vec<usize> = self.program.plans().iter().map(|plan| plan.instructions().count()).collect();
+        let Candidate { program, steps, values, delegates, changes, memory, growth } = best;
+        for (method, (values, delegates)) in values.iter().zip(&delegates).enumerate() {
+            self.retain_origins(method, values, delegates, steps[method].len() == counts[method]);
         }
         self.program = program;
-        Ok(Optimization { methods })
+        let minimized = match options.passes.contains(&OptimizePass::Memory) {
+            true => self.minimize_memory(&MinimizeOptions::default()).into_iter().map(Some).collect(),
+            false => vec![None; counts.len()],
+        };
+        let mut methods: Vec<OptimizedMethod> = Vec::with_capacity(counts.len());
+        for (method, (minimized, kept)) in minimized.into_iter().zip(kept).enumerate() {
+            let plan = &self.program.plans()[method];
+            let mut done = OptimizedMethod {
+                name: plan.name.clone().unwrap_or_default(),
+                instructions: [counts[method], plan.instructions().count()],
+                planned: [before[method], memory[method]],
+                kept,
+                ..OptimizedMethod::default()
+            };
+            if let Some(MethodMemory { planned, alive, planner, moved, reused, kept: None, .. }) = minimized {
+                done.planned[1] = planned[1];
+                (done.alive, done.planner) = (Some(alive[1]), Some(planner));
+                (done.moved, done.reused) = (moved, reused.len());
+            }
+            methods.push(done);
+        }
+        for (method, change) in changes {
+            methods[method].changes.push(change);
+        }
+        methods.iter_mut().for_each(|method| method.changes.sort_by_key(|change| change.instruction));
+        Ok(Optimization { methods, growth })
     }
 
     /// Returns the program with the changes that need the least memory.
     fn candidate(&self, options: &OptimizeOptions, methods: &[bool]) -> Result<Candidate, Error> {
-        let mut best: Option<Candidate> = None;
-        for equal_calls in [true, false] {
-            let mut program = self.program.clone();
-            let is_enabled = options.passes.contains(&OptimizePass::Identity);
-            let simplified = match is_enabled {
-                true => simplify(&mut program, methods, SimplifyOptions { equal_calls }),
-                false => Simplified::unchanged(&program),
-            };
-            let memory = self.planned_memory(&program)?;
-            let total = |memory: &[u64]| memory.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
-            if best.as_ref().is_none_or(|best| total(&memory) < total(&best.memory)) {
-                best = Some(Candidate { program, simplified, memory });
-            }
+        let start = self.folded(options, methods)?;
+        if !options.passes.contains(&OptimizePass::Identity) {
+            return Ok(start);
         }
-        Ok(best.unwrap_or_else(|| unreachable!("there are two candidates")))
+        let with_equal_calls = self.simplified(&start, methods, true)?;
+        let without = self.simplified(&start, methods, false)?;
+        let total = |memory: &[u64]| memory.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+        let is_larger = total(&with_equal_calls.memory) > total(&without.memory);
+        Ok(if is_larger { without } else { with_equal_calls })
+    }
+
+    /// Returns the program with folded calls, if that is requested.
+    fn folded(&self, options: &OptimizeOptions, methods: &[bool]) -> Result<Candidate, Error> {
+        let mut program = self.program.clone();
+        let Simplified { values, delegates, mut steps, .. } = Simplified::unchanged(&program);
+        let (mut changes, mut growth) = (Vec::new(), 0);
+        if options.passes.contains(&OptimizePass::Folding) {
+            let done = fold(&mut program, methods, FoldOptions { max_growth: options.max_growth });
+            let done = done.map_err(|error| self.unreadable(&error))?;
+            changes = folded_calls(&done);
+            (steps, growth) = (done.steps, done.growth);
+        }
+        let memory = self.planned_memory(&program)?;
+        Ok(Candidate { program, values, delegates, steps, changes, memory, growth })
+    }
+
+    /// Returns a program without copies that change nothing, and what has no effect.
+    fn simplified(&self, from: &Candidate, methods: &[bool], equal_calls: bool) -> Result<Candidate, Error> {
+        let mut program = from.program.clone();
+        let done = simplify(&mut program, methods, SimplifyOptions { equal_calls });
+        let memory = self.planned_memory(&program)?;
+        let mut changes = from.changes.clone();
+        changes.extend(done.changes.iter().map(|change| {
+            let step = from.steps[change.method][change.step];
+            (change.method, simplified_instruction(change, step))
+        }));
+        let former = |lists: &[Vec<usize>], kept: &[Vec<usize>]| -> Vec<Vec<usize>> {
+            let list = |(list, kept): (&Vec<usize>, &Vec<usize>)| kept.iter().map(|at| list[*at]).collect();
+            lists.iter().zip(kept).map(list).collect()
+        };
+        Ok(Candidate {
+            values: former(&from.values, &done.values),
+            delegates: former(&from.delegates, &done.delegates),
+            steps: former(&from.steps, &done.steps),
+            growth: from.growth,
+            program,
+            changes,
+            memory,
+        })
     }
 
     /// Returns the planned memory of each method in bytes.
@@ -172,19 +275,44 @@ impl Resolved {
     }
 }
 
-/// A changed program, with the planned memory of each method in bytes.
+/// A changed program.
 struct Candidate {
     program: Program,
-    simplified: Simplified,
+    /// By method: former indices of the values, of the delegates, and former positions of the instructions.
+    values: Vec<Vec<usize>>,
+    delegates: Vec<Vec<usize>>,
+    steps: Vec<Vec<usize>>,
+    /// Changes, each with the index of its method.
+    changes: Vec<(usize, OptimizedInstruction)>,
+    /// Planned memory of each method in bytes.
     memory: Vec<u64>,
+    growth: i64,
 }
 
-fn instruction(change: &Change) -> OptimizedInstruction {
-    let words = match change.kind {
-        ChangeKind::Copy => "removed: its result is its argument",
-        ChangeKind::View => "removed: its result is a view of its argument",
-        ChangeKind::EqualCall => "removed: it repeats an earlier call",
-        ChangeKind::Unused => "removed: nothing uses its results",
+/// Returns the calls that are folded, and those that stay.
+fn folded_calls(done: &Folded) -> Vec<(usize, OptimizedInstruction)> {
+    let folded = done.calls.iter().map(|call| {
+        let constants = counted(call.constants.len() as u64, "constant");
+        let message = match call.constants.len() {
+            0 => "folded: only other folded calls use its results".to_owned(),
+            _ => format!("folded: {constants} of {}", counted(call.bytes, "byte")),
+        };
+        let (instruction, operator) = (call.step, call.operator.clone());
+        (call.method, OptimizedInstruction { instruction, operator, change: InstructionChange::Folded, message })
+    });
+    let left = done.left.iter().map(|call| {
+        let (instruction, operator, message) = (call.step, call.operator.clone(), format!("stays: {}", call.reason));
+        (call.method, OptimizedInstruction { instruction, operator, change: InstructionChange::Kept, message })
+    });
+    folded.chain(left).collect()
+}
+
+fn simplified_instruction(change: &Change, instruction: usize) -> OptimizedInstruction {
+    let (kind, message) = match change.kind {
+        ChangeKind::Copy => (InstructionChange::Copy, "removed: its result is its argument"),
+        ChangeKind::View => (InstructionChange::View, "removed: its result is a view of its argument"),
+        ChangeKind::EqualCall => (InstructionChange::EqualCall, "removed: it repeats an earlier call"),
+        ChangeKind::Unused => (InstructionChange::Unused, "removed: nothing uses its results"),
     };
-    OptimizedInstruction { instruction: change.step, operator: change.operator.clone(), change: words.to_owned() }
+    OptimizedInstruction { instruction, operator: change.operator.clone(), change: kind, message: message.to_owned() }
 }
