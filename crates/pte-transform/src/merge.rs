@@ -1,0 +1,225 @@
+//! Merges programs: the methods of all inputs, with their data and tests, become methods of one program.
+//!
+//! Nothing in a method changes, except that state is moved if it is shared, or if that of two inputs would have the same place in a pool
+//! that methods share. Equal constants and payloads are stored once by the layout of the result, which compares their bytes.
+
+mod data;
+mod methods;
+mod state;
+
+pub use data::have_same_bytes;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io;
+
+use pte_model::data::{Blob, BlobId, dedup};
+use pte_model::diagnostics::{Code, Diagnostic, clipped};
+use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{EValue, Program, TensorData};
+use serde::Serialize;
+
+use crate::error::EditError;
+use crate::prune::drop_blobs;
+use crate::rename::MethodRename;
+
+/// A program to merge.
+#[derive(Debug, Clone, Default)]
+pub struct MergeInput {
+    /// Name in messages.
+    pub name: String,
+    /// Program.
+    pub program: Program,
+    /// Tests of its methods.
+    pub tests: Vec<MethodTests>,
+}
+
+/// Options of [`merge`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MergeOptions {
+    /// New names of methods, each with the index of its input; `None` for all inputs that have the method.
+    pub renames: Vec<(Option<usize>, MethodRename)>,
+    /// Prefixes of the names of all methods of an input, with its index; `None` for all inputs. They precede new names.
+    pub prefixes: Vec<(Option<usize>, String)>,
+    /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's `share_mutable_buffers` does. The
+    /// memory of these methods must be planned again.
+    pub share_state: bool,
+}
+
+/// What [`merge`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Merged {
+    /// Methods of the result, in its order.
+    pub methods: Vec<MergedMethod>,
+    /// Constant methods that several inputs have, with the same value.
+    pub equal_constant_methods: Vec<String>,
+    /// Keys of data that several inputs have, with the same bytes.
+    pub equal_keys: Vec<String>,
+    /// Mutable buffers that methods share by their names.
+    pub shared_state: Vec<SharedBuffer>,
+    /// Pools of state that methods of one input share, and that was moved behind that of other inputs: pool, input, offset in bytes.
+    pub moved_state: Vec<(u32, String, u64)>,
+    /// Facts that the user of the result must know.
+    pub notes: Vec<String>,
+}
+
+/// A method of a merged program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MergedMethod {
+    /// Name in the result.
+    pub name: String,
+    /// Name of its input.
+    pub input: String,
+    /// Name in its input.
+    pub original: String,
+}
+
+/// A mutable buffer that methods share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SharedBuffer {
+    /// Fully qualified name.
+    pub name: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Methods that share it.
+    pub methods: Vec<String>,
+}
+
+/// Merges programs. Inputs without methods are weights: then all are, and their entries are merged by key.
+///
+/// ```
+/// use pte_transform::merge::{MergeInput, MergeOptions, Merged, merge};
+/// use pte_transform::pte_model::program::{ExecutionPlan, Program};
+/// use pte_transform::rename::MethodRename;
+///
+/// let input = |name: &str| MergeInput {
+///     name: name.to_owned(),
+///     program: Program::new(vec![ExecutionPlan::new("forward")]),
+///     ..MergeInput::default()
+/// };
+/// let mut options = MergeOptions::default();
+/// options.renames = vec![(Some(0), MethodRename::new("forward", "encode"))];
+/// let (program, _tests, merged) = merge(vec![input("a.pte"), input("b.pte")], &options).unwrap();
+/// assert_eq!(program.plans()[1].name.as_deref(), Some("forward"));
+/// assert_eq!(merged.methods[0].input, "a.pte");
+/// ```
+///
+/// # Errors
+/// All conflicts, each with both origins: names of methods, keys with other data, buffers of other types or sizes, versions of the
+/// schema; data that cannot be read.
+pub fn merge(
+    mut inputs: Vec<MergeInput>,
+    options: &MergeOptions,
+) -> Result<(Program, Vec<MethodTests>, Merged), EditError> {
+    let mut errors = versions(&inputs);
+    let has_methods: Vec<bool> = inputs.iter().map(|input| input.program.execution_plan.is_some()).collect();
+    if let Some(other) = has_methods.iter().position(|has| *has != has_methods[0]) {
+        let (with, without) = if has_methods[0] { (0, other) } else { (other, 0) };
+        let [with, without] = [with, without].map(|number: usize| clipped(&inputs[number].name));
+        let mixed = Code::UnexpectedInput.whole(format!("{with} has methods, {without} has none"));
+        errors.push(mixed.help("weights are merged with weights only; `--with FILE.ptd` names those of a program"));
+    }
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    let mut report = Merged::default();
+    let is_ordered = inputs.iter().all(|input| methods::is_in_order(&input.program));
+    methods::rename_all(&mut inputs, options, &mut report, &mut errors);
+    if errors.is_empty() && !options.share_state {
+        state::separate(&mut inputs, &mut report);
+    }
+    number_copies(&mut inputs)?;
+    let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let mut program = Program { version: inputs.first().map_or(0, |input| input.program.version), ..Program::default() };
+    let mut tests = Vec::new();
+    let mut parts = Vec::with_capacity(inputs.len());
+    let mut shared_numbers = 0;
+    for MergeInput { program: mut part, tests: own, .. } in inputs {
+        move_blobs(&mut part, &mut program)?;
+        if options.share_state {
+            state::keep_numbers_apart(&mut part, &mut shared_numbers);
+        }
+        tests.extend(own);
+        parts.push(part);
+    }
+    data::merge_keys(&mut program, &mut parts, &names, &mut report, &mut errors)?;
+    data::check_external(&program, &parts, &names, &mut errors)?;
+    let plans = parts.iter_mut().map(|part| part.execution_plan.take()).collect();
+    program.execution_plan = methods::join(&program, plans, is_ordered, &mut report, &mut errors)?;
+    if errors.is_empty() && options.share_state {
+        state::share(&mut program, &mut report, &mut errors)?;
+    }
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    drop_blobs(&mut program);
+    methods::sort_tests(&program, &mut tests);
+    Ok((program, tests, report))
+}
+
+/// Returns an error if programs have different versions of the schema.
+fn versions(inputs: &[MergeInput]) -> Vec<Diagnostic> {
+    let other = inputs.iter().find(|input| input.program.version != inputs[0].program.version);
+    let message = other.map(|other| {
+        let [a, b] = [&inputs[0], other].map(|input| (clipped(&input.name), input.program.version));
+        format!("the programs have different versions of the schema: {} in {}, {} in {}", a.1, a.0, b.1, b.0)
+    });
+    message.map(|message| Code::UnmetRequest.whole(message)).into_iter().collect()
+}
+
+/// Moves the blobs of a program to another one.
+fn move_blobs(part: &mut Program, program: &mut Program) -> io::Result<()> {
+    let start = program.blobs.len() as u64;
+    let end = start + part.blobs.len() as u64;
+    u32::try_from(end).map_err(|_| io::Error::other("the programs have more than 2^32 pieces of data"))?;
+    program.blobs.append(&mut part.blobs);
+    for_each_blob(part, |blob| blob.0 += start as u32);
+    Ok(())
+}
+
+/// Calls a function with each reference to a blob.
+fn for_each_blob(program: &mut Program, mut change: impl FnMut(&mut BlobId)) {
+    for plan in program.execution_plan.iter_mut().flatten() {
+        for value in plan.values.iter_mut().flatten() {
+            if let EValue::Tensor(tensor) = value
+                && let TensorData::Blob(blob) = &mut tensor.data
+            {
+                change(blob);
+            }
+        }
+        plan.delegates.iter_mut().flatten().for_each(|delegate| change(&mut delegate.processed));
+    }
+    program.named_data.iter_mut().flatten().for_each(|entry| change(&mut entry.data));
+    program.external_data.iter_mut().for_each(|entry| change(&mut entry.data));
+}
+
+/// Numbers the copies of equal data again, by input. Files are read with numbers that count data of equal samples, whose other bytes may
+/// differ; equal data of two inputs are only stored once if their numbers are equal, too.
+fn number_copies(inputs: &mut [MergeInput]) -> io::Result<()> {
+    for input in inputs.iter_mut().filter(|input| input.program.blobs.iter().any(|blob| blob.copy > 0)) {
+        let program = &mut input.program;
+        let lone = program.plans().iter().flat_map(|plan| plan.tensors());
+        let lone = lone.filter(|(_, tensor)| tensor.has_lone_state()).filter_map(|(_, tensor)| match tensor.data {
+            TensorData::Blob(blob) => Some(blob.0 as usize),
+            TensorData::None | TensorData::Elsewhere(_) => None,
+        });
+        let lone: HashSet<usize> = lone.collect();
+        let alike: Vec<_> = program.blobs.iter().cloned().map(|blob| Blob { copy: 0, ..blob }).collect();
+        let same = dedup::find(&alike).map_err(|(_, error)| error)?;
+        let mut copies: BTreeMap<BlobId, BTreeSet<u32>> = BTreeMap::new();
+        for (number, (blob, first)) in program.blobs.iter().zip(&same).enumerate() {
+            let numbers = copies.entry(*first).or_default();
+            numbers.insert(blob.copy);
+            // State with the number 0 is never stored together: the numbers of the others stay above it.
+            if lone.contains(&number) {
+                numbers.insert(0);
+            }
+        }
+        for (blob, first) in program.blobs.iter_mut().zip(&same) {
+            blob.copy = copies[first].range(..blob.copy).count() as u32;
+        }
+    }
+    Ok(())
+}
