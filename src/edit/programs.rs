@@ -193,6 +193,24 @@ impl Resolved {
         metadata::list(&self.program).map_err(|error| Error::io(&self.label(), "", &error))
     }
 
+    /// Returns the metadata whose keys match a pattern, in which `*` stands for any characters.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
+    /// let resolved = Model::from_yaml("m.yaml", yaml, ".").resolve()?;
+    /// assert_eq!(resolved.find_metadata(&["*size".to_owned()])?.len(), 1);
+    /// assert!(resolved.find_metadata(&["size".to_owned()]).unwrap_err().to_string().contains("no metadata `size`"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A pattern without an entry; named data that cannot be read.
+    pub fn find_metadata(&self, patterns: &[String]) -> Result<Vec<MetadataEntry>, Error> {
+        metadata::find(&self.program, patterns).map_err(|error| failed(&self.label(), error))
+    }
+
     /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a value as
     /// [`MetadataValue::parse`](crate::MetadataValue::parse) reads it, or a string if it is `verbatim`. An entry that exists keeps its type
     /// unless `force`.

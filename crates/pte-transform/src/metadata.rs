@@ -296,6 +296,21 @@ pub fn list(program: &Program) -> io::Result<Vec<MetadataEntry>> {
     Ok(entries)
 }
 
+/// Returns the metadata whose keys match [patterns](crate::pattern).
+///
+/// # Errors
+/// A pattern without an entry; data that cannot be read.
+pub fn find(program: &Program, patterns: &[String]) -> Result<Vec<MetadataEntry>, EditError> {
+    let mut entries = list(program)?;
+    let unmatched = patterns.iter().filter(|pattern| !entries.iter().any(|entry| matches(pattern, &entry.key)));
+    let errors: Vec<Diagnostic> = unmatched.map(|pattern| unknown(program, &entries, pattern)).collect();
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    entries.retain(|entry| patterns.iter().any(|pattern| matches(pattern, &entry.key)));
+    Ok(entries)
+}
+
 /// Returns the value of a constant method.
 fn value_of(plan: &ExecutionPlan) -> MetadataValue {
     let value = |id: &ValueId| {
@@ -419,14 +434,8 @@ fn set_named(program: &mut Program, key: &str, text: &str) -> io::Result<Metadat
 /// # Errors
 /// A pattern without an entry; data that cannot be read. Nothing is changed.
 pub fn remove(program: &mut Program, patterns: &[String]) -> Result<Vec<MetadataChange>, EditError> {
-    let entries = list(program)?;
-    let unmatched = patterns.iter().filter(|pattern| !entries.iter().any(|entry| matches(pattern, &entry.key)));
-    let errors: Vec<Diagnostic> = unmatched.map(|pattern| unknown(program, &entries, pattern)).collect();
-    if !errors.is_empty() {
-        return Err(errors.into());
-    }
+    let removed = find(program, patterns)?;
     let is_removed = |key: &str| patterns.iter().any(|pattern| matches(pattern, key));
-    let removed: Vec<MetadataEntry> = entries.into_iter().filter(|entry| is_removed(&entry.key)).collect();
     if let Some(plans) = &mut program.execution_plan {
         plans.retain(|plan| !is_constant_method(plan) || !is_removed(plan.name.as_deref().unwrap_or_default()));
     }
@@ -444,7 +453,7 @@ pub fn remove(program: &mut Program, patterns: &[String]) -> Result<Vec<Metadata
 }
 
 /// Returns the message about a key or pattern that matches no entry.
-pub fn unknown(program: &Program, entries: &[MetadataEntry], pattern: &str) -> Diagnostic {
+fn unknown(program: &Program, entries: &[MetadataEntry], pattern: &str) -> Diagnostic {
     let is_method = program.plans().iter().any(|plan| plan.name.as_deref() == Some(pattern));
     let known = entries.iter().map(|entry| entry.key.as_str());
     let list = if entries.is_empty() { "no metadata".to_owned() } else { first_names(known.clone()) };
