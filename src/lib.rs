@@ -43,6 +43,7 @@ mod pipeline;
 mod source;
 
 mod assembly;
+mod edit;
 mod emitter;
 mod ir;
 mod layout;
@@ -60,7 +61,7 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use edit::programs::Stripped;
+pub use edit::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod, Stripped};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};

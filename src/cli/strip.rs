@@ -17,8 +17,8 @@ pub struct StripArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// Only these parts; some of traces, names, handles, tests and unused, with commas
-    #[arg(long, value_name = "PARTS", value_parser = Kinds::parse)]
+    /// Restrict the command to a part: traces, names, handles, tests, unused, separated by commas
+    #[arg(long, value_name = "PART", value_parser = Kinds::parse)]
     only: Option<Kinds>,
     #[command(flatten)]
     edit: EditArguments,

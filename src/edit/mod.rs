@@ -1,4 +1,10 @@
-//! Edits of programs: methods of [`crate::Resolved`], one file for each group. The changes themselves are functions of `pte-transform`.
+//! Edits of resolved programs: methods of [`crate::Resolved`], whose results are planned and emitted like any other program.
+//!
+//! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
 mod layouts;
-pub mod programs;
+mod optimize;
+mod programs;
+
+pub use optimize::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+pub use programs::Stripped;

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod merge;
 pub mod metadata;
 pub mod pattern;
+pub mod optimize;
 pub mod prune;
 pub mod rename;
 pub mod strip;
