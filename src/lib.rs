@@ -43,7 +43,6 @@ mod pipeline;
 mod source;
 
 mod assembly;
-mod edit;
 mod emitter;
 mod ir;
 mod layout;

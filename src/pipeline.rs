@@ -301,12 +301,7 @@ impl Resolved {
     /// # Errors
     /// Memory plans contradict each other; `raw:` overrides, which belong to the file that the source describes.
     pub(crate) fn with_stated_memory(self) -> Result<Resolved, Error> {
-        let mut resolved = self;
-        if resolved.overrides != Overrides::default() {
-            let message = "the source has `raw:`, which changes the bytes of its own files; assemble it, and edit the file";
-            return Err(resolved.error(vec![Code::UnmetRequest.whole(message)]));
-        }
-        check_blobs(&resolved.program).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+        let mut resolved = self.without_overrides()?;
         if resolved.program.plans().iter().all(|plan| MemoryPlan::stated(plan).is_whole(plan)) {
             return Ok(resolved);
         }
@@ -317,6 +312,20 @@ impl Resolved {
             memory.state_in(method);
         }
         Ok(resolved)
+    }
+
+    /// Returns the program itself if it can be edited.
+    ///
+    /// # Errors
+    /// `raw:` overrides, which belong to the files of the source; unknown blobs of a program that was built.
+    pub(crate) fn without_overrides(self) -> Result<Resolved, Error> {
+        if self.overrides != Overrides::default() {
+            let message =
+                "the source has `raw:`, which changes the bytes of its own files; assemble it, and edit the file";
+            return Err(self.error(vec![Code::UnmetRequest.whole(message)]));
+        }
+        check_blobs(&self.program).map_err(|errors| self.error(self.layout_messages(errors)))?;
+        Ok(self)
     }
 
     /// Replaces program and tests by edited ones. Elements have no positions in the source any more.

@@ -44,12 +44,13 @@ fn done(extracted: &Extracted) -> String {
         let _ = writeln!(out, "  removed {methods} with {bytes} of data: {}", list(&extracted.removed_methods));
     }
     if !extracted.removed_keys.is_empty() {
-        let keys = counted(extracted.removed_keys.len(), "key");
-        let _ = writeln!(out, "  removed {keys} that only payloads of removed methods have: {}", list(&extracted.removed_keys));
+        let entries = counted(extracted.removed_keys.len(), "entry");
+        let _ = writeln!(out, "  removed {entries} of data that only removed methods need: {}", list(&extracted.removed_keys));
     }
     if !extracted.unknown_keys.is_empty() {
-        let keys = counted(extracted.unknown_keys.len(), "key");
-        let _ = writeln!(out, "  kept {keys} that no payload contains, so that their users are unknown: {}", list(&extracted.unknown_keys));
+        let entries = counted(extracted.unknown_keys.len(), "entry");
+        let keys = list(&extracted.unknown_keys);
+        let _ = writeln!(out, "  kept {entries} of data with keys that no payload contains, so that their users are unknown: {keys}");
     }
     out
 }

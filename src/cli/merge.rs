@@ -95,8 +95,11 @@ impl MergeArguments {
 
 /// What was done, for the summary.
 fn done(merged: &Merged, inputs: usize) -> String {
-    let methods = counted(merged.methods.len(), "method");
-    let mut out = format!("merged {methods} of {}\n", counted(inputs, "input"));
+    let what = match merged.methods.len() {
+        0 => "the data".to_owned(),
+        count => counted(count, "method"),
+    };
+    let mut out = format!("merged {what} of {}\n", counted(inputs, "input"));
     for method in merged.methods.iter().filter(|method| method.name != method.original) {
         let [name, original, input] = [&method.name, &method.original, &method.input].map(|text| clipped(text));
         let _ = writeln!(out, "  {name}: `{original}` of {input}");
@@ -106,8 +109,8 @@ fn done(merged: &Merged, inputs: usize) -> String {
         let _ = writeln!(out, "  constant methods of several inputs: {}", names(&merged.equal_constant_methods));
     }
     if !merged.equal_keys.is_empty() {
-        let keys = counted(merged.equal_keys.len(), "key");
-        let _ = writeln!(out, "  {keys} of several inputs, with the same data: {}", names(&merged.equal_keys));
+        let entries = counted(merged.equal_keys.len(), "entry");
+        let _ = writeln!(out, "  data with keys of several inputs stored once: {entries}, {}", names(&merged.equal_keys));
     }
     for buffer in &merged.shared_state {
         let (name, bytes) = (clipped(&buffer.name), counted(buffer.bytes, "byte"));

@@ -1,7 +1,7 @@
 //! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`], [`Resolved::rename_methods`],
 //! [`Resolved::strip`] and metadata. Memory plans are kept, except by a merge that shares state.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::emitter;
 use crate::layout::{self, LayoutConfig};
 use crate::pipeline::Resolved;
 use pte_model::data::{Origin, dedup};
-use pte_model::diagnostics::{Code, Diagnostic, Report, clipped};
+use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
 use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
@@ -52,7 +52,7 @@ impl Resolved {
     /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes), because methods with shared state are planned again.
     ///
     /// Inputs without methods are weights, whose entries are merged by key. `with` are `.ptd` files with data that the programs refer to:
-    /// they are not merged, but a key that two of them have must have the same bytes.
+    /// they are not merged, and no two of them may have a key in common.
     ///
     /// ```
     /// use pte_emit::{MergeOptions, Merged, MethodRename, Model, Options, Resolved};
@@ -76,20 +76,23 @@ impl Resolved {
         options: &MergeOptions,
         with: &[PathBuf],
     ) -> Result<(Resolved, Merged), Error> {
-        let stated = |input: Resolved| if options.share_state { Ok(input) } else { input.with_stated_memory() };
+        let stated = |input: Resolved| match options.share_state {
+            true => input.without_overrides(),
+            false => input.with_stated_memory(),
+        };
         let inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
         let layouts: Vec<InputLayout<'_>> =
             inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
         let layout = layouts::common(&layouts);
         let mut messages = layout.as_ref().err().cloned().unwrap_or_default();
-        let notes = compare_files(with, &mut messages)?;
+        compare_files(with, &mut messages)?;
         drop(layouts);
         let parts = inputs.into_iter().map(|input| MergeInput {
             name: input.label(),
             program: input.program,
             tests: input.tests,
         });
-        let (program, tests, mut report) = match merge::merge(parts.collect(), options) {
+        let (program, tests, report) = match merge::merge(parts.collect(), options) {
             Err(EditError::Request(mut conflicts)) => {
                 messages.append(&mut conflicts);
                 return Err(failed("", messages.into()));
@@ -97,7 +100,6 @@ impl Resolved {
             Err(EditError::Io(error)) => return Err(Error::io("", "", &error)),
             Ok(merged) => merged,
         };
-        report.notes.extend(notes);
         let layout = layout.map_err(|_| failed("", std::mem::take(&mut messages).into()))?;
         if !messages.is_empty() {
             return Err(failed("", messages.into()));
@@ -275,10 +277,11 @@ fn file_size(program: &Program, layout: &LayoutConfig, label: &str) -> Result<u6
     Ok(placement.file_size)
 }
 
-/// Compares the data of `.ptd` files by key. Keys with other data are added to `messages`; returns notes about those with the same data.
-fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<Vec<String>, Error> {
+/// Compares the data of `.ptd` files by key. An error for each pair of files that have keys in common, with the same data or with other data, is
+/// added to `messages`: the runtime does not load two files with a key.
+fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<(), Error> {
     let mut first: HashMap<String, (usize, FlatTensorEntry)> = HashMap::new();
-    let mut notes = Vec::new();
+    let mut common: BTreeMap<(usize, usize, bool), Vec<String>> = BTreeMap::new();
     for (number, path) in files.iter().enumerate() {
         let name = path.display().to_string();
         let unreadable = |error: io::Error| Error::io(&name, "", &error);
@@ -287,18 +290,22 @@ fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<Ve
                 first.insert(entry.key.clone(), (number, entry));
                 continue;
             };
-            let other = files[*other].display().to_string();
-            let key = clipped(&entry.key);
-            if present.tensor_layout == entry.tensor_layout
-                && merge::have_same_bytes(&present.data, &entry.data).map_err(unreadable)?
-            {
-                notes.push(format!("{other} and {name} both have `{key}`: the runtime does not load both; merge them"));
-            } else {
-                let message = format!("{other} and {name} have the key `{key}` with other data");
-                let help = "a program finds the data of a key in one place: export one of them again with other keys";
-                messages.push(Code::ConflictingData.whole(message).help(help));
-            }
+            let same = present.tensor_layout == entry.tensor_layout
+                && merge::have_same_bytes(&present.data, &entry.data).map_err(unreadable)?;
+            common.entry((*other, number, same)).or_default().push(entry.key);
         }
     }
-    Ok(notes)
+    for ((a, b, same), keys) in common {
+        let [a, b] = [a, b].map(|file| files[file].display().to_string());
+        let keys = first_names(keys.iter().map(String::as_str));
+        messages.push(if same {
+            let message = format!("{a} and {b} have the same data with the keys {keys}, but the runtime loads a key of one file only");
+            let help = format!("merge them, and name the result in their place: `pte-emit merge {a} {b} -o FILE.ptd`");
+            Code::ConflictingData.whole(message).help(help)
+        } else {
+            let help = "a program finds the data of a key in one place: export one of them again with other keys";
+            Code::ConflictingData.whole(format!("{a} and {b} have other data with the keys {keys}")).help(help)
+        });
+    }
+    Ok(())
 }
