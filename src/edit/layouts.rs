@@ -1,7 +1,9 @@
 //! The layout of a merged program: that of all inputs, with the largest of their alignments.
 
-use crate::layout::LayoutConfig;
+use crate::emitter;
+use crate::layout::{self, LayoutConfig};
 use crate::layout::options::{LayoutOptions, OPTIONS, OptionKind, OptionSpec, OptionValue};
+use pte_model::data::BlobId;
 use pte_model::diagnostics::{Code, Diagnostic, clipped};
 use pte_model::program::{ExecutionPlan, Memory, Program, TensorData};
 
@@ -11,6 +13,7 @@ pub struct InputLayout<'a> {
     pub name: String,
     /// Layout options.
     pub layout: &'a LayoutConfig,
+    program: &'a Program,
     has_constants: bool,
     has_payloads: bool,
     has_data: bool,
@@ -18,7 +21,7 @@ pub struct InputLayout<'a> {
 
 impl<'a> InputLayout<'a> {
     /// Returns the layout of a program.
-    pub fn new(name: String, program: &Program, layout: &'a LayoutConfig) -> InputLayout<'a> {
+    pub fn new(name: String, program: &'a Program, layout: &'a LayoutConfig) -> InputLayout<'a> {
         let mut tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
         let has_constants = tensors.any(|(_, tensor)| {
             matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None && !tensor.is_external()
@@ -26,7 +29,7 @@ impl<'a> InputLayout<'a> {
         let mut delegates = program.plans().iter().flat_map(ExecutionPlan::delegates);
         let has_payloads = delegates.any(|delegate| !program.blob(delegate.processed).is_empty());
         let has_data = program.blobs.iter().any(|blob| !blob.is_empty());
-        InputLayout { name, layout, has_constants, has_payloads, has_data }
+        InputLayout { name, layout, program, has_constants, has_payloads, has_data }
     }
 
     /// Returns the value of an option; `None` if it is computed, or if nothing in the file depends on it.
@@ -41,9 +44,27 @@ impl<'a> InputLayout<'a> {
         // A header of 32 bytes is the one that `auto` writes if there are data.
         Some(if (option.name, value) == ("header", OptionValue::Bytes(32)) { OptionValue::Word(0) } else { value })
     }
+
+    /// Returns `true` if the file has the same metadata with another value of an option.
+    fn is_reproduced_with(&self, option: &OptionSpec, value: OptionValue) -> bool {
+        let mut chosen = LayoutOptions::default();
+        option.set(&mut chosen, value);
+        let mut other = self.layout.clone();
+        chosen.apply(&mut other);
+        let file = |layout: &LayoutConfig| {
+            let same: Vec<BlobId> = (0..self.program.blobs.len()).map(|blob| BlobId(blob as u32)).collect();
+            let plan = layout::plan(self.program, &same, layout).ok()?;
+            let flatbuffer = emitter::program::emit(self.program, &plan, layout, None).ok()?;
+            let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, layout)?;
+            let offsets: Vec<u64> = plan.segments.iter().map(|segment| segment.offset).collect();
+            Some((flatbuffer[..].to_vec(), placement.segment_base_offset, offsets))
+        };
+        file(self.layout).zip(file(&other)).is_some_and(|(a, b)| a == b)
+    }
 }
 
-/// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their alignments.
+/// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their alignments. A file does
+/// not always show the value of an option: a value of one input suits others whose files it reproduces.
 ///
 /// # Errors
 /// An error for each other option in which inputs differ, with the values and names of two of them.
@@ -51,27 +72,12 @@ pub fn common(inputs: &[InputLayout<'_>]) -> Result<LayoutConfig, Vec<Diagnostic
     let mut layout = inputs.first().map(|input| input.layout.clone()).unwrap_or_default();
     let (mut chosen, mut errors) = (LayoutOptions::default(), Vec::new());
     for option in OPTIONS {
-        let mut values = inputs.iter().filter_map(|input| Some((input, input.value(option)?)));
-        let Some((first, mut value)) = values.next() else { continue };
-        for (other, found) in values {
-            match (value, found, option.kind) {
-                _ if value == found => {}
-                (OptionValue::Bytes(a), OptionValue::Bytes(b), OptionKind::Alignment | OptionKind::ForcedAlignment)
-                    if a.max(b) % a.min(b) == 0 =>
-                {
-                    value = OptionValue::Bytes(a.max(b));
-                }
-                (OptionValue::Bytes(a), OptionValue::Bytes(b), OptionKind::Bytes(..)) => {
-                    value = OptionValue::Bytes(a.max(b));
-                }
-                _ => {
-                    errors.push(conflict(option, [(first, value), (other, found)]));
-                    break;
-                }
-            }
-        }
-        if option.get(&layout) != Some(value) {
-            option.set(&mut chosen, value);
+        let values: Vec<(&InputLayout<'_>, OptionValue)> =
+            inputs.iter().filter_map(|input| Some((input, input.value(option)?))).collect();
+        match common_value(option, &values) {
+            Ok(Some(value)) if option.get(&layout) != Some(value) => option.set(&mut chosen, value),
+            Ok(_) => {}
+            Err(conflict) => errors.push(*conflict),
         }
     }
     if !errors.is_empty() {
@@ -79,6 +85,37 @@ pub fn common(inputs: &[InputLayout<'_>]) -> Result<LayoutConfig, Vec<Diagnostic
     }
     chosen.apply(&mut layout);
     Ok(layout)
+}
+
+/// Returns the value of an option that suits all inputs; `None` without a value.
+fn common_value(
+    option: &OptionSpec,
+    values: &[(&InputLayout<'_>, OptionValue)],
+) -> Result<Option<OptionValue>, Box<Diagnostic>> {
+    let Some((first, rest)) = values.split_first() else { return Ok(None) };
+    let Some(other) = rest.iter().find(|(_, value)| *value != first.1) else { return Ok(Some(first.1)) };
+    let suits_all = |candidate: OptionValue| {
+        values.iter().all(|(input, value)| *value == candidate || input.is_reproduced_with(option, candidate))
+    };
+    let mut candidates = values.iter().map(|(_, value)| *value);
+    if let Some(value) = candidates.find(|candidate| suits_all(*candidate)) {
+        return Ok(Some(value));
+    }
+    let bytes = |(_, value): &(&InputLayout<'_>, OptionValue)| match value {
+        OptionValue::Bytes(bytes) => Some(*bytes),
+        OptionValue::Word(_) => None,
+    };
+    let sizes: Option<Vec<u64>> = values.iter().map(bytes).collect();
+    let largest = sizes.as_ref().and_then(|sizes| sizes.iter().copied().max());
+    match (option.kind, largest, sizes) {
+        (OptionKind::Alignment | OptionKind::ForcedAlignment, Some(largest), Some(sizes))
+            if sizes.iter().all(|size| largest % size == 0) =>
+        {
+            Ok(Some(OptionValue::Bytes(largest)))
+        }
+        (OptionKind::Bytes(..), Some(largest), _) => Ok(Some(OptionValue::Bytes(largest))),
+        _ => Err(Box::new(conflict(option, [*first, *other]))),
+    }
 }
 
 /// Returns the message about an option in which two inputs differ.

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod edit_programs;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

@@ -223,3 +223,96 @@ fn number_copies(inputs: &mut [MergeInput]) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use pte_model::format::ScalarType;
+    use pte_model::program::{ExecutionPlan, Memory, Tensor, ValueId};
+
+    use super::*;
+
+    /// A program of methods that return their input.
+    fn input(name: &str, methods: &[&str]) -> MergeInput {
+        let method = |name: &&str| {
+            let mut plan = ExecutionPlan::new(*name);
+            plan.values = Some(vec![EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[1]))]);
+            (plan.inputs, plan.outputs) = (Some(vec![ValueId(0)]), Some(vec![ValueId(0)]));
+            plan
+        };
+        let program = Program::new(methods.iter().map(method).collect());
+        MergeInput { name: name.to_owned(), program, tests: Vec::new() }
+    }
+
+    fn constant(name: &str, value: i64) -> ExecutionPlan {
+        let mut plan = ExecutionPlan::new(name);
+        (plan.values, plan.outputs) = (Some(vec![EValue::Int(value)]), Some(vec![ValueId(0)]));
+        plan
+    }
+
+    fn names(program: &Program) -> Vec<&str> {
+        program.plans().iter().filter_map(|plan| plan.name.as_deref()).collect()
+    }
+
+    fn messages(error: EditError) -> Vec<String> {
+        match error {
+            EditError::Request(messages) => messages.into_iter().map(|message| message.message).collect(),
+            EditError::Io(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn methods_are_in_the_order_of_the_exporter_if_those_of_the_inputs_are() {
+        let mut first = input("a.pte", &["b", "d"]);
+        first.program.execution_plan.as_mut().unwrap().push(constant("get_b", 1));
+        let (program, _, _) = merge(vec![first.clone(), input("b.pte", &["a", "c"])], &MergeOptions::default()).unwrap();
+        assert_eq!(names(&program), ["a", "b", "c", "d", "get_b"]);
+        let (program, _, _) = merge(vec![first, input("b.pte", &["c", "a"])], &MergeOptions::default()).unwrap();
+        assert_eq!(names(&program), ["b", "d", "get_b", "c", "a"]);
+    }
+
+    #[test]
+    fn a_name_that_two_inputs_have_is_a_conflict() {
+        let error = merge(vec![input("a.pte", &["f"]), input("b.pte", &["f"])], &MergeOptions::default()).unwrap_err();
+        assert_eq!(messages(error), ["a.pte and b.pte have a method `f`"]);
+        let mut options = MergeOptions::default();
+        options.renames = vec![(Some(1), MethodRename::new("g", "f"))];
+        let error = merge(vec![input("a.pte", &["f"]), input("b.pte", &["g"])], &options).unwrap_err();
+        assert_eq!(messages(error), ["a.pte and b.pte (`g` there) have a method `f`"]);
+        options.renames.clear();
+        options.prefixes = vec![(Some(1), "b_".to_owned())];
+        let (program, _, report) = merge(vec![input("a.pte", &["f"]), input("b.pte", &["f"])], &options).unwrap();
+        assert_eq!((names(&program), report.methods[1].original.as_str()), (vec!["b_f", "f"], "f"));
+    }
+
+    #[test]
+    fn constant_methods_are_compared() {
+        let with = |name: &str, value| {
+            let mut input = input(&format!("{name}.pte"), &[name]);
+            input.program.execution_plan.as_mut().unwrap().push(constant("n", value));
+            input
+        };
+        let (program, _, report) = merge(vec![with("a", 1), with("b", 1)], &MergeOptions::default()).unwrap();
+        assert_eq!((names(&program), &report.equal_constant_methods[..]), (vec!["a", "b", "n"], &["n".to_owned()][..]));
+        let error = merge(vec![with("a", 1), with("b", 2)], &MergeOptions::default()).unwrap_err();
+        assert_eq!(messages(error), ["a.pte and b.pte have a constant method `n`, with other values"]);
+    }
+
+    #[test]
+    fn copies_of_data_are_counted_by_their_bytes() {
+        let mut one = input("a.pte", &["a"]);
+        let plan = &mut one.program.execution_plan.as_mut().unwrap()[0];
+        // Two blobs with equal samples, but other bytes between them, and a copy of the first one.
+        let mut other = vec![1u8; 9000];
+        other[3000] = 2;
+        for (bytes, copy) in [(vec![1; 9000], 0), (other, 1), (vec![1; 9000], 2)] {
+            let blob = one.program.blobs.len() as u32;
+            one.program.blobs.push(Blob { copy, ..Blob::bytes(bytes) });
+            let mut tensor = Tensor::new(ScalarType::BYTE, &[9000]);
+            (tensor.memory, tensor.data) = (Memory::None, TensorData::Blob(BlobId(blob)));
+            plan.values.as_mut().unwrap().push(EValue::Tensor(tensor));
+        }
+        let mut inputs = [one];
+        number_copies(&mut inputs).unwrap();
+        assert_eq!(inputs[0].program.blobs.iter().map(|blob| blob.copy).collect::<Vec<_>>(), [0, 0, 1]);
+    }
+}

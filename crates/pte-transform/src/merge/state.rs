@@ -18,32 +18,30 @@ use crate::rename::name_of;
 /// Pool in which the exporter places the state that methods share.
 const SHARED_POOL: u32 = 2;
 
-/// Returns, by method and value, `true` for tensors that keep their content from one execution to the next.
-fn states(program: &Program) -> Vec<Vec<bool>> {
+/// Returns, by method, what its values are while it is executed: the tensors that keep their content, and those that are used.
+fn executions(program: &Program) -> Vec<Execution> {
     let of = |(plan, operators): (&ExecutionPlan, &MethodOperators)| {
         let memory = |value: &EValue| value.as_tensor().map_or(Memory::None, |tensor| tensor.memory);
         let requested: Vec<Memory> = plan.values().iter().map(memory).collect();
-        Execution::new(plan, operators, &requested).is_state
+        Execution::new(plan, operators, &requested)
     };
     program.plans().iter().zip(&MethodOperators::of_program(program)).map(of).collect()
 }
 
-/// Returns the tensors in pools other than 1, which methods of an input may share: pool, offset, size and whether it is state.
-fn shared_tensors(program: &Program) -> Vec<(u32, u64, u64, bool)> {
+/// Returns the tensors in pools other than 1, which methods of an input may share: pool and whether it may be
+/// state: it is, or nothing uses it, as in a method that only shares it.
+fn shared_tensors(program: &Program) -> Vec<(u32, bool)> {
     let place = |tensor: &Tensor| match tensor.memory {
-        Memory::At { pool: pool @ SHARED_POOL.., offset } if tensor.device() == Device::CPU => Some((pool, offset)),
+        Memory::At { pool: pool @ SHARED_POOL.., .. } if tensor.device() == Device::CPU => Some(pool),
         Memory::None | Memory::Auto { .. } | Memory::View { .. } | Memory::At { .. } => None,
     };
     if !program.plans().iter().flat_map(ExecutionPlan::tensors).any(|(_, tensor)| place(tensor).is_some()) {
         return Vec::new();
     }
-    let states = states(program);
-    let tensors = program.plans().iter().zip(&states).flat_map(|(plan, states)| {
-        plan.tensors().map(move |(value, tensor)| (tensor, states.get(value) == Some(&true)))
-    });
-    let placed = tensors.filter_map(|(tensor, is_state)| {
-        let (pool, offset) = place(tensor)?;
-        Some((pool, offset, tensor.nbytes()?, is_state))
+    let executions = executions(program);
+    let placed = program.plans().iter().zip(&executions).flat_map(|(plan, execution)| {
+        let may_be_state = |value: usize| execution.is_state[value] || execution.times[value].is_none();
+        plan.tensors().filter_map(move |(value, tensor)| Some((place(tensor)?, may_be_state(value))))
     });
     placed.collect()
 }
@@ -58,17 +56,17 @@ fn pool_size(program: &Program, pool: u32) -> u64 {
 /// Moves the state that methods of one input share behind that of the inputs before it, in pools that have nothing else: an application
 /// that shares these pools between methods would otherwise mix the state of two inputs.
 pub fn separate(inputs: &mut [MergeInput], report: &mut Merged) {
-    let placed: Vec<Vec<(u32, u64, u64, bool)>> = inputs.iter().map(|input| shared_tensors(&input.program)).collect();
-    let pools: BTreeSet<u32> = placed.iter().flatten().map(|(pool, ..)| *pool).collect();
+    let placed: Vec<Vec<(u32, bool)>> = inputs.iter().map(|input| shared_tensors(&input.program)).collect();
+    let pools: BTreeSet<u32> = placed.iter().flatten().map(|(pool, _)| *pool).collect();
     for pool in pools {
-        let of_pool = |input: usize| placed[input].iter().filter(move |(of, ..)| *of == pool);
+        let of_pool = |input: usize| placed[input].iter().filter(move |(of, _)| *of == pool);
         let users: Vec<usize> = (0..inputs.len()).filter(|input| of_pool(*input).next().is_some()).collect();
         if users.len() < 2 {
             continue;
         }
         let with_others: Vec<usize> =
-            users.iter().copied().filter(|input| of_pool(*input).any(|(.., is_state)| !is_state)).collect();
-        let has_state = users.iter().any(|input| of_pool(*input).any(|(.., is_state)| *is_state));
+            users.iter().copied().filter(|input| of_pool(*input).any(|(_, is_state)| !is_state)).collect();
+        let has_state = users.iter().any(|input| of_pool(*input).any(|(_, is_state)| *is_state));
         if !with_others.is_empty() {
             if has_state {
                 let names = first_names(users.iter().map(|input| inputs[*input].name.as_str()));
@@ -141,7 +139,7 @@ type Buffer = (usize, usize);
 /// # Errors
 /// Data that cannot be read. Buffers of a name that differ, and a program without buffers to share, are added to `errors`.
 pub fn share(program: &mut Program, report: &mut Merged, errors: &mut Vec<Diagnostic>) -> io::Result<()> {
-    let states = states(program);
+    let states: Vec<Vec<bool>> = executions(program).into_iter().map(|execution| execution.is_state).collect();
     let mut buffers: BTreeMap<String, Vec<Buffer>> = BTreeMap::new();
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors().filter(|(value, _)| states[method].get(*value) == Some(&true)) {
