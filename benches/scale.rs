@@ -179,7 +179,9 @@ fn merges(bytes: u64, rounds: usize) {
             fs::remove_file(folder.join(format!("{name}.copy"))).expect("it was written");
         }
     };
-    for (title, other, written) in [("all different", "b.pte", vec!["a.pte", "b.pte"]), ("the same in both", "c.pte", vec!["a.pte"])] {
+    for (title, other, written) in
+        [("all different", "b.pte", vec!["a.pte", "b.pte"]), ("the same in both", "c.pte", vec!["a.pte"])]
+    {
         let mut cases: Vec<Case<'_>> =
             vec![("std::fs::copy (baseline)", Box::new(|| copy(&written))), ("merge", Box::new(|| merge(other)))];
         let times = interleaved(rounds, &mut cases);

@@ -45,12 +45,19 @@ fn done(extracted: &Extracted) -> String {
     }
     if !extracted.removed_keys.is_empty() {
         let entries = counted(extracted.removed_keys.len(), "entry");
-        let _ = writeln!(out, "  removed {entries} of data that only removed methods need: {}", list(&extracted.removed_keys));
+        let _ = writeln!(
+            out,
+            "  removed {entries} of data that only removed methods need: {}",
+            list(&extracted.removed_keys)
+        );
     }
     if !extracted.unknown_keys.is_empty() {
         let entries = counted(extracted.unknown_keys.len(), "entry");
         let keys = list(&extracted.unknown_keys);
-        let _ = writeln!(out, "  kept {entries} of data with keys that no payload contains, so that their users are unknown: {keys}");
+        let _ = writeln!(
+            out,
+            "  kept {entries} of data with keys that no payload contains, so that their users are unknown: {keys}"
+        );
     }
     out
 }

@@ -101,8 +101,8 @@ fn done(merged: &Merged, inputs: usize) -> String {
     };
     let mut out = format!("merged {what} of {}\n", counted(inputs, "input"));
     for method in merged.methods.iter().filter(|method| method.name != method.original) {
-        let [name, original, input] = [&method.name, &method.original, &method.input].map(|text| clipped(text));
-        let _ = writeln!(out, "  {name}: `{original}` of {input}");
+        let [name, original] = [&method.name, &method.original].map(|name| clipped(name));
+        let _ = writeln!(out, "  {name}: `{original}` of {}", method.input);
     }
     let names = |names: &[String]| first_names(names.iter().map(String::as_str));
     if !merged.equal_constant_methods.is_empty() {
@@ -110,14 +110,15 @@ fn done(merged: &Merged, inputs: usize) -> String {
     }
     if !merged.equal_keys.is_empty() {
         let entries = counted(merged.equal_keys.len(), "entry");
-        let _ = writeln!(out, "  data with keys of several inputs stored once: {entries}, {}", names(&merged.equal_keys));
+        let _ =
+            writeln!(out, "  data with keys of several inputs stored once: {entries}, {}", names(&merged.equal_keys));
     }
     for buffer in &merged.shared_state {
         let (name, bytes) = (clipped(&buffer.name), counted(buffer.bytes, "byte"));
         let _ = writeln!(out, "  buffer {name}, {bytes}: shared by {}", names(&buffer.methods));
     }
     for (pool, input, offset) in &merged.moved_state {
-        let _ = writeln!(out, "  state of {} in pool {pool}: moved by {}", clipped(input), counted(*offset, "byte"));
+        let _ = writeln!(out, "  state of {} in pool {pool}: moved by {}", input, counted(*offset, "byte"));
     }
     for note in &merged.notes {
         let _ = writeln!(out, "  note: {note}");

@@ -156,8 +156,7 @@ fn content(path: &Path) -> Result<String, Failure> {
         return Err(Error::input(Code::LimitExceeded, &name, message).into());
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes)
-        .map_err(|_| Error::input(Code::UnexpectedInput, &name, "expected text in UTF-8").into())
+    String::from_utf8(bytes).map_err(|_| Error::input(Code::UnexpectedInput, &name, "expected text in UTF-8").into())
 }
 
 fn remove(arguments: &RemoveArguments, messages: &Messages) -> Result<Exit, Failure> {
@@ -176,7 +175,8 @@ fn finish(
 ) -> Result<Exit, Failure> {
     let mut done = String::new();
     for MetadataChange { key, before, after, .. } in changes {
-        let [before, after] = [before, after].map(|value| value.as_ref().map(|value| clipped_to(&value.to_string(), 60)));
+        let [before, after] =
+            [before, after].map(|value| value.as_ref().map(|value| clipped_to(&value.to_string(), 60)));
         let key = clipped(key);
         let kind = if key.starts_with(METADATA_PREFIX) { "named data" } else { "constant method" };
         let _ = match (before, after) {

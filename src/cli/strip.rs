@@ -51,8 +51,11 @@ pub fn run(arguments: &StripArguments, messages: &Messages) -> Result<Exit, Fail
 
 /// What was done, for the summary.
 fn done(stripped: &[Stripped]) -> String {
+    if stripped.iter().all(|part| part.count == 0) {
+        return "nothing to remove\n".to_owned();
+    }
     let mut out = String::new();
-    for Stripped { kind, count, bytes, .. } in stripped {
+    for Stripped { kind, count, bytes, .. } in stripped.iter().filter(|part| part.count > 0) {
         let _ = writeln!(out, "{}: {} saved", counted(*count, kind.noun()), counted(*bytes, "byte"));
     }
     out

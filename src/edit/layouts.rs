@@ -1,10 +1,10 @@
 //! The layout of a merged program: that of all inputs, with the largest of their alignments.
 
 use crate::emitter;
-use crate::layout::{self, LayoutConfig};
 use crate::layout::options::{LayoutOptions, OPTIONS, OptionKind, OptionSpec, OptionValue};
+use crate::layout::{self, LayoutConfig};
 use pte_model::data::BlobId;
-use pte_model::diagnostics::{Code, Diagnostic, clipped};
+use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::{ExecutionPlan, Memory, Program, TensorData};
 
 /// Layout of an input, and what it stores.
@@ -120,7 +120,7 @@ fn common_value(
 
 /// Returns the message about an option in which two inputs differ.
 fn conflict(option: &OptionSpec, inputs: [(&InputLayout<'_>, OptionValue); 2]) -> Diagnostic {
-    let [one, other] = inputs.map(|(input, _)| clipped(&input.name));
+    let [one, other] = inputs.map(|(input, _)| &input.name);
     let [first, second] = inputs.map(|(_, value)| option.print(value));
     let name = option.name;
     let message = format!("the programs have different layouts: `{name}` is {first} in {one}, {second} in {other}");

@@ -71,11 +71,7 @@ impl Resolved {
     /// # Errors
     /// Conflicts, each with both origins: names of methods, keys with other data, layouts, versions. Inputs with `raw:`. Data that cannot be
     /// read.
-    pub fn merge(
-        inputs: Vec<Resolved>,
-        options: &MergeOptions,
-        with: &[PathBuf],
-    ) -> Result<(Resolved, Merged), Error> {
+    pub fn merge(inputs: Vec<Resolved>, options: &MergeOptions, with: &[PathBuf]) -> Result<(Resolved, Merged), Error> {
         let stated = |input: Resolved| match options.share_state {
             true => input.without_overrides(),
             false => input.with_stated_memory(),
@@ -299,7 +295,9 @@ fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<()
         let [a, b] = [a, b].map(|file| files[file].display().to_string());
         let keys = first_names(keys.iter().map(String::as_str));
         messages.push(if same {
-            let message = format!("{a} and {b} have the same data with the keys {keys}, but the runtime loads a key of one file only");
+            let message = format!(
+                "{a} and {b} have the same data with the keys {keys}, but the runtime loads a key of one file only"
+            );
             let help = format!("merge them, and name the result in their place: `pte-emit merge {a} {b} -o FILE.ptd`");
             Code::ConflictingData.whole(message).help(help)
         } else {

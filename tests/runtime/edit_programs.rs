@@ -99,11 +99,13 @@ fn compare(runner: &Path, programs: &[Vec<u8>], label: &str, compared: &mut Comp
         for method in methods(content) {
             let Some(expected) = answers(runner, content, &method, folder.path()) else { continue };
             let new = format!("m{number}_{method}");
-            let one = resolve(&merged).extract_methods(&[new.clone()]).unwrap().0;
+            let one = resolve(&merged).extract_methods(std::slice::from_ref(&new)).unwrap().0;
             let renamed = one.rename_methods(&[MethodRename::new(&new, "other")]).unwrap().0;
-            for (what, content, name) in
-                [("merged", &merged, new.as_str()), ("stripped", &stripped, &new), ("extracted", &bytes(renamed), "other")]
-            {
+            for (what, content, name) in [
+                ("merged", &merged, new.as_str()),
+                ("stripped", &stripped, &new),
+                ("extracted", &bytes(renamed), "other"),
+            ] {
                 let found = answers(runner, content, name, folder.path()).unwrap();
                 assert_eq!(found, expected, "{label}: {what} {new}");
             }
@@ -129,7 +131,8 @@ fn edited_methods_have_the_same_outputs() {
     }
     println!("random programs: {compared:?}");
     assert!(compared.executed * 10 >= compared.methods * 8 && compared.methods >= count as usize, "{compared:?}");
-    let upstream = ["addmul", "buffers", "buffer_names", "cond", "multi", "conv_xnn", "shared_state", "nested", "index"];
+    let upstream =
+        ["addmul", "buffers", "buffer_names", "cond", "multi", "conv_xnn", "shared_state", "nested", "index"];
     let upstream = upstream.map(|name| root().join(format!("tests/golden/upstream/bytes/{name}/model.pte")));
     let mut folders = vec![upstream.to_vec()];
     for folder in std::env::var("PTE_EMIT_EDIT_FOLDERS").iter().flat_map(|list| list.split(':')) {

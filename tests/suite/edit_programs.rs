@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    CheckOptions, DiffArea, DiffOptions, LayoutConfig, Merged, MergeOptions, MethodRename, Model, Options, Resolved,
+    CheckOptions, DiffArea, DiffOptions, LayoutConfig, MergeOptions, Merged, MethodRename, Model, Options, Resolved,
     StripKind,
 };
 use pte_generate::calls::{is_repeatable, operators};
@@ -162,7 +162,11 @@ fn state_is_shared_as_by_the_exporter() {
     for state in ["state", "state_1", "state_2"] {
         named = named.lines().fold(String::new(), |text, line| {
             let declares = line.trim_start().starts_with(&format!("{state}: {{"));
-            text + &if declares { line.replace("mutable: true", &format!("mutable: true, name: {state}")) } else { line.to_owned() } + "\n"
+            text + &if declares {
+                line.replace("mutable: true", &format!("mutable: true, name: {state}"))
+            } else {
+                line.to_owned()
+            } + "\n"
         });
     }
     let expected = bytes(yaml("shared.yaml", &named));

@@ -111,7 +111,8 @@ fn keys_by_use(program: &Program, kept: &[bool]) -> io::Result<(HashSet<String>,
             }
         }
         // The key of a tensor in a `.ptd` is its name.
-        let external = plan.tensors().filter(|(_, tensor)| tensor.is_external()).filter_map(|(_, tensor)| tensor.name());
+        let external =
+            plan.tensors().filter(|(_, tensor)| tensor.is_external()).filter_map(|(_, tensor)| tensor.name());
         let names: HashSet<&str> = external.collect();
         let found = if *kept { &mut needed } else { &mut others };
         keys.iter().zip(found).filter(|(key, _)| names.contains(*key)).for_each(|(_, found)| *found = true);

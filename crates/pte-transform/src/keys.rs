@@ -26,7 +26,8 @@ pub struct KeyFinder {
 impl KeyFinder {
     /// Returns a finder of keys. Empty ones are never found.
     pub fn new<'k>(keys: impl Iterator<Item = &'k str>) -> KeyFinder {
-        let mut finder = KeyFinder { first: [0; 256], next: HashMap::new(), suffix: vec![0], keys: vec![(Vec::new(), 0)] };
+        let mut finder =
+            KeyFinder { first: [0; 256], next: HashMap::new(), suffix: vec![0], keys: vec![(Vec::new(), 0)] };
         for (number, key) in keys.enumerate().filter(|(_, key)| !key.is_empty()) {
             let mut state = 0;
             for byte in key.bytes() {

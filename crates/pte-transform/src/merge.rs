@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 
 use pte_model::data::{Blob, BlobId, dedup};
-use pte_model::diagnostics::{Code, Diagnostic, clipped};
+use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{EValue, Program, TensorData};
 use serde::Serialize;
@@ -117,7 +117,7 @@ pub fn merge(
     let has_methods: Vec<bool> = inputs.iter().map(|input| input.program.execution_plan.is_some()).collect();
     if let Some(other) = has_methods.iter().position(|has| *has != has_methods[0]) {
         let (with, without) = if has_methods[0] { (0, other) } else { (other, 0) };
-        let [with, without] = [with, without].map(|number: usize| clipped(&inputs[number].name));
+        let [with, without] = [with, without].map(|number: usize| &inputs[number].name);
         let mixed = Code::UnexpectedInput.whole(format!("{with} has methods, {without} has none"));
         errors.push(mixed.help("weights are merged with weights only; `--with FILE.ptd` names those of a program"));
     }
@@ -132,7 +132,8 @@ pub fn merge(
     }
     number_copies(&mut inputs)?;
     let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
-    let mut program = Program { version: inputs.first().map_or(0, |input| input.program.version), ..Program::default() };
+    let mut program =
+        Program { version: inputs.first().map_or(0, |input| input.program.version), ..Program::default() };
     let mut tests = Vec::new();
     let mut parts = Vec::with_capacity(inputs.len());
     let mut shared_numbers = 0;
@@ -163,7 +164,7 @@ pub fn merge(
 fn versions(inputs: &[MergeInput]) -> Vec<Diagnostic> {
     let other = inputs.iter().find(|input| input.program.version != inputs[0].program.version);
     let message = other.map(|other| {
-        let [a, b] = [&inputs[0], other].map(|input| (clipped(&input.name), input.program.version));
+        let [a, b] = [&inputs[0], other].map(|input| (&input.name, input.program.version));
         format!("the programs have different versions of the schema: {} in {}, {} in {}", a.1, a.0, b.1, b.0)
     });
     message.map(|message| Code::UnmetRequest.whole(message)).into_iter().collect()
@@ -264,7 +265,8 @@ mod tests {
     fn methods_are_in_the_order_of_the_exporter_if_those_of_the_inputs_are() {
         let mut first = input("a.pte", &["b", "d"]);
         first.program.execution_plan.as_mut().unwrap().push(constant("get_b", 1));
-        let (program, _, _) = merge(vec![first.clone(), input("b.pte", &["a", "c"])], &MergeOptions::default()).unwrap();
+        let (program, _, _) =
+            merge(vec![first.clone(), input("b.pte", &["a", "c"])], &MergeOptions::default()).unwrap();
         assert_eq!(names(&program), ["a", "b", "c", "d", "get_b"]);
         let (program, _, _) = merge(vec![first, input("b.pte", &["c", "a"])], &MergeOptions::default()).unwrap();
         assert_eq!(names(&program), ["b", "d", "get_b", "c", "a"]);

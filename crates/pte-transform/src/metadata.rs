@@ -109,7 +109,9 @@ pub fn set(
     force: bool,
 ) -> Result<MetadataChange, EditError> {
     if program.execution_plan.is_none() {
-        return Err(EditError::request("the input has no methods: metadata are constant methods and named data of a program"));
+        return Err(EditError::request(
+            "the input has no methods: metadata are constant methods and named data of a program",
+        ));
     }
     if key.is_empty() {
         return Err(EditError::request("expected a key, found an empty one"));
@@ -142,7 +144,8 @@ pub fn set(
             Some(position) => plans[position].clone(),
             None => ExecutionPlan::new(key),
         };
-        fill(&mut plan, &value, before.as_ref()).ok_or_else(|| invalid("expected numbers, bools and strings".into()))?;
+        fill(&mut plan, &value, before.as_ref())
+            .ok_or_else(|| invalid("expected numbers, bools and strings".into()))?;
         match position {
             Some(position) => plans[position] = plan,
             None => plans.push(plan),
@@ -163,7 +166,8 @@ fn fill(plan: &mut ExecutionPlan, value: &MetadataValue, before: Option<&Metadat
     let shape = |value: &MetadataValue| (matches!(value, MetadataValue::List(_)), value.items().len());
     if before.map(shape) != Some(shape(value)) {
         let structure = plan.container_meta_type.as_ref().and_then(|meta| meta.encoded_out_str.as_deref());
-        let is_tuple = before.is_some() && structure.is_some_and(|text| text.starts_with(r#"[1, {"type": "builtins.tuple""#));
+        let is_tuple =
+            before.is_some() && structure.is_some_and(|text| text.starts_with(r#"[1, {"type": "builtins.tuple""#));
         plan.container_meta_type = Some(match value {
             MetadataValue::List(items) => structure_of_list(items.len(), if is_tuple { "tuple" } else { "list" }),
             _ => ContainerMetadata::flat(0, 1, true),
@@ -254,8 +258,7 @@ mod tests {
         {
             set(&mut program, key, text, false, false).unwrap_or_else(|error| panic!("{error:?}"));
         }
-        let expected =
-            ["get_n=2", "get_list=[1, 2.5, \"a\", true]", "get_one=[7]", "metadata.author=\"me\""];
+        let expected = ["get_n=2", "get_list=[1, 2.5, \"a\", true]", "get_one=[7]", "metadata.author=\"me\""];
         assert_eq!(keys(&program), expected);
         let before = program.clone();
         set(&mut program, "get_list", "[1, 2.5, \"a\", true]", false, false).unwrap();

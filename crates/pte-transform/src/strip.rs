@@ -159,11 +159,8 @@ mod tests {
     #[test]
     fn names_that_are_looked_up_are_kept() {
         let named = |memory, location| {
-            let extra = ExtraTensorInfo {
-                fully_qualified_name: Some("w".to_owned()),
-                location,
-                ..ExtraTensorInfo::default()
-            };
+            let extra =
+                ExtraTensorInfo { fully_qualified_name: Some("w".to_owned()), location, ..ExtraTensorInfo::default() };
             let mut tensor = Tensor::new(ScalarType::FLOAT, &[1]);
             (tensor.memory, tensor.data) = (memory, TensorData::Elsewhere(None));
             tensor.extra_tensor_info = Some(Box::new(extra));

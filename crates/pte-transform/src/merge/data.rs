@@ -42,7 +42,7 @@ const HELP: &str = "payloads and applications find data by their keys, so keys a
                     other keys, or keep the programs apart";
 
 fn conflict(key: &str, what: &str, origins: [&str; 2]) -> Diagnostic {
-    let [a, b] = origins.map(clipped);
+    let [a, b] = origins;
     Code::ConflictingData.whole(format!("{a} and {b} have the key `{}` with {what}", clipped(key))).help(HELP)
 }
 
@@ -158,7 +158,7 @@ pub fn check_external(
                 if named.contains_key(key) {
                     let message = format!(
                         "{} has the data of `{}` in a .ptd, another input has it as named data of the program",
-                        clipped(&names[input]),
+                        names[input],
                         clipped(key)
                     );
                     errors.push(Code::ConflictingData.whole(message).help(HELP));

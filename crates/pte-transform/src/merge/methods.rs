@@ -24,11 +24,15 @@ pub fn rename_all(
         let selected = |(number, _): &(usize, &MergeInput)| of.is_none_or(|of| of == *number);
         let mut searched = inputs.iter().enumerate().filter(selected).map(|(_, input)| input);
         if !searched.clone().any(has) {
-            let names: Vec<String> = searched.clone().flat_map(|input| input.program.plans()).map(name_of).collect();
+            let mut names: Vec<String> =
+                searched.clone().flat_map(|input| input.program.plans()).map(name_of).collect();
+            names.sort_unstable();
+            names.dedup();
             let list = first_names(names.iter().map(String::as_str));
-            let place = of.and_then(|_| searched.next()).map_or("no input".into(), |input| clipped(&input.name));
+            let place = of.and_then(|_| searched.next()).map_or("no input".into(), |input| input.name.clone());
             let found = if of.is_some() { "it has" } else { "the inputs have" };
-            let has_not = if of.is_some() { format!("{place} has no method") } else { "no input has a method".to_owned() };
+            let has_not =
+                if of.is_some() { format!("{place} has no method") } else { "no input has a method".to_owned() };
             let unknown = Code::UnmetRequest.whole(format!("{has_not} `{}`; {found} {list}", clipped(from)));
             errors.push(unknown.suggest(from, names.iter().map(String::as_str)));
         }
@@ -56,10 +60,11 @@ pub fn rename_all(
         let renames: Vec<MethodRename> =
             names.iter().filter_map(|name| Some(MethodRename::new(name, new(name)?))).collect();
         if let Err(wrong) = rename(&mut input.program, &mut input.tests, &renames) {
-            errors.extend(wrong.into_iter().map(|error| Diagnostic {
-                message: format!("{}: {}", clipped(&input.name), error.message),
-                ..error
-            }));
+            errors.extend(
+                wrong
+                    .into_iter()
+                    .map(|error| Diagnostic { message: format!("{}: {}", input.name, error.message), ..error }),
+            );
         }
         let methods = input.program.plans().iter().zip(&names);
         report.methods.extend(methods.map(|(plan, original)| MergedMethod {
@@ -116,8 +121,8 @@ fn conflict(
     (other_plan, other): (&ExecutionPlan, &MergedMethod),
 ) -> Diagnostic {
     let origin = |method: &MergedMethod| match method.name == method.original {
-        true => clipped(&method.input),
-        false => format!("{} (`{}` there)", clipped(&method.input), clipped(&method.original)),
+        true => method.input.clone(),
+        false => format!("{} (`{}` there)", method.input, clipped(&method.original)),
     };
     let what = match [plan, other_plan].map(is_constant_method) {
         [true, true] => "constant method",
@@ -125,7 +130,7 @@ fn conflict(
     };
     let also = if what == "method" { "" } else { ", with other values" };
     let message = format!("{} and {} have a {what} `{}`{also}", origin(one), origin(other), clipped(&one.name));
-    let (file, name) = (clipped(&other.input), clipped(&other.original));
+    let (file, name) = (&other.input, clipped(&other.original));
     let help = format!("rename one, such as with `--rename {file}:{name}=NEW`, or `--prefix {file}:NEW_`");
     Code::DuplicateName.whole(message).help(help)
 }

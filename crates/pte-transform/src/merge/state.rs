@@ -12,7 +12,6 @@ use pte_model::program::{Device, EValue, ExecutionPlan, Memory, Program, Tensor,
 
 use super::data::have_same_bytes;
 use super::{MergeInput, Merged, SharedBuffer};
-use crate::metadata::is_constant_method;
 use crate::rename::name_of;
 
 /// Pool in which the exporter places the state that methods share.
@@ -80,7 +79,10 @@ pub fn separate(inputs: &mut [MergeInput], report: &mut Merged) {
         for input in &users {
             let offset = end;
             let own = pool_size(&inputs[*input].program, pool);
-            end = end.checked_add(own).and_then(|end| end.checked_next_multiple_of(DEFAULT_ALIGNMENT)).unwrap_or(u64::MAX);
+            end = end
+                .checked_add(own)
+                .and_then(|end| end.checked_next_multiple_of(DEFAULT_ALIGNMENT))
+                .unwrap_or(u64::MAX);
             if offset > 0 {
                 shift(&mut inputs[*input].program, pool, offset);
                 report.moved_state.push((pool, inputs[*input].name.clone(), offset));
@@ -109,9 +111,7 @@ fn shift(program: &mut Program, pool: u32, by: u64) {
 /// Sets the size of a pool in the methods that have it.
 fn resize(program: &mut Program, pool: u32, size: u64) {
     for plan in program.execution_plan.iter_mut().flatten() {
-        if let Some(own) =
-            plan.memory.non_const_buffer_sizes.as_mut().and_then(|sizes| sizes.get_mut(pool as usize))
-        {
+        if let Some(own) = plan.memory.non_const_buffer_sizes.as_mut().and_then(|sizes| sizes.get_mut(pool as usize)) {
             *own = i64::try_from(size).unwrap_or(i64::MAX);
         }
     }
@@ -157,13 +157,14 @@ pub fn share(program: &mut Program, report: &mut Merged, errors: &mut Vec<Diagno
         let list = first_names(buffers.keys().map(String::as_str));
         let found = if buffers.is_empty() { "none has a name".to_owned() } else { format!("found {list}") };
         let message = format!("no two methods have a mutable buffer of the same fully qualified name; {found}");
-        let help = "the exporter writes names of buffers with `emit_mutable_buffer_names=True` of `ExecutorchBackendConfig`";
+        let help =
+            "the exporter writes names of buffers with `emit_mutable_buffer_names=True` of `ExecutorchBackendConfig`";
         errors.push(Code::UnmetRequest.whole(message).help(help));
         return Ok(());
     }
     let before = errors.len();
     for entry in buffers.iter().filter(is_shared) {
-        compare(program, entry, errors)?;
+        compare(program, entry, report, errors)?;
     }
     if errors.len() > before {
         return Ok(());
@@ -177,6 +178,7 @@ pub fn share(program: &mut Program, report: &mut Merged, errors: &mut Vec<Diagno
 fn compare(
     program: &Program,
     (name, list): (&String, &Vec<Buffer>),
+    report: &Merged,
     errors: &mut Vec<Diagnostic>,
 ) -> io::Result<()> {
     let tensor = |(method, value): &Buffer| program.plans()[*method].values()[*value].as_tensor();
@@ -191,13 +193,17 @@ fn compare(
         if same && layouts[0] == layouts[1] {
             continue;
         }
-        let [a, b] = [list[0].0, buffer.0].map(|method| clipped(&name_of(&program.plans()[method])));
+        let origin = |method: usize| {
+            let name = clipped(&name_of(&program.plans()[method]));
+            report.methods.get(method).map_or(format!("`{name}`"), |method| format!("`{name}` of {}", method.input))
+        };
+        let [a, b] = [list[0].0, buffer.0].map(origin);
         let shape = |layout: &TensorLayout| format!("{} {:?}", layout.scalar_type, layout.sizes);
         let what = match layouts[0] == layouts[1] {
             true => "another initial state".to_owned(),
             false => format!("other types or sizes: {} and {}", shape(&layouts[0]), shape(&layouts[1])),
         };
-        let message = format!("methods `{a}` and `{b}` cannot share the buffer `{}`: it has {what}", clipped(name));
+        let message = format!("{a} and {b} cannot share the buffer `{}`: it has {what}", clipped(name));
         let help = "without `--share-state`, each method has its own";
         errors.push(Code::ConflictingData.whole(message).help(help));
     }
@@ -237,7 +243,7 @@ fn move_to_pool(program: &mut Program, states: &[Vec<bool>], buffers: &BTreeMap<
     let pool = (SHARED_POOL..).find(|pool| !taken.contains(pool)).unwrap_or(SHARED_POOL);
     let numbers: HashMap<&String, u32> = buffers.keys().zip(next..).collect();
     for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
-        if !is_constant_method(plan) {
+        if (0..plan.values().len()).any(|value| named.contains_key(&(method, value))) {
             plan.memory.non_const_buffer_sizes = None;
         }
         for (value, of) in plan.values.iter_mut().flatten().enumerate() {
