@@ -55,13 +55,16 @@ impl Resolved {
     /// they are not merged, and no two of them may have a key in common.
     ///
     /// ```
-    /// use pte_emit::{MergeOptions, Merged, MethodRename, Model, Options, Resolved};
+    /// use pte_emit::{MergeOptions, Merged, MergedMethod, MethodRename, Model, Options, Resolved, SharedBuffer};
     ///
     /// let inputs = vec![Model::open("examples/add.yaml")?.resolve()?, Model::open("examples/linear.yaml")?.resolve()?];
     /// let mut options = MergeOptions::default();
     /// options.renames = vec![(Some(0), MethodRename::new("forward", "add"))];
     /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options, &[])?;
-    /// assert_eq!(merged.methods[0].original, "forward");
+    /// let first: &MergedMethod = &merged.methods[0];
+    /// assert_eq!((first.original.as_str(), first.input.as_str()), ("forward", "examples/add.yaml"));
+    /// let shared: &[SharedBuffer] = &merged.shared_state;
+    /// assert!(shared.is_empty());
     /// let names: Vec<_> = resolved.program.plans().iter().map(|plan| plan.name.as_deref().unwrap()).collect();
     /// assert_eq!(names, ["add", "forward"]);
     /// assert!(resolved.to_files(&Options::default())?.program_file().is_some());
@@ -176,12 +179,13 @@ impl Resolved {
     /// Returns the metadata: the values of constant methods, and named data whose keys begin with `metadata.`.
     ///
     /// ```
-    /// use pte_emit::{MetadataEntry, MetadataValue, Model};
+    /// use pte_emit::{METADATA_PREFIX, MetadataEntry, MetadataValue, Model};
     ///
     /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
     /// let entries: Vec<MetadataEntry> = Model::from_yaml("m.yaml", yaml, ".").resolve()?.metadata()?;
     /// assert_eq!((entries[0].key.as_str(), &entries[0].value), ("get_vocab_size", &MetadataValue::Int(32000)));
     /// assert_eq!(entries[1].value.to_string(), "[1, 2]");
+    /// assert!(entries.iter().all(|entry| !entry.key.starts_with(METADATA_PREFIX)));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

@@ -6,86 +6,20 @@
 mod data;
 mod methods;
 mod state;
+mod types;
 
 pub use data::have_same_bytes;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
+pub use types::{MergeInput, MergeOptions, Merged, MergedMethod, SharedBuffer};
 
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{EValue, Program, TensorData};
-use serde::Serialize;
 
 use crate::error::EditError;
 use crate::prune::drop_blobs;
-use crate::rename::MethodRename;
-
-/// A program to merge.
-#[derive(Debug, Clone, Default)]
-pub struct MergeInput {
-    /// Name in messages.
-    pub name: String,
-    /// Program.
-    pub program: Program,
-    /// Tests of its methods.
-    pub tests: Vec<MethodTests>,
-}
-
-/// Options of [`merge`].
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct MergeOptions {
-    /// New names of methods, each with the index of its input; `None` for all inputs that have the method.
-    pub renames: Vec<(Option<usize>, MethodRename)>,
-    /// Prefixes of the names of all methods of an input, with its index; `None` for all inputs. They precede new names.
-    pub prefixes: Vec<(Option<usize>, String)>,
-    /// Share the mutable buffers of the same fully qualified name between methods, as the exporter's `share_mutable_buffers` does. The
-    /// memory of these methods must be planned again.
-    pub share_state: bool,
-}
-
-/// What [`merge`] did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Merged {
-    /// Methods of the result, in its order.
-    pub methods: Vec<MergedMethod>,
-    /// Constant methods that several inputs have, with the same value.
-    pub equal_constant_methods: Vec<String>,
-    /// Keys of data that several inputs have, with the same bytes.
-    pub equal_keys: Vec<String>,
-    /// Mutable buffers that methods share by their names.
-    pub shared_state: Vec<SharedBuffer>,
-    /// Pools of state that methods of one input share, and that was moved behind that of other inputs: pool, input, offset in bytes.
-    pub moved_state: Vec<(u32, String, u64)>,
-    /// Facts that the user of the result must know.
-    pub notes: Vec<String>,
-}
-
-/// A method of a merged program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct MergedMethod {
-    /// Name in the result.
-    pub name: String,
-    /// Name of its input.
-    pub input: String,
-    /// Name in its input.
-    pub original: String,
-}
-
-/// A mutable buffer that methods share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct SharedBuffer {
-    /// Fully qualified name.
-    pub name: String,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// Methods that share it.
-    pub methods: Vec<String>,
-}
 
 /// Merges programs. Inputs without methods are weights: then all are, and their entries are merged by key.
 ///
@@ -231,6 +165,7 @@ mod tests {
     use pte_model::program::{ExecutionPlan, Memory, Tensor, ValueId};
 
     use super::*;
+    use crate::rename::MethodRename;
 
     /// A program of methods that return their input.
     fn input(name: &str, methods: &[&str]) -> MergeInput {

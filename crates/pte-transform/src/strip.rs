@@ -21,6 +21,7 @@ use crate::prune::{drop_blobs, prune};
 ///
 /// assert_eq!(StripKind::ALL.map(StripKind::word), ["traces", "names", "handles", "tests", "unused"]);
 /// assert_eq!(StripKind::parse("names"), Some(StripKind::Names));
+/// assert_eq!(StripKind::Handles.noun(), "debug handle");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
