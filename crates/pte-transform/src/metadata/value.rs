@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer};
 /// assert_eq!(MetadataValue::parse("[1, true]", None).unwrap().to_string(), "[1, true]");
 /// assert_eq!(MetadataValue::parse("llama", None).unwrap().to_string(), "\"llama\"");
 /// // A number for a key that is a string, or a float, is one of this type.
-/// assert_eq!(MetadataValue::parse("2", Some(&MetadataValue::Double(0.5))), Ok(MetadataValue::Double(2f64)));
+/// assert_eq!(MetadataValue::parse("2", Some(&MetadataValue::Double(1f64))), Ok(MetadataValue::Double(2f64)));
 /// assert_eq!(MetadataValue::Bool(true).kind(), "bool");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
