@@ -1,7 +1,7 @@
 //! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
 //! same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- bytes`, `-- questions`,
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- merge`, `-- bytes`, `-- questions`,
 //! `-- fixtures` and `-- instructions` run one part. There are no thresholds.
 
 // Shared with the other benchmark.
@@ -145,6 +145,49 @@ fn weights(bytes: u64, rounds: usize) {
     let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
     print(&format!("{} MiB of weights, each tensor duplicated", bytes / MIB), times[0], &rows);
     drop(cases);
+    println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+}
+
+/// `merge` of two programs with `bytes` bytes of weights each: all different, or the same in both. The baseline copies what is written.
+fn merges(bytes: u64, rounds: usize) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    safetensors(&folder.join("w.safetensors"), 2 * bytes, 1);
+    let count = bytes / TENSOR;
+    for (name, first) in [("a", 0), ("b", count)] {
+        let mut text = format!("methods:\n  {name}:\n    values:\n");
+        for i in 0..count {
+            let tensor = format!("{{safetensors: w.safetensors, tensor: w{:05}, copy: {i}}}", first + i);
+            text += &format!("      w{i:05}: {{tensor: uint8, data: {tensor}}}\n");
+        }
+        text += "    outputs: [w00000]\n";
+        fs::write(folder.join(format!("{name}.yaml")), text).expect("there is room");
+        pte_emit(folder, &[&format!("{name}.yaml"), "-o", &format!("{name}.pte"), "-q"]);
+    }
+    fs::remove_file(folder.join("w.safetensors")).expect("it was written");
+    pte_emit(folder, &["rename", "a.pte", "--method", "a=c", "-o", "c.pte", "-q"]);
+    let peak = Cell::new(0);
+    let merge = |other: &str| {
+        peak.set(peak.get().max(pte_emit(folder, &["merge", "a.pte", other, "-o", "m.pte", "-q"])));
+        fs::remove_file(folder.join("m.pte")).expect("it was written");
+    };
+    let copy = |names: &[&str]| {
+        for name in names {
+            fs::copy(folder.join(name), folder.join(format!("{name}.copy"))).expect("there is room");
+        }
+        for name in names {
+            fs::remove_file(folder.join(format!("{name}.copy"))).expect("it was written");
+        }
+    };
+    for (title, other, written) in
+        [("all different", "b.pte", vec!["a.pte", "b.pte"]), ("the same in both", "c.pte", vec!["a.pte"])]
+    {
+        let mut cases: Vec<Case<'_>> =
+            vec![("std::fs::copy (baseline)", Box::new(|| copy(&written))), ("merge", Box::new(|| merge(other)))];
+        let times = interleaved(rounds, &mut cases);
+        let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+        print(&format!("merge of two programs of {} MiB, {title}", bytes / MIB), times[0], &rows);
+    }
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 }
 
@@ -308,6 +351,9 @@ fn main() {
         for size in if quick { vec![8 * MIB] } else { vec![GIB, 4 * GIB] } {
             weights(size, if quick { 1 } else { 5 });
         }
+    }
+    if requested("merge") {
+        merges(if quick { 8 * MIB } else { GIB }, if quick { 1 } else { 5 });
     }
     if requested("bytes") {
         bytes(if quick { MIB } else { 16 * GIB });

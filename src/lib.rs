@@ -35,6 +35,7 @@
 //! `schema` derives JSON Schemas of the results.
 
 mod builder;
+mod edit;
 mod inspection;
 mod model;
 mod payload;
@@ -42,7 +43,6 @@ mod pipeline;
 mod source;
 
 mod assembly;
-mod edit;
 mod emitter;
 mod ir;
 mod layout;
@@ -62,7 +62,7 @@ pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use edit::{
     InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
-    OptimizedInstruction, OptimizedMethod,
+    OptimizedInstruction, OptimizedMethod, Stripped,
 };
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
@@ -112,7 +112,12 @@ pub use pte_operators::{
 };
 pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_transform::extract::Extracted;
+pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
+pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
 pub use pte_transform::prune::PrunedParts;
+pub use pte_transform::rename::MethodRename;
+pub use pte_transform::strip::StripKind;
 pub use pte_yaml::template::is_name as is_variable_name;
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

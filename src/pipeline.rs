@@ -21,10 +21,10 @@ use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{MemoryPlan, Program};
 use pte_model::reader;
 use pte_transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
 use pte_yaml::tree::NodeId;
@@ -305,6 +305,57 @@ impl Resolved {
 
     pub(crate) fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         Error::new(self.source.report_nodes(messages))
+    }
+
+    /// Returns the name of the source, for messages about it as a whole.
+    pub(crate) fn label(&self) -> String {
+        self.source.label()
+    }
+
+    /// Plans the memory of all methods and states the result in the program, so that a change of one method leaves the memory of the others
+    /// as it is. A program that was read from a file is not changed.
+    ///
+    /// # Errors
+    /// Memory plans contradict each other; `raw:` overrides, which belong to the file that the source describes.
+    pub(crate) fn with_stated_memory(self) -> Result<Resolved, Error> {
+        let mut resolved = self.without_overrides()?;
+        if resolved.program.plans().iter().all(|plan| MemoryPlan::stated(plan).is_whole(plan)) {
+            return Ok(resolved);
+        }
+        let same: Vec<BlobId> = (0..resolved.program.blobs.len()).map(|blob| BlobId(blob as u32)).collect();
+        let plan = layout::plan(&resolved.program, &same, &resolved.layout);
+        let plan = plan.map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
+        for (method, memory) in resolved.program.execution_plan.iter_mut().flatten().zip(plan.memory) {
+            memory.state_in(method);
+        }
+        Ok(resolved)
+    }
+
+    /// Returns the program itself if it can be edited.
+    ///
+    /// # Errors
+    /// `raw:` overrides, which belong to the files of the source; unknown blobs of a program that was built.
+    pub(crate) fn without_overrides(self) -> Result<Resolved, Error> {
+        if self.overrides != Overrides::default() {
+            let message =
+                "the source has `raw:`, which changes the bytes of its own files; assemble it, and edit the file";
+            return Err(self.error(vec![Code::UnmetRequest.whole(message)]));
+        }
+        check_blobs(&self.program).map_err(|errors| self.error(self.layout_messages(errors)))?;
+        Ok(self)
+    }
+
+    /// Replaces program and tests by edited ones. Elements have no positions in the source any more.
+    pub(crate) fn edited(self, program: Program, tests: Vec<MethodTests>) -> Resolved {
+        Resolved {
+            tests,
+            name: self.name,
+            layout: self.layout,
+            source: self.source,
+            messages: self.messages,
+            reported_operators: self.reported_operators,
+            ..Resolved::from(program)
+        }
     }
 
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source

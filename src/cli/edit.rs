@@ -35,6 +35,15 @@ impl EditArguments {
     /// # Errors
     /// An input that cannot be read, or has several documents.
     pub fn open(&self, input: &Path, messages: &Messages) -> Result<Model, Failure> {
+        let mut models = self.open_all(&[input.to_owned()], messages)?;
+        Ok(models.remove(0))
+    }
+
+    /// Opens several inputs of one document each.
+    ///
+    /// # Errors
+    /// Those of [`EditArguments::open`].
+    pub fn open_all(&self, inputs: &[PathBuf], messages: &Messages) -> Result<Vec<Model>, Failure> {
         if self.output.as_deref().is_none_or(|output| output.as_os_str() == STREAM)
             && !self.dry_run
             && std::io::stdout().is_terminal()
@@ -42,10 +51,13 @@ impl EditArguments {
             return Err(Failure::usage("cannot write a binary file to a terminal; add `-o FILE`"));
         }
         let sources = Sources::new(&self.sources);
-        let name = input.display();
-        let model = sources.open_one(input, |found| format!("{name} has {found} documents, expected one"))?;
+        let open = |input: &PathBuf| {
+            let name = input.display();
+            sources.open_one(input, |found| format!("{name} has {found} documents, expected one"))
+        };
+        let models = inputs.iter().map(open).collect::<Result<Vec<Model>, Error>>()?;
         sources.warn_unused(messages);
-        Ok(model)
+        Ok(models)
     }
 
     /// Options of planning: the limit of the size. Data of `--with` are only read by the commands that need them.

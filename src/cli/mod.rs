@@ -10,6 +10,7 @@ mod diff;
 mod dump;
 mod edit;
 mod exit;
+mod extract;
 mod findings;
 mod formats;
 mod generate;
@@ -18,17 +19,21 @@ mod interrupt;
 mod io;
 mod json;
 mod memory;
+mod merge;
+mod metadata;
 mod ops;
 mod optimize;
 mod options;
 mod outputs;
 mod payload;
 mod reduce;
+mod rename;
 mod report;
 mod schema;
 mod size;
 mod sources;
 mod stdout;
+mod strip;
 mod summary;
 
 use std::ffi::OsString;
@@ -64,6 +69,14 @@ Examples:
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
+  pte-emit merge enc.pte dec.pte -o both.pte --rename enc:forward=encode --rename dec:forward=decode
+                                                      the methods of both in one program, equal data once
+  pte-emit extract both.pte --method 'enc*' -o e.pte  some methods, with what they need
+  pte-emit rename e.pte --method encode=forward -o f.pte
+                                                      other names for methods
+  pte-emit strip model.pte -o small.pte               without stack traces, names, debug handles, tests, unused parts
+  pte-emit metadata set model.pte get_vocab_size=32000 -o m.pte
+                                                      constant methods; `get` and `remove`, too
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -122,6 +135,16 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Find a small program for which a command still exits as it does with FILE.
     Reduce(reduce::ReduceArguments),
+    /// Merge programs: the methods of all inputs, with equal data stored once.
+    Merge(merge::MergeArguments),
+    /// Write some methods of a program, with what they need.
+    Extract(extract::ExtractArguments),
+    /// Rename methods of a program.
+    Rename(rename::RenameArguments),
+    /// Remove what the runtime does not need: stack traces, names, debug handles, tests, unused parts.
+    Strip(strip::StripArguments),
+    /// Print, set or remove metadata: constant methods, and named data with keys such as `metadata.author`.
+    Metadata(metadata::MetadataArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -203,6 +226,11 @@ pub fn main() -> ExitCode {
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
+        Some(Command::Merge(arguments)) => merge::run(&arguments, &messages),
+        Some(Command::Extract(arguments)) => extract::run(&arguments, &messages),
+        Some(Command::Rename(arguments)) => rename::run(&arguments, &messages),
+        Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
+        Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

@@ -3,9 +3,12 @@
 //! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
 mod memory;
+mod layouts;
 mod optimize;
+mod programs;
 
 pub use memory::{MethodMemory, MinimizeOptions};
 pub use optimize::{
     InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,
 };
+pub use programs::Stripped;

@@ -74,7 +74,7 @@ const QUESTIONS: &[&str] = &["pte_check", "pte_diff", "pte_generate", "pte_inspe
 const ASKING: &[&str] = &["facade", "assembly", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] = &["lib", "model", "pipeline", "inspection", "payload", "source", "builder"];
+const FACADE: &[&str] = &["lib", "model", "pipeline", "inspection", "payload", "source", "builder", "edit"];
 
 /// Path in the code.
 struct CodePath {

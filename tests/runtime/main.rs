@@ -5,6 +5,7 @@ mod support;
 
 mod evaluation;
 mod fold;
+mod edit_programs;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

@@ -12,6 +12,7 @@ mod cli_errors;
 mod cli_options;
 mod diff;
 mod dump;
+mod edit_programs;
 mod faults;
 mod hostile_names;
 mod inference_exported;

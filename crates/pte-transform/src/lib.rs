@@ -1,4 +1,5 @@
-//! Changes programs in memory: moves constants to `.ptd` files and back, and removes parts without effect.
+//! Changes programs in memory: moves constants to `.ptd` files and back, removes parts without effect, merges programs, and extracts,
+//! renames, strips and describes their methods.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -8,7 +9,15 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod error;
 pub mod externalize;
+pub mod extract;
 pub mod internalize;
+pub mod keys;
+pub mod merge;
+pub mod metadata;
 pub mod optimize;
+pub mod pattern;
 pub mod prune;
+pub mod rename;
+pub mod strip;

@@ -511,7 +511,7 @@ pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
 }
 
 /// Removes the blobs that nothing refers to.
-fn drop_blobs(program: &mut Program) {
+pub(crate) fn drop_blobs(program: &mut Program) {
     let mut used = vec![false; program.blobs.len()];
     for (_, blob) in program.blob_references() {
         if let Some(used) = used.get_mut(blob.0 as usize) {

@@ -2,7 +2,7 @@
 //!
 //! Nothing is planned here: the planner is part of `pte-emit`.
 
-use super::{EValue, ExecutionPlan, Instruction, Memory, NonConstBufferDevice};
+use super::{EValue, ExecutionPlan, Instruction, Memory, MemoryRequest, NonConstBufferDevice};
 
 /// Default alignment of planned tensors in bytes, as in the exporter.
 pub const DEFAULT_ALIGNMENT: u64 = 16;
@@ -48,6 +48,28 @@ impl MemoryPlan {
             devices: plan.memory.non_const_buffer_device.clone(),
             unshared: 0,
         }
+    }
+
+    /// Returns true if a method states the location of all its planned tensors, and the sizes of its pools: nothing is left to a planner.
+    #[doc(hidden)]
+    pub fn is_whole(&self, plan: &ExecutionPlan) -> bool {
+        plan.memory.non_const_buffer_sizes.is_some()
+            && plan.tensors().all(|(value, tensor)| (tensor.memory == Memory::None) == self.places[value].is_none())
+    }
+
+    /// States this plan in its method: the location of each tensor, sizes and devices of the pools.
+    #[doc(hidden)]
+    pub fn state_in(self, plan: &mut ExecutionPlan) {
+        for (value, place) in plan.values.iter_mut().flatten().zip(self.places) {
+            if let (EValue::Tensor(tensor), Some((pool, offset))) = (value, place) {
+                tensor.memory = Memory::At { pool, offset };
+            }
+        }
+        plan.memory = MemoryRequest {
+            non_const_buffer_sizes: Some(self.sizes),
+            non_const_buffer_device: self.devices,
+            ..MemoryRequest::default()
+        };
     }
 
     /// Returns true if these are the explicit offsets, sizes and devices of a method.

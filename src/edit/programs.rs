@@ -1,0 +1,313 @@
+//! Edits of whole programs and their methods: [`Resolved::merge`], [`Resolved::extract_methods`], [`Resolved::rename_methods`],
+//! [`Resolved::strip`] and metadata. Memory plans are kept, except by a merge that shares state.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::layouts::{self, InputLayout};
+use crate::emitter;
+use crate::layout::{self, LayoutConfig};
+use crate::pipeline::Resolved;
+use pte_model::data::{Origin, dedup};
+use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
+use pte_model::error::Error;
+use pte_model::program::Program;
+use pte_model::program::test_cases::MethodTests;
+use pte_model::reader;
+use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_transform::error::EditError;
+use pte_transform::extract::Extracted;
+use pte_transform::merge::{MergeInput, MergeOptions, Merged};
+use pte_transform::metadata::{MetadataChange, MetadataEntry};
+use pte_transform::rename::MethodRename;
+use pte_transform::strip::StripKind;
+use pte_transform::{extract, merge, metadata, rename, strip};
+
+/// What [`Resolved::strip`] removed of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stripped {
+    /// Kind.
+    pub kind: StripKind,
+    /// How many there were.
+    pub count: usize,
+    /// Bytes by which the program's file is smaller; of tests, the bytes of their tensors.
+    pub bytes: u64,
+}
+
+/// Returns the error about a source of this name.
+fn failed(label: &str, error: EditError) -> Error {
+    match error {
+        EditError::Request(messages) => Error::new(Report::new(label, "", messages)),
+        EditError::Io(error) => Error::io(label, "", &error),
+    }
+}
+
+impl Resolved {
+    /// Merges programs: the methods of all inputs with their tests become methods of one program, and equal data are stored once. Each
+    /// method keeps its memory plan. With [`MergeOptions::share_state`], the inputs should be those of
+    /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes), because methods with shared state are planned again.
+    ///
+    /// Inputs without methods are weights, whose entries are merged by key. `with` are `.ptd` files with data that the programs refer to:
+    /// they are not merged, and no two of them may have a key in common.
+    ///
+    /// ```
+    /// use pte_emit::{MergeOptions, Merged, MergedMethod, MethodRename, Model, Options, Resolved, SharedBuffer};
+    ///
+    /// let inputs = vec![Model::open("examples/add.yaml")?.resolve()?, Model::open("examples/linear.yaml")?.resolve()?];
+    /// let mut options = MergeOptions::default();
+    /// options.renames = vec![(Some(0), MethodRename::new("forward", "add"))];
+    /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options, &[])?;
+    /// let first: &MergedMethod = &merged.methods[0];
+    /// assert_eq!((first.original.as_str(), first.input.as_str()), ("forward", "examples/add.yaml"));
+    /// let shared: &[SharedBuffer] = &merged.shared_state;
+    /// assert!(shared.is_empty());
+    /// let names: Vec<_> = resolved.program.plans().iter().map(|plan| plan.name.as_deref().unwrap()).collect();
+    /// assert_eq!(names, ["add", "forward"]);
+    /// assert!(resolved.to_files(&Options::default())?.program_file().is_some());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Conflicts, each with both origins: names of methods, keys with other data, layouts, versions. Inputs with `raw:`. Data that cannot be
+    /// read.
+    pub fn merge(inputs: Vec<Resolved>, options: &MergeOptions, with: &[PathBuf]) -> Result<(Resolved, Merged), Error> {
+        let stated = |input: Resolved| match options.share_state {
+            true => input.without_overrides(),
+            false => input.with_stated_memory(),
+        };
+        let inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
+        let layouts: Vec<InputLayout<'_>> =
+            inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
+        let layout = layouts::common(&layouts);
+        let mut messages = layout.as_ref().err().cloned().unwrap_or_default();
+        compare_files(with, &mut messages)?;
+        drop(layouts);
+        let parts = inputs.into_iter().map(|input| MergeInput {
+            name: input.label(),
+            program: input.program,
+            tests: input.tests,
+        });
+        let (program, tests, report) = match merge::merge(parts.collect(), options) {
+            Err(EditError::Request(mut conflicts)) => {
+                messages.append(&mut conflicts);
+                return Err(failed("", messages.into()));
+            }
+            Err(EditError::Io(error)) => return Err(Error::io("", "", &error)),
+            Ok(merged) => merged,
+        };
+        let layout = layout.map_err(|_| failed("", std::mem::take(&mut messages).into()))?;
+        if !messages.is_empty() {
+            return Err(failed("", messages.into()));
+        }
+        let mut resolved = Resolved::from(program);
+        (resolved.layout, resolved.tests) = (layout, tests);
+        Ok((resolved, report))
+    }
+
+    /// Keeps the methods whose names match a pattern, in which `*` stands for any characters, with the data that they need. All others are
+    /// removed with their tests.
+    ///
+    /// ```
+    /// use pte_emit::{Extracted, Model};
+    ///
+    /// let methods = Model::open("examples/methods.yaml")?.resolve()?;
+    /// let (resolved, extracted): (_, Extracted) = methods.extract_methods(&["forward".to_owned()])?;
+    /// assert_eq!((resolved.program.plans().len(), &extracted.methods[..]), (1, &["forward".to_owned()][..]));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A pattern that no method matches; an input with `raw:`; payloads that cannot be read.
+    pub fn extract_methods(self, patterns: &[String]) -> Result<(Resolved, Extracted), Error> {
+        self.edit(|program, tests| extract::extract(program, tests, patterns))
+    }
+
+    /// Renames methods, all at once, with their tests and their descriptions for training. Returns what was renamed.
+    ///
+    /// ```
+    /// use pte_emit::{MethodRename, Model};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
+    /// let (resolved, renamed) = linear.rename_methods(&[MethodRename::new("forward", "linear")])?;
+    /// assert_eq!(resolved.program.plans()[0].name.as_deref(), Some("linear"));
+    /// assert_eq!(renamed, [MethodRename::new("forward", "linear")]);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown method, or a new name that another method has; an input with `raw:`.
+    pub fn rename_methods(self, renames: &[MethodRename]) -> Result<(Resolved, Vec<MethodRename>), Error> {
+        self.edit(|program, tests| Ok(rename::rename(program, tests, renames)?))
+    }
+
+    /// Removes what the runtime does not need: the given kinds, in the order of [`StripKind::ALL`]. Returns what was removed of each kind.
+    ///
+    /// ```
+    /// use pte_emit::{Model, StripKind, Stripped};
+    ///
+    /// let addmul = Model::open("examples/addmul.yaml")?.resolve()?;
+    /// let (resolved, stripped): (_, Vec<Stripped>) = addmul.strip(&[StripKind::Tests])?;
+    /// assert!(resolved.tests.is_empty() && stripped[0].count > 0);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An input with `raw:`, or one that cannot be planned; data that cannot be read.
+    pub fn strip(self, kinds: &[StripKind]) -> Result<(Resolved, Vec<Stripped>), Error> {
+        let label = self.label();
+        let layout = self.layout.clone();
+        self.edit(|program, tests| {
+            let size = |program: &Program| file_size(program, &layout, &label);
+            let mut list = Vec::new();
+            let mut before = size(program)?;
+            for kind in StripKind::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
+                let data: u64 = tests.iter().map(MethodTests::size).fold(0, u64::saturating_add);
+                let count = strip::strip(program, tests, kind);
+                let after = if count > 0 { size(program)? } else { before };
+                let bytes = if kind == StripKind::Tests { data } else { before.saturating_sub(after) };
+                list.push(Stripped { kind, count, bytes });
+                before = after;
+            }
+            Ok(list)
+        })
+    }
+
+    /// Returns the metadata: the values of constant methods, and named data whose keys begin with `metadata.`.
+    ///
+    /// ```
+    /// use pte_emit::{METADATA_PREFIX, MetadataEntry, MetadataValue, Model};
+    ///
+    /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
+    /// let entries: Vec<MetadataEntry> = Model::from_yaml("m.yaml", yaml, ".").resolve()?.metadata()?;
+    /// assert_eq!((entries[0].key.as_str(), &entries[0].value), ("get_vocab_size", &MetadataValue::Int(32000)));
+    /// assert_eq!(entries[1].value.to_string(), "[1, 2]");
+    /// assert!(entries.iter().all(|entry| !entry.key.starts_with(METADATA_PREFIX)));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Named data that cannot be read.
+    pub fn metadata(&self) -> Result<Vec<MetadataEntry>, Error> {
+        metadata::list(&self.program).map_err(|error| Error::io(&self.label(), "", &error))
+    }
+
+    /// Returns the metadata whose keys match a pattern, in which `*` stands for any characters.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
+    /// let resolved = Model::from_yaml("m.yaml", yaml, ".").resolve()?;
+    /// assert_eq!(resolved.find_metadata(&["*size".to_owned()])?.len(), 1);
+    /// assert!(resolved.find_metadata(&["size".to_owned()]).unwrap_err().to_string().contains("no metadata `size`"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A pattern without an entry; named data that cannot be read.
+    pub fn find_metadata(&self, patterns: &[String]) -> Result<Vec<MetadataEntry>, Error> {
+        metadata::find(&self.program, patterns).map_err(|error| failed(&self.label(), error))
+    }
+
+    /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a value as
+    /// [`MetadataValue::parse`](crate::MetadataValue::parse) reads it, or a string if it is `verbatim`. An entry that exists keeps its type
+    /// unless `force`.
+    ///
+    /// ```
+    /// use pte_emit::{MetadataChange, Model};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
+    /// let (resolved, change): (_, MetadataChange) = linear.set_metadata("get_eos_id", "2", false, false)?;
+    /// assert_eq!((change.before, resolved.metadata()?.len()), (None, 1));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A value of another type; a method that is no constant method; an input without methods or with `raw:`.
+    pub fn set_metadata(
+        self,
+        key: &str,
+        text: &str,
+        verbatim: bool,
+        force: bool,
+    ) -> Result<(Resolved, MetadataChange), Error> {
+        self.edit(|program, _| metadata::set(program, key, text, verbatim, force))
+    }
+
+    /// Removes the entries of the metadata whose keys match a pattern.
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
+    /// let (resolved, removed) = Model::from_yaml("m.yaml", yaml, ".").resolve()?.remove_metadata(&["get_s*".to_owned()])?;
+    /// assert_eq!((resolved.program.plans().len(), removed[0].key.as_str()), (1, "get_shape"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A pattern without an entry; an input with `raw:`.
+    pub fn remove_metadata(self, patterns: &[String]) -> Result<(Resolved, Vec<MetadataChange>), Error> {
+        self.edit(|program, _| metadata::remove(program, patterns))
+    }
+
+    /// Edits the program and its tests; memory plans stay.
+    fn edit<T>(
+        self,
+        change: impl FnOnce(&mut Program, &mut Vec<MethodTests>) -> Result<T, EditError>,
+    ) -> Result<(Resolved, T), Error> {
+        let mut resolved = self.with_stated_memory()?;
+        let (mut program, mut tests) = (std::mem::take(&mut resolved.program), std::mem::take(&mut resolved.tests));
+        let done = change(&mut program, &mut tests).map_err(|error| failed(&resolved.label(), error))?;
+        Ok((resolved.edited(program, tests), done))
+    }
+}
+
+/// Returns the size in bytes of the file of a program.
+fn file_size(program: &Program, layout: &LayoutConfig, label: &str) -> Result<u64, EditError> {
+    let unplanned = || EditError::request(format!("{label} cannot be planned; `pte-emit check` shows why"));
+    let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
+    let plan = layout::plan(program, &same, layout).map_err(|_| unplanned())?;
+    let flatbuffer = emitter::program::emit(program, &plan, layout, None)?;
+    let placement = layout::file::program(flatbuffer.len() as u64, &plan.segments, layout).ok_or_else(unplanned)?;
+    Ok(placement.file_size)
+}
+
+/// Compares the data of `.ptd` files by key. An error for each pair of files that have keys in common, with the same data or with other data, is
+/// added to `messages`: the runtime does not load two files with a key.
+fn compare_files(files: &[PathBuf], messages: &mut Vec<Diagnostic>) -> Result<(), Error> {
+    let mut first: HashMap<String, (usize, FlatTensorEntry)> = HashMap::new();
+    let mut common: BTreeMap<(usize, usize, bool), Vec<String>> = BTreeMap::new();
+    for (number, path) in files.iter().enumerate() {
+        let name = path.display().to_string();
+        let unreadable = |error: io::Error| Error::io(&name, "", &error);
+        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(unreadable)? {
+            let Some((other, present)) = first.get(&entry.key) else {
+                first.insert(entry.key.clone(), (number, entry));
+                continue;
+            };
+            let same = present.tensor_layout == entry.tensor_layout
+                && merge::have_same_bytes(&present.data, &entry.data).map_err(unreadable)?;
+            common.entry((*other, number, same)).or_default().push(entry.key);
+        }
+    }
+    for ((a, b, same), keys) in common {
+        let [a, b] = [a, b].map(|file| files[file].display().to_string());
+        let keys = first_names(keys.iter().map(String::as_str));
+        messages.push(if same {
+            let message = format!(
+                "{a} and {b} have the same data with the keys {keys}, but the runtime loads a key of one file only"
+            );
+            let help = format!("merge them, and name the result in their place: `pte-emit merge {a} {b} -o FILE.ptd`");
+            Code::ConflictingData.whole(message).help(help)
+        } else {
+            let help = "a program finds the data of a key in one place: export one of them again with other keys";
+            Code::ConflictingData.whole(format!("{a} and {b} have other data with the keys {keys}")).help(help)
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! Tests of `merge`, `extract`, `rename`, `strip` and `metadata`, with programs that ExecuTorch wrote and random ones.
+
+use std::path::{Path, PathBuf};
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use pte_emit::{
+    CheckOptions, DiffArea, DiffOptions, LayoutConfig, MergeOptions, Merged, MethodRename, Model, Options, Resolved,
+    StripKind,
+};
+use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::programs::{KnownOperator, program};
+use pte_generate::random::Random;
+
+use crate::support::{mutation, root};
+
+/// Bytes of the `.pte` of an edited program.
+fn bytes(resolved: Resolved) -> Vec<u8> {
+    let assembly = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    assembly.program_file().unwrap().to_vec().unwrap()
+}
+
+fn resolve(name: &str, bytes: &[u8]) -> Resolved {
+    Model::from_binary(name, bytes).resolve().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn yaml(name: &str, text: &str) -> Resolved {
+    Model::from_yaml(name, text, root()).resolve().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn merge(inputs: Vec<Resolved>) -> (Resolved, Merged) {
+    Resolved::merge(inputs, &MergeOptions::default(), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The programs that ExecuTorch wrote, and that are rewritten byte for byte.
+fn upstream() -> Vec<(PathBuf, Vec<u8>)> {
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let all = entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] });
+        all.filter(|path| path.extension().is_some_and(|extension| extension == "pte")).collect()
+    }
+    let mut paths = files(&root().join("tests/golden/upstream"));
+    paths.sort();
+    let read = |path: PathBuf| {
+        let content = std::fs::read(&path).unwrap();
+        let rewritten = Model::from_binary("", &content).resolve().ok()?.to_files(&Options::default()).ok()?;
+        (rewritten.program_file()?.to_vec().ok()? == content).then_some((path, content))
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+fn methods(resolved: &Resolved) -> Vec<String> {
+    resolved.program.plans().iter().map(|plan| plan.name.clone().unwrap()).collect()
+}
+
+#[test]
+fn an_edit_that_changes_nothing_writes_the_same_bytes() {
+    let programs = upstream();
+    assert!(programs.len() > 60, "{} programs", programs.len());
+    for (path, content) in programs {
+        let name = path.display().to_string();
+        let names = methods(&resolve(&name, &content));
+        if names.is_empty() {
+            continue;
+        }
+        let (kept, _) = resolve(&name, &content).extract_methods(&["*".to_owned()]).unwrap();
+        assert!(bytes(kept) == content, "extract: {name}");
+        let same: Vec<MethodRename> = names.iter().map(|name| MethodRename::new(name, name)).collect();
+        let (renamed, changes) = resolve(&name, &content).rename_methods(&same).unwrap();
+        assert!(changes.is_empty() && bytes(renamed) == content, "rename: {name}");
+        let (stripped, _) = resolve(&name, &content).strip(&[StripKind::Tests]).unwrap();
+        assert!(bytes(stripped) == content, "strip: {name}");
+        for entry in resolve(&name, &content).metadata().unwrap() {
+            let value = entry.value.to_string();
+            if let Ok((set, _)) = resolve(&name, &content).set_metadata(&entry.key, &value, false, false) {
+                let is_string = value.starts_with('"');
+                assert!(is_string || bytes(set) == content, "metadata: {name}");
+            }
+        }
+    }
+}
+
+/// The exporter's own program of several methods is the judge of their order, their memory and what is stored once.
+#[test]
+fn methods_of_the_exporter_are_extracted_and_merged_to_the_same_bytes() {
+    let (mut merged_programs, mut with_state) = (0, 0);
+    for (path, content) in upstream() {
+        let name = path.display().to_string();
+        let names = methods(&resolve(&name, &content));
+        if names.len() < 2 {
+            continue;
+        }
+        let one = |method: &String| {
+            let (resolved, _) = resolve(&name, &content).extract_methods(std::slice::from_ref(method)).unwrap();
+            resolve(method, &bytes(resolved))
+        };
+        // A description for training is extracted with its method.
+        let is_own = |name: &&String| !name.starts_with("__et_training_");
+        let (merged, report) = merge(names.iter().filter(is_own).map(one).collect());
+        if !report.moved_state.is_empty() {
+            with_state += 1;
+            assert_eq!(methods(&merged), names, "{name}");
+            continue;
+        }
+        let merged = bytes(merged);
+        // A file with one of the methods may not show all options of the layout.
+        if path.iter().any(|part| part == "releases" || part == "serializer") {
+            let found = Model::from_binary("merged", &merged).diff(&Model::from_binary("", &content), &only_meaning());
+            assert!(found.unwrap().is_empty(), "{name}");
+        } else {
+            assert!(merged == content, "{name}");
+        }
+        merged_programs += 1;
+    }
+    assert!(merged_programs >= 8 && with_state >= 1, "{merged_programs} programs, {with_state} with shared state");
+}
+
+fn only_meaning() -> DiffOptions {
+    let mut options = DiffOptions::default();
+    options.only = Some(DiffArea::Meaning);
+    options
+}
+
+fn repeatable() -> Vec<KnownOperator> {
+    operators().into_iter().filter(|(name, _)| is_repeatable(name)).collect()
+}
+
+fn generated(seed: u64, index: u64, operators: &[KnownOperator]) -> Vec<u8> {
+    let program = program(&mut Random::of_item(seed, index), operators, 4);
+    crate::support::program::write(&program, &LayoutConfig::default())
+}
+
+#[test]
+fn merged_random_programs_are_extracted_to_the_same_bytes() {
+    let operators = repeatable();
+    for first in (0..60).step_by(3) {
+        let programs: Vec<Vec<u8>> = (first..first + 3).map(|index| generated(7, index, &operators)).collect();
+        let inputs = programs.iter().enumerate().map(|(number, content)| resolve(&format!("{number}.pte"), content));
+        let mut options = MergeOptions::default();
+        options.prefixes = (0..3).map(|number| (Some(number), format!("m{number}_"))).collect();
+        let (merged, _) = Resolved::merge(inputs.collect(), &options, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let merged = bytes(merged);
+        for finding in Model::from_binary("merged", &merged).check(&CheckOptions::default()).unwrap() {
+            assert!(!finding.has_errors(), "{first}: {:?}", finding.list);
+        }
+        for (number, content) in programs.iter().enumerate() {
+            let prefix = format!("m{number}_");
+            let (one, report) = resolve("merged", &merged).extract_methods(&[format!("{prefix}*")]).unwrap();
+            let back = report.methods.iter().map(|name| MethodRename::new(name, name.strip_prefix(&prefix).unwrap()));
+            let (one, _) = one.rename_methods(&back.collect::<Vec<_>>()).unwrap();
+            assert!(bytes(one) == *content, "{first} {number}");
+        }
+    }
+}
+
+/// What `share_mutable_buffers` does is known from a program of the exporter, here with names of the buffers.
+#[test]
+fn state_is_shared_as_by_the_exporter() {
+    let source = std::fs::read_to_string(root().join("tests/golden/upstream/bytes/shared_state.yaml")).unwrap();
+    let mut named = source.clone();
+    for state in ["state", "state_1", "state_2"] {
+        named = named.lines().fold(String::new(), |text, line| {
+            let declares = line.trim_start().starts_with(&format!("{state}: {{"));
+            text + &if declares {
+                line.replace("mutable: true", &format!("mutable: true, name: {state}"))
+            } else {
+                line.to_owned()
+            } + "\n"
+        });
+    }
+    let expected = bytes(yaml("shared.yaml", &named));
+    let apart = named.replace(", memory: {pool: 2}", "");
+    let all = methods(&yaml("apart.yaml", &apart));
+    let inputs = |all: &[String]| -> Vec<Resolved> {
+        let one = |method: &String| {
+            let (one, _) = yaml("apart.yaml", &apart).extract_methods(std::slice::from_ref(method)).unwrap();
+            Model::from_binary(method, bytes(one)).resolve_for_changes().unwrap()
+        };
+        all.iter().map(one).collect()
+    };
+    let mut options = MergeOptions::default();
+    options.share_state = true;
+    let (merged, report) = Resolved::merge(inputs(&all), &options, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<&str> = report.shared_state.iter().map(|buffer| buffer.name.as_str()).collect();
+    assert_eq!(names, ["state", "state_1"]);
+    assert!(bytes(merged) == expected);
+}
+
+#[test]
+fn the_state_of_two_programs_stays_apart() {
+    let path = root().join("tests/golden/upstream/bytes/shared_state/model.pte");
+    let content = std::fs::read(path).unwrap();
+    let renamed = |prefix: &str| {
+        let resolved = resolve(prefix, &content);
+        let renames: Vec<MethodRename> =
+            methods(&resolved).iter().map(|name| MethodRename::new(name, format!("{prefix}{name}"))).collect();
+        resolved.rename_methods(&renames).unwrap().0
+    };
+    let (merged, report) = merge(vec![renamed("a_"), renamed("b_")]);
+    let original = resolve("", &content);
+    let size = original.program.plans()[0].memory.non_const_buffer_sizes.as_ref().unwrap()[2];
+    assert_eq!(report.moved_state.len(), 1);
+    for plan in merged.program.plans() {
+        let sizes = plan.memory.non_const_buffer_sizes.as_ref().unwrap();
+        let expected = (size as u64).next_multiple_of(16) * 2;
+        assert_eq!(sizes.get(2).copied(), Some(expected as i64), "{:?}", plan.name);
+    }
+    let assembly = merged.to_files(&Options::default()).unwrap();
+    assert!(!assembly.check(&CheckOptions::default()).unwrap()[0].has_errors());
+}
+
+#[test]
+fn equal_metadata_are_kept_once_and_data_of_keys_are_merged() {
+    let method = |name: &str, data: &str| {
+        format!(
+            "{{methods: {{{name}: {{values: {{x: {{tensor: float32, sizes: [2]}}}}, inputs: [x], outputs: [x]}}, \
+             get_n: {{outputs: [7]}}}}, named_data: {{shared: {{hex: '{data}'}}}}}}"
+        )
+    };
+    let (merged, report) = merge(vec![yaml("a.yaml", &method("b", "01")), yaml("b.yaml", &method("a", "01"))]);
+    assert_eq!(methods(&merged), ["a", "b", "get_n"]);
+    assert_eq!((report.equal_constant_methods.len(), report.equal_keys.len()), (1, 1));
+    assert_eq!(merged.program.blobs.len(), 1);
+    let inputs = vec![yaml("a.yaml", &method("b", "01")), yaml("b.yaml", &method("a", "02"))];
+    let error = Resolved::merge(inputs, &MergeOptions::default(), &[]).unwrap_err().to_string();
+    assert!(error.contains("a.yaml and b.yaml have the key `shared` with other bytes"), "{error}");
+}
+
+#[test]
+fn metadata_have_the_form_of_the_exporter() {
+    let content = std::fs::read(root().join("tests/golden/upstream/bytes/multi/model.pte")).unwrap();
+    let getters = ["get_vocab", "get_eps", "use_kv", "name"].map(str::to_owned);
+    let (mut resolved, removed) = resolve("", &content).remove_metadata(&getters).unwrap();
+    assert_eq!(removed.len(), 4);
+    for (key, value) in [("get_vocab", "32000"), ("get_eps", "1e-5"), ("use_kv", "true"), ("name", "toy")] {
+        resolved = resolved.set_metadata(key, value, false, false).unwrap().0;
+    }
+    assert!(bytes(resolved) == content);
+    // A list.
+    let path = root().join("tests/golden/upstream/releases/1.5.1-flatbuffers-25.2.10/multi.pte");
+    let original = resolve("", &std::fs::read(path).unwrap());
+    let plan = |resolved: &Resolved| {
+        resolved.program.plans().iter().find(|plan| plan.name.as_deref() == Some("shape")).cloned().unwrap()
+    };
+    let expected = plan(&original);
+    let (without, _) = original.remove_metadata(&["shape".to_owned()]).unwrap();
+    let (with, _) = without.set_metadata("shape", "[1, 2, 3]", false, false).unwrap();
+    let found = resolve("", &bytes(with));
+    assert_eq!(plan(&found), expected);
+}
+
+#[test]
+fn stripped_debug_handles_leave_the_operations() {
+    let source = Model::open(root().join("examples/xnnpack_two_delegates.yaml")).unwrap().resolve().unwrap();
+    let before = bytes(Model::open(root().join("examples/xnnpack_two_delegates.yaml")).unwrap().resolve().unwrap());
+    let (stripped, report) = source.strip(&[StripKind::Handles]).unwrap();
+    let after = bytes(stripped);
+    assert!(report[0].count > 0);
+    assert_eq!(before.len() - after.len(), report[0].bytes as usize);
+    let graphs = |content: &[u8]| {
+        let payloads = Model::from_binary("", content).payloads().unwrap();
+        let graphs = payloads.iter().map(|payload| {
+            let mut graph = pte_payload::xnnpack::decode::decode(&payload.data).unwrap();
+            let handles = graph.nodes.iter().filter(|node| node.debug_handle != 0).count();
+            graph.nodes.iter_mut().for_each(|node| node.debug_handle = 0);
+            (graph, handles)
+        });
+        graphs.unzip::<_, _, Vec<_>, Vec<usize>>()
+    };
+    let ((before_graphs, some), (after_graphs, none)) = (graphs(&before), graphs(&after));
+    assert_eq!(before_graphs, after_graphs);
+    assert_eq!((some.iter().sum::<usize>(), none.iter().sum::<usize>()), (report[0].count, 0));
+    assert!(!Model::from_binary("", &after).check(&CheckOptions::default()).unwrap()[0].has_errors());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    /// A malformed file is an error, or is edited; nothing panics.
+    #[test]
+    fn edits_of_malformed_files_never_panic(
+        source in 0..64usize,
+        mutations in prop::collection::vec(mutation::mutation(), 1..6),
+    ) {
+        thread_local!(static PROGRAMS: Vec<(PathBuf, Vec<u8>)> = upstream());
+        let [content, other] = PROGRAMS.with(|programs| {
+            [0, 1].map(|next| programs[(source + next) % programs.len()].1.clone())
+        });
+        let mut changed = content;
+        mutations.iter().for_each(|change| mutation::apply(&mut changed, change));
+        let read = || Model::from_binary("changed.pte", &changed).resolve();
+        if read().is_err() {
+            return Ok(());
+        }
+        let emit = |resolved: Resolved| drop(resolved.to_files(&Options::default()).map(|files| {
+            files.program_file().map(|file| file.to_vec().is_ok())
+        }));
+        let mut options = MergeOptions::default();
+        options.prefixes = vec![(Some(0), "p_".to_owned())];
+        let sides = || vec![read().unwrap(), Model::from_binary("other.pte", &other).resolve().unwrap()];
+        drop(Resolved::merge(sides(), &options, &[]).map(|(merged, _)| emit(merged)));
+        options.share_state = true;
+        drop(Resolved::merge(sides(), &options, &[]).map(|(merged, _)| emit(merged)));
+        drop(read().unwrap().extract_methods(&["f*".to_owned()]).map(|(one, _)| emit(one)));
+        drop(read().unwrap().strip(&StripKind::ALL).map(|(stripped, _)| emit(stripped)));
+        drop(read().unwrap().metadata());
+        drop(read().unwrap().set_metadata("forward", "[1, 2]", false, true).map(|(set, _)| emit(set)));
+        drop(read().unwrap().remove_metadata(&["*".to_owned()]).map(|(removed, _)| emit(removed)));
+    }
+}
