@@ -35,6 +35,7 @@
 //! `schema` derives JSON Schemas of the results.
 
 mod builder;
+mod edit;
 mod inspection;
 mod model;
 mod payload;
@@ -59,6 +60,7 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
+pub use edit::BoundReport;
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
@@ -106,6 +108,7 @@ pub use pte_operators::{
 };
 pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
 pub use pte_transform::prune::PrunedParts;
 pub use pte_yaml::template::is_name as is_variable_name;
 

@@ -4,6 +4,7 @@
 
 mod annotate;
 mod assemble;
+mod bound;
 mod check;
 mod destination;
 mod diff;
@@ -63,6 +64,8 @@ Examples:
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
+  pte-emit bound model.pte --input x=1x256 -o small.pte
+                                                      less memory: the largest x is [1, 256]
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -119,6 +122,8 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Find a small program for which a command still exits as it does with FILE.
     Reduce(reduce::ReduceArguments),
+    /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
+    Bound(Box<bound::BoundArguments>),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -199,6 +204,7 @@ pub fn main() -> ExitCode {
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
+        Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

@@ -1,4 +1,4 @@
-//! Changes programs in memory: moves constants to `.ptd` files and back, and removes parts without effect.
+//! Changes programs in memory: moves constants to `.ptd` files and back, removes parts without effect, and lowers the bounds of inputs.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -8,6 +8,7 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bound;
 pub mod externalize;
 pub mod internalize;
 pub mod prune;
