@@ -34,7 +34,9 @@ impl Payloads {
         let (mut payloads, mut reports) = (BTreeMap::new(), Vec::new());
         for (delegate, changed) in self.changed {
             payloads.insert(delegate, changed.payload);
-            reports.push(changed.report);
+            if changed.report.values > 0 {
+                reports.push(changed.report);
+            }
         }
         (payloads, reports)
     }
