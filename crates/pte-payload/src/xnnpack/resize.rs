@@ -147,7 +147,7 @@ impl Step<'_> {
                 }
             };
             if new.len() != stated.len() || new.iter().any(|size| u32::try_from(*size).is_err()) {
-                return Err(format!("a result of sizes {new:?}, expected {}", stated.len()));
+                return Err(format!("a result of sizes {new:?}, expected the rank of {stated:?}"));
             }
             results.push((position, new));
         }

@@ -208,6 +208,7 @@ impl<'p> Propagation<'p> {
                 self.old.record_results(operator, args, old);
                 self.new.record_results(operator, args, new);
             }
+            self.hold(args, results_at);
             return self.mark(args, results_at, exact != Exact::Known);
         }
         let name = format!("`{}`", operator.name);
@@ -234,8 +235,10 @@ impl<'p> Propagation<'p> {
                     InferenceError::UnknownOperator => "no rule for its sizes is known".to_owned(),
                     InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => text_of(operator, &invalid),
                 };
-                self.limit_selected(operator, args);
-                self.keep(at, &operator.name, args, results_at, &reason);
+                match self.limit_selected(operator, args) {
+                    true => self.mark(args, results_at, true),
+                    false => self.keep(at, &operator.name, args, results_at, &reason),
+                }
             }
         }
     }
@@ -328,9 +331,9 @@ impl<'p> Propagation<'p> {
         meta
     }
 
-    /// Lowers the bound of selected elements to the number of elements.
-    fn limit_selected(&mut self, operator: &ResolvedOperator, args: &[ValueId]) {
-        let [from, ..] = args else { return };
+    /// Lowers the bound of selected elements to the number of elements. Returns `false` for another call.
+    fn limit_selected(&mut self, operator: &ResolvedOperator, args: &[ValueId]) -> bool {
+        let [from, ..] = args else { return false };
         let is_same = |other: &ValueId| {
             let sizes = |value: &ValueId| self.new.tensor(*value).map(|meta| meta.sizes);
             sizes(from) == sizes(other)
@@ -342,16 +345,16 @@ impl<'p> Propagation<'p> {
         };
         let elements = self.new.tensor(*from).map(|meta| meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size)));
         let out = args.get(operator.results(args.len()).start).and_then(|out| out.within(self.plan.values().len()));
-        let (true, Some(elements), Some(out)) = (is_selection, elements, out) else { return };
+        let (true, Some(elements), Some(out)) = (is_selection, elements, out) else { return false };
         let stated = &self.plan.values()[out];
-        if let (true, Some(tensor)) = (is_dynamic(stated), stated.as_tensor())
-            && let [_, rest @ ..] = sizes_of(stated)
-        {
+        let (Some(tensor), [_, rest @ ..]) = (stated.as_tensor(), sizes_of(stated)) else { return false };
+        if is_dynamic(stated) {
             let first = Dim { size: elements, dynamic: true };
             let sizes = std::iter::once(first).chain(rest.iter().map(|size| Dim::fixed((*size).into()))).collect();
             let meta = TensorMeta { scalar_type: tensor.scalar_type, sizes, dim_order: tensor.dim_order.clone().unwrap_or_default() };
             self.set(out, meta);
         }
+        true
     }
 
     /// Leaves the bounds of the results of a call, which cannot be inferred.
@@ -360,6 +363,20 @@ impl<'p> Propagation<'p> {
         if read.is_none_or(|read| read.into_iter().any(|value| self.is_changed(value))) {
             self.kept.push(KeptResults { instruction: at(), operator: clipped(operator), reason: reason.to_owned() });
             self.mark(args, results_at, true);
+        }
+        self.hold(args, results_at);
+    }
+
+    /// Leaves the bounds of the results of an instruction; a tensor that another instruction writes gets them again.
+    fn hold(&mut self, args: &[ValueId], results_at: usize) {
+        for value in args[results_at.min(args.len())..].iter().filter_map(|arg| arg.within(self.plan.values().len())) {
+            let EValue::Tensor(stated) = &self.plan.values()[value] else { continue };
+            if std::mem::replace(&mut self.written[value], true)
+                && let Some(EValue::Tensor(tensor)) = self.new.values_mut().get_mut(value)
+            {
+                tensor.sizes.clone_from(&stated.sizes);
+                tensor.shape_dynamism = stated.shape_dynamism;
+            }
         }
     }
 
