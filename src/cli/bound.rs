@@ -74,10 +74,19 @@ fn summary(report: &BoundReport, assembly: &Assembly, before: &[u64]) -> String 
     out.push('\n');
     for delegate in &report.bounded.delegates {
         let values = counted(delegate.values, "value");
-        let _ = writeln!(out, "delegate {} of {}: {values} of its graph changed", delegate.delegate, clipped(&delegate.backend));
+        let _ = writeln!(
+            out,
+            "delegate {} of {}: {values} of its graph changed",
+            delegate.delegate,
+            clipped(&delegate.backend)
+        );
     }
     for kept in report.bounded.kept.iter().take(MAX_KEPT) {
-        let _ = writeln!(out, "{} (`{}`) keeps the bounds of its results: {}", kept.instruction, kept.operator, kept.reason);
+        let _ = writeln!(
+            out,
+            "{} (`{}`) keeps the bounds of its results: {}",
+            kept.instruction, kept.operator, kept.reason
+        );
     }
     if let Some(more) = report.bounded.kept.len().checked_sub(MAX_KEPT).filter(|more| *more > 0) {
         let _ = writeln!(out, "{} more keep the bounds of their results", counted(more, "instruction"));

@@ -32,7 +32,8 @@ fn bound(yaml: &str, options: &BoundOptions) -> Result<(Resolved, BoundReport), 
 fn sizes(resolved: Resolved) -> String {
     let plan = &resolved.program.plans()[0];
     let shown = resolved.origins.values(0).into_iter().filter_map(|(name, value)| {
-        let tensor = plan.values()[value].as_tensor().filter(|tensor| tensor.data == pte_model::program::TensorData::None)?;
+        let tensor =
+            plan.values()[value].as_tensor().filter(|tensor| tensor.data == pte_model::program::TensorData::None)?;
         let mark = if tensor.shape_dynamism == TensorShapeDynamism::STATIC { "" } else { "?" };
         Some(format!("{name} {:?}{mark}", tensor.sizes.as_deref().unwrap()))
     });
@@ -132,7 +133,10 @@ fn results_of_unknown_operators_keep_their_bounds() {
         instructions: [{kernel: my::op.out, args: [x], out: a}, {kernel: aten::add.out, args: [a, x, 1], out: y}]";
     let report = follows(parts, &["x=4"], "x [4]? a [8]? y [4]?");
     let kept = &report.bounded.kept[0];
-    assert_eq!((&*kept.instruction, &*kept.operator, &*kept.reason), ("instruction 0", "my::op.out", "the operator is not known"));
+    assert_eq!(
+        (&*kept.instruction, &*kept.operator, &*kept.reason),
+        ("instruction 0", "my::op.out", "the operator is not known")
+    );
 }
 
 /// A tensor that two branches write has the larger bound.
@@ -215,6 +219,7 @@ fn one_of_several_methods_changes() {
     assert!(error(&named("c")).contains("unknown method `c`"));
     let (resolved, report) = bound(yaml, &named("b")).unwrap();
     assert_eq!(report.method, "b");
-    let sizes: Vec<_> = resolved.program.plans().iter().map(|plan| plan.tensors().next().unwrap().1.sizes.clone()).collect();
+    let sizes: Vec<_> =
+        resolved.program.plans().iter().map(|plan| plan.tensors().next().unwrap().1.sizes.clone()).collect();
     assert_eq!(sizes.iter().flatten().map(|sizes| sizes[0]).collect::<Vec<_>>(), [8, 4]);
 }

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bound;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::candidate::{Candidate, Reduction, describe_containers, retain, with_method, zeros_of};
-use super::search::Stopped;
 use super::flow;
+use super::search::Stopped;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::resizing::infer;
 use pte_model::data::{Blob, BlobId};

@@ -61,7 +61,9 @@ impl FromStr for InputBound {
             "_" => Ok(None),
             _ if word.starts_with('+') => Err(format!("`{word}`: expected a number")),
             _ => word.parse::<u32>().ok().and_then(|size| i32::try_from(size).ok()).map(Some).ok_or_else(|| {
-                format!("`{word}` among the sizes of `{input}`: expected a number below 2147483648, or `_` to keep a size")
+                format!(
+                    "`{word}` among the sizes of `{input}`: expected a number below 2147483648, or `_` to keep a size"
+                )
             }),
         };
         let sizes = if sizes.is_empty() { Ok(Vec::new()) } else { sizes.split('x').map(size).collect() };
@@ -176,7 +178,8 @@ pub fn bound(
         report.made_static += usize::from(made_static);
     }
     report.inputs = inputs.into_iter().map(|input| input.report).collect();
-    let payloads: Vec<_> = outcome.payloads.into_iter().map(|(delegate, blob)| (delegate, program.add_blob(blob))).collect();
+    let payloads: Vec<_> =
+        outcome.payloads.into_iter().map(|(delegate, blob)| (delegate, program.add_blob(blob))).collect();
     if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
         plan.values = Some(outcome.values);
         for (delegate, blob) in payloads {
@@ -193,7 +196,9 @@ fn method_of(program: &Program, name: Option<&str>) -> Result<usize, BoundError>
     let plans = program.plans();
     let names = || first_names(plans.iter().map(|plan| plan.name.as_deref().unwrap_or_default()));
     match name {
-        _ if plans.is_empty() => Err(BoundError::new("the file has no methods", "bounds are those of the inputs of a method")),
+        _ if plans.is_empty() => {
+            Err(BoundError::new("the file has no methods", "bounds are those of the inputs of a method"))
+        }
         None if plans.len() == 1 => Ok(0),
         None => Err(BoundError::new(
             format!("the program has {}", counted(plans.len(), "method")),

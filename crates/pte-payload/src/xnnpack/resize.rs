@@ -58,7 +58,10 @@ pub fn resize(graph: &mut Graph, inputs: &HashMap<u32, Vec<u64>>) -> Result<usiz
     let before: Vec<SizedValue> = graph
         .values
         .iter()
-        .map(|value| SizedValue { sizes: value.dims.iter().map(|size| (*size).into()).collect(), datatype: value.datatype })
+        .map(|value| SizedValue {
+            sizes: value.dims.iter().map(|size| (*size).into()).collect(),
+            datatype: value.datatype,
+        })
         .collect();
     let mut after = before.clone();
     for (value, sized) in graph.values.iter().zip(&mut after).filter(|(value, _)| value.flags & EXTERNAL_INPUT != 0) {
@@ -69,13 +72,16 @@ pub fn resize(graph: &mut Graph, inputs: &HashMap<u32, Vec<u64>>) -> Result<usiz
     for (number, node) in graph.nodes.iter().enumerate() {
         let step = Step { node, positions: &positions };
         let results = step.results(&before, &after);
-        let results = results.map_err(|message| ResizeError { node: number, operation: node.operation.word(), message })?;
+        let results =
+            results.map_err(|message| ResizeError { node: number, operation: node.operation.word(), message })?;
         for (position, sizes) in results {
             after[position].sizes = sizes;
         }
     }
     let mut changed = 0;
-    for ((value, old), new) in graph.values.iter_mut().zip(&before).zip(&after).filter(|((_, old), new)| old.sizes != new.sizes) {
+    for ((value, old), new) in
+        graph.values.iter_mut().zip(&before).zip(&after).filter(|((_, old), new)| old.sizes != new.sizes)
+    {
         debug_assert_eq!(old.sizes.len(), new.sizes.len());
         value.dims = new.sizes.iter().map(|size| u32::try_from(*size).unwrap_or(u32::MAX)).collect();
         changed += 1;

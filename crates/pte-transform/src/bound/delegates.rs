@@ -49,21 +49,34 @@ impl Propagation<'_> {
         let is_unknown = values.iter().flatten().any(|value| self.is_unknown(*value));
         let read = self.expand(args);
         if read.is_some_and(|read| !read.into_iter().any(|value| self.is_changed(value))) {
-            return self.mark(args, 0, is_unknown);
+            if is_unknown {
+                self.mark_outputs(args);
+            }
+            return;
         }
         let found = id.get().zip(self.plan.delegate(id));
         let Some((delegate, BackendDelegate { id: backend, processed, .. })) = found else { return };
         let backend = backend.as_deref().unwrap_or_default();
         let what = format!("delegate {delegate} of {}", clipped(backend));
         if backend != BACKEND {
-            let message = "the payload is compiled for the sizes of its arguments, and only those of XNNPACK can be changed";
+            let message =
+                "the payload is compiled for the sizes of its arguments, and only those of XNNPACK can be changed";
             self.fail(at, &what, message, args);
-            return self.mark(args, 0, true);
+            return self.mark_outputs(args);
         }
         let payload = self.program.blob(*processed);
         if let Err(message) = self.xnnpack_call(delegate, payload, &values, is_unknown) {
             self.fail(at, &what, &message, args);
-            self.mark(args, 0, true);
+            self.mark_outputs(args);
+        }
+    }
+
+    /// Marks that the exact sizes of outputs are not known: of the arguments that did not change.
+    fn mark_outputs(&mut self, args: &[ValueId]) {
+        for arg in args {
+            if arg.within(self.plan.values().len()).is_some_and(|value| !self.is_changed(value)) {
+                self.mark(&[*arg], 0, true);
+            }
         }
     }
 
@@ -71,7 +84,13 @@ impl Propagation<'_> {
     ///
     /// # Errors
     /// Description of what does not fit.
-    fn xnnpack_call(&mut self, delegate: usize, payload: &Blob, values: &[Option<usize>], is_unknown: bool) -> Result<(), String> {
+    fn xnnpack_call(
+        &mut self,
+        delegate: usize,
+        payload: &Blob,
+        values: &[Option<usize>],
+        is_unknown: bool,
+    ) -> Result<(), String> {
         let mut graph = decode(payload).map_err(|error| format!("the payload is not read: {error}"))?;
         let externals = arguments::of(&graph);
         let mut inputs = BTreeMap::new();
@@ -153,7 +172,9 @@ enum DimsOrder {
 fn order_of(external: &GraphArgument, tensor: &Tensor) -> Option<DimsOrder> {
     let sizes = tensor.sizes.as_deref()?;
     let is = |order: &mut dyn Iterator<Item = usize>| {
-        order.map(|dim| sizes.get(dim).and_then(|size| u64::try_from(*size).ok())).eq(external.dims.iter().map(|size| Some(*size)))
+        order
+            .map(|dim| sizes.get(dim).and_then(|size| u64::try_from(*size).ok()))
+            .eq(external.dims.iter().map(|size| Some(*size)))
     };
     let memory = tensor.dim_order.as_deref().unwrap_or_default();
     match () {
@@ -206,5 +227,8 @@ fn new_sizes(external: &GraphArgument, tensor: &Tensor, dims: &[u64]) -> Result<
 
 fn unlike(external: &GraphArgument, tensor: &Tensor) -> String {
     let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    format!("argument {} has sizes {:?} in the payload, expected {sizes:?}, those of its tensor", external.number, external.dims)
+    format!(
+        "argument {} has sizes {:?} in the payload, expected {sizes:?}, those of its tensor",
+        external.number, external.dims
+    )
 }

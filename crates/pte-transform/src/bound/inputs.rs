@@ -26,7 +26,8 @@ pub(super) fn resolve(
     options: &BoundOptions,
     label: &dyn Fn(usize) -> String,
 ) -> Result<Vec<ResolvedInput>, Vec<BoundError>> {
-    let inputs: Vec<usize> = plan.inputs.iter().flatten().filter_map(|input| input.within(plan.values().len())).collect();
+    let inputs: Vec<usize> =
+        plan.inputs.iter().flatten().filter_map(|input| input.within(plan.values().len())).collect();
     let mut resolved: Vec<ResolvedInput> = Vec::new();
     let mut errors = Vec::new();
     let mut seen = HashSet::new();
@@ -51,7 +52,8 @@ pub(super) fn resolve(
         for value in inputs.iter().copied().filter(|value| is_dynamic(&plan.values()[*value])) {
             if seen.insert(value) {
                 let sizes = sizes_of(&plan.values()[value]).to_vec();
-                let report = BoundedInput { name: label(value), before: sizes.clone(), after: sizes, made_static: true };
+                let report =
+                    BoundedInput { name: label(value), before: sizes.clone(), after: sizes, made_static: true };
                 resolved.push(ResolvedInput { value, report });
             }
         }

@@ -161,7 +161,8 @@ impl<'p> Propagation<'p> {
         let method = clipped(self.plan.name.as_deref().unwrap_or_default());
         let message = format!("method `{method}`, {} ({what}): {message}", at());
         let changed = args.iter().filter_map(|arg| arg.within(self.plan.values().len()));
-        let changed = changed.filter(|value| sizes_of(&self.old.values()[*value]) != sizes_of(&self.new.values()[*value]));
+        let changed =
+            changed.filter(|value| sizes_of(&self.old.values()[*value]) != sizes_of(&self.new.values()[*value]));
         let named = changed.take(MAX_NAMED).map(|value| {
             let (before, after) = (sizes_of(&self.old.values()[value]), sizes_of(&self.new.values()[value]));
             format!("`{}` becomes {after:?} from {before:?}", clipped(&(self.label)(value)))
@@ -182,7 +183,9 @@ impl<'p> Propagation<'p> {
             let items_count = items.as_ref().map_or(0, |items| items.len());
             self.items = self.items.checked_sub(items_count)?;
             all.push(value);
-            all.extend(items.iter().flat_map(|items| items.iter()).filter_map(|item| ValueId::of_int(item).within(count)));
+            all.extend(
+                items.iter().flat_map(|items| items.iter()).filter_map(|item| ValueId::of_int(item).within(count)),
+            );
         }
         Some(all)
     }
@@ -190,7 +193,9 @@ impl<'p> Propagation<'p> {
     /// Returns `true` if a value differs with the new bounds.
     pub(super) fn is_changed(&self, value: usize) -> bool {
         let (old, new) = (&self.old.values()[value], &self.new.values()[value]);
-        sizes_of(old) != sizes_of(new) || is_dynamic(old) != is_dynamic(new) || self.old.known(value) != self.new.known(value)
+        sizes_of(old) != sizes_of(new)
+            || is_dynamic(old) != is_dynamic(new)
+            || self.old.known(value) != self.new.known(value)
     }
 
     fn kernel_call(&mut self, at: &dyn Fn() -> String, operator: &ResolvedOperator, args: &[ValueId]) {
@@ -217,7 +222,9 @@ impl<'p> Propagation<'p> {
                 self.fail(at, &name, &message, args);
                 self.mark(args, results_at, true);
             }
-            (_, Err(InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid))) if old.is_ok() && !is_unknown => {
+            (_, Err(InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid)))
+                if old.is_ok() && !is_unknown =>
+            {
                 let message = text_of(operator, &invalid);
                 self.fail(at, &name, &message, args);
                 self.mark(args, results_at, true);
@@ -233,7 +240,9 @@ impl<'p> Propagation<'p> {
                 let reason = match error {
                     InferenceError::Undetermined(reason) => reason.to_owned(),
                     InferenceError::UnknownOperator => "no rule for its sizes is known".to_owned(),
-                    InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => text_of(operator, &invalid),
+                    InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => {
+                        text_of(operator, &invalid)
+                    }
                 };
                 match self.limit_selected(operator, args) {
                     true => self.mark(args, results_at, true),
@@ -255,18 +264,28 @@ impl<'p> Propagation<'p> {
             }
             Err(InferenceError::Undetermined(_) | InferenceError::UnknownOperator) => return Exact::Unknown,
         };
-        let before: HashMap<usize, TensorMeta> =
-            self.old_exact.tensors(operator, args, &old).into_iter().map(|(value, meta)| (value, meta.clone())).collect();
+        let before: HashMap<usize, TensorMeta> = self
+            .old_exact
+            .tensors(operator, args, &old)
+            .into_iter()
+            .map(|(value, meta)| (value, meta.clone()))
+            .collect();
         for (value, meta) in self.new_exact.tensors(operator, args, &new) {
             let (Some(before), stated) = (before.get(&value), &self.plan.values()[value]) else { continue };
-            let is = |meta: &TensorMeta| meta.sizes.iter().map(|dim| dim.size).eq(sizes_of(stated).iter().map(|size| i64::from(*size)));
+            let is = |meta: &TensorMeta| {
+                meta.sizes.iter().map(|dim| dim.size).eq(sizes_of(stated).iter().map(|size| i64::from(*size)))
+            };
             if !is_dynamic(stated) && is(before) && !is(meta) {
                 let (name, stated) = (clipped(&(self.label)(value)), sizes_of(stated));
-                return Exact::Refused(format!("the result is {}, expected the sizes {stated:?} of `{name}`, which is static", meta.size_list()));
+                return Exact::Refused(format!(
+                    "the result is {}, expected the sizes {stated:?} of `{name}`, which is static",
+                    meta.size_list()
+                ));
             }
         }
         for (resizing, results) in [(&mut self.old_exact, &old), (&mut self.new_exact, &new)] {
-            let metas = resizing.tensors(operator, args, results).into_iter().map(|(value, meta)| (value, meta.clone()));
+            let metas =
+                resizing.tensors(operator, args, results).into_iter().map(|(value, meta)| (value, meta.clone()));
             for (value, meta) in metas.collect::<Vec<_>>() {
                 resizing.set(value, &meta);
             }
@@ -276,7 +295,13 @@ impl<'p> Propagation<'p> {
     }
 
     /// Gives the results of a call their new sizes.
-    fn take_results(&mut self, at: &dyn Fn() -> String, operator: &ResolvedOperator, args: &[ValueId], results: &[ResultMeta]) {
+    fn take_results(
+        &mut self,
+        at: &dyn Fn() -> String,
+        operator: &ResolvedOperator,
+        args: &[ValueId],
+        results: &[ResultMeta],
+    ) {
         let metas = self.new.tensors(operator, args, results).into_iter().map(|(value, meta)| (value, meta.clone()));
         let metas: Vec<(usize, TensorMeta)> = metas.collect();
         let mut known = Vec::with_capacity(metas.len());
@@ -287,7 +312,8 @@ impl<'p> Propagation<'p> {
             }
             if meta.sizes.len() != sizes_of(stated).len() {
                 let (name, stated) = (clipped(&(self.label)(value)), sizes_of(stated));
-                let message = format!("the result is {}, expected the rank of `{name}`, which has {stated:?}", meta.size_list());
+                let message =
+                    format!("the result is {}, expected the rank of `{name}`, which has {stated:?}", meta.size_list());
                 self.fail(at, &format!("`{}`", operator.name), &message, args);
                 continue;
             }
@@ -295,7 +321,8 @@ impl<'p> Propagation<'p> {
         }
         self.new.record_results(operator, args, results);
         for (value, meta) in known {
-            let is_same = self.new.values()[value].as_tensor().is_some_and(|tensor| difference(tensor, &meta).is_none());
+            let is_same =
+                self.new.values()[value].as_tensor().is_some_and(|tensor| difference(tensor, &meta).is_none());
             if *self.new.known(value) != Knowledge::Nothing {
                 let knowledge = if is_same { Knowledge::Tensor(Box::new(meta)) } else { Knowledge::Stated };
                 self.new.record(value, knowledge);
@@ -320,7 +347,8 @@ impl<'p> Propagation<'p> {
         match () {
             () if !was_written && becomes_static => tensor.shape_dynamism = TensorShapeDynamism::STATIC,
             () if was_written && (!becomes_static || sizes != so_far) => {
-                tensor.shape_dynamism = self.plan.values()[value].as_tensor().map_or(tensor.shape_dynamism, |stated| stated.shape_dynamism);
+                tensor.shape_dynamism =
+                    self.plan.values()[value].as_tensor().map_or(tensor.shape_dynamism, |stated| stated.shape_dynamism);
             }
             () => {}
         }
@@ -343,7 +371,10 @@ impl<'p> Propagation<'p> {
             "aten::masked_select.out" => args.get(1).is_some_and(is_same),
             _ => false,
         };
-        let elements = self.new.tensor(*from).map(|meta| meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size)));
+        let elements = self
+            .new
+            .tensor(*from)
+            .map(|meta| meta.sizes.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size)));
         let out = args.get(operator.results(args.len()).start).and_then(|out| out.within(self.plan.values().len()));
         let (true, Some(elements), Some(out)) = (is_selection, elements, out) else { return false };
         let stated = &self.plan.values()[out];
@@ -351,7 +382,11 @@ impl<'p> Propagation<'p> {
         if is_dynamic(stated) {
             let first = Dim { size: elements, dynamic: true };
             let sizes = std::iter::once(first).chain(rest.iter().map(|size| Dim::fixed((*size).into()))).collect();
-            let meta = TensorMeta { scalar_type: tensor.scalar_type, sizes, dim_order: tensor.dim_order.clone().unwrap_or_default() };
+            let meta = TensorMeta {
+                scalar_type: tensor.scalar_type,
+                sizes,
+                dim_order: tensor.dim_order.clone().unwrap_or_default(),
+            };
             self.set(out, meta);
         }
         true
@@ -405,7 +440,8 @@ impl<'p> Propagation<'p> {
         if is_dynamic(stated) && meta.sizes.len() == sizes_of(stated).len() {
             self.set(target, meta);
         } else if is_dynamic(&self.plan.values()[source]) != is_dynamic(stated) && self.is_changed(source) {
-            let message = format!("`{}` is moved to a tensor of {:?}", clipped(&(self.label)(source)), sizes_of(stated));
+            let message =
+                format!("`{}` is moved to a tensor of {:?}", clipped(&(self.label)(source)), sizes_of(stated));
             self.fail(at, "move", &message, &[from]);
         }
         for resizing in [&mut self.old_exact, &mut self.new_exact] {
