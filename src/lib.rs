@@ -35,7 +35,6 @@
 //! `schema` derives JSON Schemas of the results.
 
 mod builder;
-mod edit;
 mod inspection;
 mod model;
 mod payload;
@@ -43,6 +42,7 @@ mod pipeline;
 mod source;
 
 mod assembly;
+mod edit;
 mod emitter;
 mod ir;
 mod layout;
@@ -60,7 +60,7 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use edit::BoundReport;
+pub use edit::{BoundReport, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};

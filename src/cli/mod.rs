@@ -20,6 +20,7 @@ mod io;
 mod json;
 mod memory;
 mod ops;
+mod optimize;
 mod options;
 mod outputs;
 mod payload;
@@ -116,6 +117,8 @@ enum Command {
     Diff(diff::DiffArguments),
     /// Write a page for a browser: graphs, memory plan, sizes, tables, findings; or graphs for another viewer.
     Report(report::ReportArguments),
+    /// Write a program with less planned memory and fewer instructions, and the same outputs.
+    Optimize(optimize::OptimizeArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
     /// Write random programs, for tests of a runtime.
@@ -201,6 +204,7 @@ pub fn main() -> ExitCode {
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
         Some(Command::Report(arguments)) => report::run(&arguments, &messages),
+        Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),

@@ -1,5 +1,9 @@
-//! Edits of programs: methods of [`Resolved`](crate::Resolved), one file per group.
+//! Edits of resolved programs: methods of [`crate::Resolved`], whose results are planned and emitted like any other program.
+//!
+//! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
 mod bound;
+mod optimize;
 
 pub use bound::BoundReport;
+pub use optimize::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};

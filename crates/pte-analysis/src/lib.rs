@@ -33,3 +33,4 @@ pub mod lifetimes;
 pub mod operators;
 pub mod planning;
 pub mod resizing;
+pub mod storage;

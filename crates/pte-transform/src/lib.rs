@@ -11,4 +11,5 @@ struct Readme;
 pub mod bound;
 pub mod externalize;
 pub mod internalize;
+pub mod optimize;
 pub mod prune;
