@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::Error;
 use crate::pipeline::Resolved;
 use pte_model::diagnostics::{Code, Report};
+use pte_model::error::Error;
 use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ExecutionPlan, TensorShapeDynamism};
 use pte_transform::bound::{self, BoundOptions, Bounded};
@@ -30,13 +30,18 @@ impl Resolved {
     /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their bounds.
     ///
     /// ```
-    /// use pte_emit::{BoundOptions, Model};
+    /// use pte_emit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults, Model};
     ///
     /// let mut resolved = Model::open("examples/dynamic_batch.yaml")?.resolve_for_changes()?;
     /// let mut options = BoundOptions::default();
-    /// options.inputs.push("x=2x2x2".parse().unwrap());
-    /// let report = resolved.bound(&options)?;
-    /// assert_eq!((report.bounded.tensors, report.removed_tests), (4, 2));
+    /// let bound: InputBound = "x=2x2x2".parse().unwrap();
+    /// options.inputs.push(bound);
+    /// let BoundReport { bounded, removed_tests, .. } = resolved.bound(&options)?;
+    /// assert_eq!(removed_tests, 2);
+    /// let Bounded { inputs, tensors, delegates, kept, .. } = bounded;
+    /// let input: &BoundedInput = &inputs[0];
+    /// assert_eq!((&input.before[..], &input.after[..], tensors), (&[4, 2, 2][..], &[2, 2, 2][..], 4));
+    /// assert_eq!((delegates, kept), (Vec::<BoundedDelegate>::new(), Vec::<KeptResults>::new()));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{BoundError, BoundOptions, BoundedInput, InputBound, is_dynamic, sizes_of};
+use super::report::{BoundError, BoundOptions, BoundedInput, InputBound};
+use super::values::{is_dynamic, sizes_of};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::{EValue, ExecutionPlan};
 

@@ -6,9 +6,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::delegates::Payloads;
 use super::inputs::ResolvedInput;
-use super::{BoundError, BoundedDelegate, KeptResults, instruction_name, is_dynamic, sizes_of};
+use super::payload::Payloads;
+use super::report::{BoundError, BoundedDelegate, KeptResults};
+use super::values::{instruction_name, is_dynamic, sizes_of};
 use pte_analysis::inference::{Knowledge, difference};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator, outs_of_unknown};
 use pte_analysis::resizing::Resizing;
