@@ -1,6 +1,7 @@
 //! Calls of delegates with new bounds. Only the payloads of XNNPACK can be changed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::payload::{change, new_dims, new_sizes};
 use super::propagate::Propagation;
@@ -74,11 +75,11 @@ impl Propagation<'_> {
         if let Some(other) = self.payloads.changed.get(&delegate).filter(|other| other.inputs != inputs) {
             return Err(format!("another call has inputs of sizes {:?}, this one {inputs:?}", other.inputs));
         }
-        if !self.payloads.changed.contains_key(&delegate) {
-            let changed = change(&mut graph, payload, &externals, inputs, delegate)?;
-            self.payloads.changed.insert(delegate, changed);
-        }
-        let outputs = self.payloads.changed[&delegate].outputs.clone();
+        let changed = match self.payloads.changed.entry(delegate) {
+            Entry::Occupied(changed) => changed.into_mut(),
+            Entry::Vacant(place) => place.insert(change(&mut graph, payload, &externals, inputs, delegate)?),
+        };
+        let outputs = changed.outputs.clone();
         for (external, dims) in outputs {
             let value = values.get(external.number as usize).copied().flatten();
             let (Some(value), Some(tensor)) = (value, self.tensor(value, false)) else { continue };

@@ -63,7 +63,7 @@ pub(super) fn resolve(
 }
 
 fn method_name(plan: &ExecutionPlan) -> String {
-    clipped(plan.name.as_deref().unwrap_or_default()).into()
+    clipped(plan.name.as_deref().unwrap_or_default())
 }
 
 /// Lists the inputs of a method.
