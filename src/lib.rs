@@ -61,7 +61,7 @@ struct Readme;
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use edit::{
-    InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
+    BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
     OptimizedInstruction, OptimizedMethod, Stripped,
 };
 pub use emitter::safetensors::Safetensors;
@@ -112,6 +112,7 @@ pub use pte_operators::{
 };
 pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
 pub use pte_transform::extract::Extracted;
 pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
 pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};

@@ -113,8 +113,8 @@ pub struct Resolved {
     pub layout: LayoutConfig,
     overrides: Overrides,
     has_methods: bool,
-    source: Arc<Source>,
-    origins: Origins,
+    pub(crate) source: Arc<Source>,
+    pub(crate) origins: Origins,
     /// Warnings so far.
     pub(crate) messages: Vec<NodeDiagnostic>,
     /// Warnings about gaps between the requested indices of values, unless the program is pruned.

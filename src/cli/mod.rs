@@ -4,6 +4,7 @@
 
 mod annotate;
 mod assemble;
+mod bound;
 mod check;
 mod destination;
 mod diff;
@@ -77,6 +78,8 @@ Examples:
   pte-emit strip model.pte -o small.pte               without stack traces, names, debug handles, tests, unused parts
   pte-emit metadata set model.pte get_vocab_size=32000 -o m.pte
                                                       constant methods; `get` and `remove`, too
+  pte-emit bound model.pte --input x=1x256 -o small.pte
+                                                      less memory: the largest x is [1, 256]
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -145,6 +148,8 @@ enum Command {
     Strip(strip::StripArguments),
     /// Print, set or remove metadata: constant methods, and named data with keys such as `metadata.author`.
     Metadata(metadata::MetadataArguments),
+    /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
+    Bound(Box<bound::BoundArguments>),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -231,6 +236,7 @@ pub fn main() -> ExitCode {
         Some(Command::Rename(arguments)) => rename::run(&arguments, &messages),
         Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
+        Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

@@ -2,11 +2,13 @@
 //!
 //! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
-mod memory;
+mod bound;
 mod layouts;
+mod memory;
 mod optimize;
 mod programs;
 
+pub use bound::BoundReport;
 pub use memory::{MethodMemory, MinimizeOptions};
 pub use optimize::{
     InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod,

@@ -3,9 +3,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bound;
+mod edit_programs;
 mod evaluation;
 mod fold;
-mod edit_programs;
 mod generate;
 mod inference_runtime;
 mod kernel_calls;

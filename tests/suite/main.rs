@@ -5,6 +5,7 @@ mod support;
 
 mod accesses;
 mod annotate;
+mod bound;
 mod bundled;
 mod check;
 mod cli;

@@ -1,7 +1,7 @@
 //! Analyses of the instructions of a method, which the crates above share: operators, accesses to values, jumps and
 //! basic blocks, aliases, lifetimes, and results that are known before the method runs.
 //!
-//! They report nothing, change no program, and assign no memory.
+//! They report nothing and assign no memory; only [`resizing`] changes programs.
 //!
 //! # Unknown operators and delegates
 //!
@@ -32,4 +32,5 @@ pub mod inference;
 pub mod lifetimes;
 pub mod operators;
 pub mod planning;
+pub mod resizing;
 pub mod storage;

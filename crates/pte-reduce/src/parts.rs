@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::candidate::{Candidate, Reduction, describe_containers, retain, with_method, zeros_of};
+use super::flow;
 use super::search::Stopped;
-use super::{flow, sizes};
 use pte_analysis::operators::MethodOperators;
+use pte_analysis::resizing::infer;
 use pte_model::data::{Blob, BlobId};
 use pte_model::program::{
     Chain, Device, EValue, ExecutionPlan, Memory, MemoryRequest, Program, Tensor, TensorData, TensorShapeDynamism,
@@ -160,7 +161,7 @@ pub fn lists(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
                         items.retain(|_| kept.next().is_none_or(|kept| *kept));
                     }
                 }
-                sizes::infer(plan);
+                infer(plan);
             })
         })?;
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::candidate::{Candidate, Reduction, fit_tests, zeros_of};
 use super::search::Stopped;
-use pte_analysis::inference::{self, Inference};
 use pte_analysis::operators::MethodOperators;
+use pte_analysis::resizing::infer;
 use pte_model::data::{Blob, BlobId, BlobSource};
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Program, Sizes, Tensor, TensorData, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Program, Tensor, TensorData, ValueId};
 
 /// Numbers that a change of sizes replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,37 +134,6 @@ fn with_sizes(base: &Candidate, replaced: Replaced, map: impl Fn(i64) -> i64) ->
         infer(plan);
     }
     finish(base, candidate)
-}
-
-/// Replaces the sizes of results by those that follow from the arguments, where they can be inferred.
-pub fn infer(plan: &mut ExecutionPlan) {
-    let operators = MethodOperators::known(plan);
-    let mut inference = Inference::new(plan, &operators);
-    let mut values = plan.values.take().unwrap_or_default();
-    for instruction in plan.chains.iter().flatten().flat_map(|chain| chain.instructions.iter().flatten()) {
-        let Instruction::KernelCall { op_index, .. } = instruction else { continue };
-        let Some(operator) = operators.get(*op_index) else { continue };
-        let args = instruction.args();
-        let Ok(results) = inference.call(&values, operator, args) else { continue };
-        let found: Vec<_> = inference::tensors(&values, operator, args, &results)
-            .into_iter()
-            .filter_map(|(value, meta)| {
-                let sizes = meta.sizes.iter().map(|dim| i32::try_from(dim.size).ok());
-                Some((value, sizes.collect::<Option<Sizes>>()?, meta.dim_order.clone()))
-            })
-            .collect();
-        for (value, sizes, order) in found {
-            if let EValue::Tensor(tensor) = &mut values[value]
-                && tensor.data == TensorData::None
-                && tensor.sizes.as_ref().is_some_and(|former| *former != sizes)
-            {
-                tensor.sizes = Some(sizes);
-                tensor.dim_order = Some(order);
-            }
-        }
-        inference.record_results(&values, operator, args, &results);
-    }
-    plan.values = Some(values);
 }
 
 /// Fits the data of constants and the tests to changed sizes.

@@ -1,5 +1,5 @@
-//! Changes programs in memory: moves constants to `.ptd` files and back, removes parts without effect, merges programs, and extracts,
-//! renames, strips and describes their methods.
+//! Changes programs in memory: moves constants to `.ptd` files and back, removes parts without effect, optimizes, merges programs, extracts,
+//! renames, strips and describes their methods, and lowers the bounds of inputs.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -9,6 +9,7 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bound;
 pub mod error;
 pub mod externalize;
 pub mod extract;

@@ -560,7 +560,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
 }
 
 /// Returns the sizes of an image in torch's order: batch, channels, height, width.
-fn to_torch(dims: &[u64]) -> Vec<u64> {
+pub(super) fn to_torch(dims: &[u64]) -> Vec<u64> {
     match *dims {
         [batch, height, width, channels] => vec![batch, channels, height, width],
         _ => dims.to_vec(),

@@ -1,0 +1,90 @@
+//! [`Resolved::bound`]: other bounds of the inputs of a method.
+
+use serde::Serialize;
+
+use crate::pipeline::Resolved;
+use pte_model::diagnostics::{Code, Report};
+use pte_model::error::Error;
+use pte_model::program::test_cases::TestData;
+use pte_model::program::{EValue, ExecutionPlan, TensorShapeDynamism};
+use pte_transform::bound::{self, BoundOptions, Bounded};
+
+/// What [`Resolved::bound`] changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct BoundReport {
+    /// Name of the method.
+    pub method: String,
+    /// Changes of the program.
+    #[serde(flatten)]
+    pub bounded: Bounded,
+    /// Number of tests that were removed, because their inputs exceed the new bounds or are not of the static sizes.
+    pub removed_tests: usize,
+}
+
+impl Resolved {
+    /// Lowers the upper bounds of the inputs of a method, or makes inputs static. The sizes of all values that depend on them are inferred again,
+    /// also in payloads of XNNPACK; [`Resolved::plan`] plans memory for them if it is not stated: of a binary file, begin with
+    /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes). Tests whose inputs do not fit are removed.
+    ///
+    /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their bounds.
+    ///
+    /// ```
+    /// use pte_emit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults, Model};
+    ///
+    /// let mut resolved = Model::open("examples/dynamic_batch.yaml")?.resolve_for_changes()?;
+    /// let mut options = BoundOptions::default();
+    /// let bound: InputBound = "x=2x2x2".parse().unwrap();
+    /// options.inputs.push(bound);
+    /// let BoundReport { bounded, removed_tests, .. } = resolved.bound(&options)?;
+    /// assert_eq!(removed_tests, 2);
+    /// let Bounded { inputs, tensors, delegates, kept, .. } = bounded;
+    /// let input: &BoundedInput = &inputs[0];
+    /// assert_eq!((&input.before[..], &input.after[..], tensors), (&[4, 2, 2][..], &[2, 2, 2][..], 4));
+    /// assert_eq!((delegates, kept), (Vec::<BoundedDelegate>::new(), Vec::<KeptResults>::new()));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes. The program is then
+    /// unchanged.
+    pub fn bound(&mut self, options: &BoundOptions) -> Result<BoundReport, Error> {
+        let (program, origins) = (&mut self.program, &self.origins);
+        let name = |method, value| origins.name(method, value).map(str::to_owned);
+        let bounded = bound::bound(program, options, name).map_err(|errors| {
+            let diagnostics = errors.into_iter().map(|error| {
+                let mut diagnostic = Code::UnmetRequest.whole(error.message);
+                diagnostic.help = error.help;
+                diagnostic
+            });
+            Error::new(Report::new(&self.source.name, "", diagnostics.collect()))
+        })?;
+        let plan = &self.program.plans()[bounded.method];
+        let method = plan.name.clone().unwrap_or_default();
+        let mut removed_tests = 0;
+        for tests in self.tests.iter_mut().filter(|tests| tests.method == method) {
+            let before = tests.cases.len();
+            tests.cases.retain(|case| fits(plan, &case.inputs));
+            removed_tests += before - tests.cases.len();
+        }
+        self.tests.retain(|tests| !tests.cases.is_empty());
+        Ok(BoundReport { method, bounded, removed_tests })
+    }
+}
+
+/// Returns `true` if inputs are within the bounds of a method.
+fn fits(plan: &ExecutionPlan, inputs: &[TestData]) -> bool {
+    plan.inputs.iter().flatten().zip(inputs).all(|(input, data)| match (plan.value(*input), data) {
+        (Some(EValue::Tensor(tensor)), TestData::Tensor { sizes, .. }) => {
+            let bounds = tensor.sizes.as_deref().unwrap_or_default();
+            match tensor.shape_dynamism {
+                TensorShapeDynamism::STATIC => bounds == sizes,
+                TensorShapeDynamism::DYNAMIC_BOUND => {
+                    bounds.len() == sizes.len() && sizes.iter().zip(bounds).all(|(size, bound)| size <= bound)
+                }
+                _ => true,
+            }
+        }
+        _ => true,
+    })
+}
