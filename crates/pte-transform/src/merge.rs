@@ -211,8 +211,8 @@ mod tests {
     fn a_name_that_two_inputs_have_is_a_conflict() {
         let error = merge(vec![input("a.pte", &["f"]), input("b.pte", &["f"])], &MergeOptions::default()).unwrap_err();
         assert_eq!(messages(error), ["a.pte and b.pte have a method `f`"]);
-        let mut options = MergeOptions::default();
-        options.renames = vec![(Some(1), MethodRename::new("g", "f"))];
+        let renames = vec![(Some(1), MethodRename::new("g", "f"))];
+        let mut options = MergeOptions { renames, ..MergeOptions::default() };
         let error = merge(vec![input("a.pte", &["f"]), input("b.pte", &["g"])], &options).unwrap_err();
         assert_eq!(messages(error), ["a.pte and b.pte (`g` there) have a method `f`"]);
         options.renames.clear();

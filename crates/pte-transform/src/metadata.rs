@@ -253,6 +253,7 @@ mod tests {
         let mut program = Program::new(vec![ExecutionPlan::new("get_n")]);
         program.execution_plan.as_mut().unwrap()[0].values = Some(vec![EValue::Int(1)]);
         program.execution_plan.as_mut().unwrap()[0].outputs = Some(vec![ValueId(0)]);
+        program.execution_plan.as_mut().unwrap()[0].container_meta_type = Some(ContainerMetadata::flat(0, 1, true));
         for (key, text) in
             [("get_n", "2"), ("get_list", "[1, 2.5, \"a\", true]"), ("get_one", "[7]"), ("metadata.author", "me")]
         {
