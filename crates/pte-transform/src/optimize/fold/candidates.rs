@@ -14,7 +14,7 @@ use pte_model::data::{Blob, BlobSource};
 use pte_model::program::{
     Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
-use pte_operators::evaluation::{ArgumentData, Unevaluated, evaluate};
+use pte_operators::evaluation::{ArgumentData, Unevaluated};
 use pte_operators::inference::{Argument, Dim, InferenceError, IntMeta, TensorMeta};
 
 /// Largest result that is computed in memory, in bytes.
@@ -196,7 +196,7 @@ impl Candidates {
             })
             .collect();
         let limit = MAX_RESULT.min(self.resident).min(self.work);
-        let blobs = match evaluate(record, &arguments.list, &data, &outs, limit) {
+        let blobs = match record.evaluate(&arguments.list, &data, &outs, limit) {
             Ok(blobs) => blobs,
             Err(Unevaluated::Io(error)) => return Err(Refusal::Io(error)),
             Err(error) => return Err(Refusal::Reason(reason(operator, error))),
