@@ -81,7 +81,8 @@ fn large_blobs_are_reordered_when_they_are_read() {
 fn what_depends_on_the_build_is_refused() {
     let floats = |numbers: &[f32]| Blob::bytes(numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
     let two = meta(ScalarType::FLOAT, &[2]);
-    let cases: [(&str, [f32; 2], &[Argument<'_>], Result<[f32; 2], &str>); 6] = [
+    type Expected = Result<[f32; 2], &'static str>;
+    let cases: [(&str, [f32; 2], &[Argument<'_>], Expected); 6] = [
         ("aten::add.Scalar_out", [1.0, -0.0], &[Argument::Double(2.0), int(1)], Ok([3.0, 2.0])),
         (
             "aten::add.Scalar_out",
@@ -143,7 +144,7 @@ fn hostile_sizes_are_refused_without_work() {
                         (_, true) => ints(&[*extreme, other]),
                         (crate::Base::Bool, false) => Argument::Bool(false),
                         (crate::Base::Float, false) => Argument::Double(other as f64),
-                        _ => int(if position % 2 == 0 { *extreme } else { other }),
+                        _ => int(if position.is_multiple_of(2) { *extreme } else { other }),
                     }
                 };
                 let arguments: Vec<Argument<'_>> =
