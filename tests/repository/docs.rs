@@ -316,6 +316,23 @@ fn the_table_of_libraries_is_up_to_date() {
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
 }
 
+#[test]
+fn the_list_of_evaluated_operators_is_up_to_date() {
+    let path = root().join("docs/operators.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("<!-- evaluated -->\n").expect("docs/operators.md has the marker");
+    let (_, after) = after.split_once("<!-- end evaluated -->").expect("the marker ends");
+    let mut namespaces: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for operator in pte_operators::all().filter(|operator| operator.facts.evaluation.is_some()) {
+        let (namespace, name) = operator.name.split_once("::").unwrap();
+        namespaces.entry(namespace).or_default().push(format!("`{name}`"));
+    }
+    let rows = namespaces.iter().map(|(namespace, names)| format!("| `{namespace}` | {} |\n", names.join(", ")));
+    let table = format!("\n| namespace | operators |\n|---|---|\n{}\n", rows.collect::<String>());
+    let updated = format!("{before}<!-- evaluated -->\n{table}<!-- end evaluated -->{after}");
+    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
+}
+
 /// Compares the outputs in docs/inspect.md with those of the command in the comment before each, run in a folder with
 /// `model.pte` from examples/linear.yaml.
 #[test]

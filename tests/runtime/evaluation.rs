@@ -16,7 +16,7 @@ use pte_generate::random::Random;
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 use pte_model::format::scalar_type::Encoding;
-use pte_operators::evaluation::{ArgumentData, Unevaluated, evaluate};
+use pte_operators::evaluation::{ArgumentData, Unevaluated};
 use pte_operators::inference::Argument;
 use pte_operators::{Operator, Role};
 
@@ -243,7 +243,7 @@ fn contents(operator: &Operator, call: &GeneratedCall) -> Result<Vec<(TensorOper
         .collect();
     let outs: Vec<TensorOperand> = call.args[ins..].iter().flat_map(Operand::tensors).cloned().collect();
     let metas: Vec<_> = outs.iter().map(TensorOperand::meta).collect();
-    let contents = evaluate(operator, &arguments, &data, &metas, LIMIT)?;
+    let contents = operator.evaluate(&arguments, &data, &metas, LIMIT)?;
     Ok(outs.into_iter().zip(contents.iter().map(|blob| blob.to_vec().unwrap())).collect())
 }
 

@@ -40,12 +40,6 @@ fn folded(file: &Path, max_growth: u64) -> Outcome {
     let assembly = resolved.to_files(&Options::default()).unwrap();
     let findings = assembly.check(&CheckOptions::default()).unwrap();
     if findings[0].has_errors() {
-        if std::env::var_os("PTE_EMIT_FOLD_DUMP").is_some() {
-            fs::write("/tmp/folded_bad.pte", assembly.program_file().unwrap().to_vec().unwrap()).unwrap();
-            for call in &folded.calls {
-                println!("{call:?}");
-            }
-        }
         let errors = findings[0].list.iter().map(|finding| finding.to_string());
         panic!("{}: {}", file.display(), errors.collect::<Vec<_>>().join("\n"));
     }

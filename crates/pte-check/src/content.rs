@@ -2,22 +2,18 @@
 //! evaluate them. Other computed values are not known before the method runs.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::kernels::KernelCall;
-use super::semantics::method::ConstantInts;
+use super::semantics::method::{ConstantInts, Contents};
 use pte_analysis::inference::stated;
 use pte_model::data::{Blob, BlobSource, workers};
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Tensor, ValueId};
-use pte_operators::evaluation::{ArgumentData, evaluate};
+use pte_operators::evaluation::ArgumentData;
 use pte_operators::inference::{Argument, Dim, IntMeta, TensorMeta};
 
 /// Largest result that is computed, in bytes.
 const MAX_RESULT: usize = 16 << 20;
-
-/// By value: the content of a tensor that is not constant; `None` if it is not known.
-pub type Contents = HashMap<usize, Option<Blob>>;
 
 /// Arguments of a call, with the content of each that has tensors.
 type Arguments<'p> = Vec<(Argument<'p>, Vec<Option<Blob>>)>;
@@ -133,13 +129,10 @@ impl<'p> KernelCall<'_, 'p> {
         let meta = |result: &ValueId| fixed(result.item(self.method.values())?.as_tensor()?);
         let outs: Vec<TensorMeta> = results.iter().map(meta).collect::<Option<_>>()?;
         let read: u64 = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(Blob::len).sum();
-        let limit = {
-            let mut budget = workers::lock(&self.method.constant_bytes);
-            budget.spend(usize::try_from(read).unwrap_or(usize::MAX).min(MAX_RESULT))?;
-            MAX_RESULT as u64
-        };
+        workers::lock(&self.method.constant_bytes)
+            .spend(usize::try_from(read).unwrap_or(usize::MAX).min(MAX_RESULT))?;
         let record = pte_operators::find(&self.known.name)?;
-        let found = evaluate(record, &list, &data, &outs, limit).ok()?;
+        let found = record.evaluate(&list, &data, &outs, MAX_RESULT as u64).ok()?;
         let at = results.iter().position(|result| result.get() == Some(value))?;
         let blob = found.into_iter().nth(at)?;
         if let BlobSource::Bytes(bytes) = blob.source() {

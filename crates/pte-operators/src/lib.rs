@@ -11,6 +11,7 @@ pub use pte_model;
 struct Readme;
 
 mod description;
+mod evaluate;
 pub mod evaluation;
 pub mod facts;
 pub mod inference;

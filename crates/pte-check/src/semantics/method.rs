@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::super::finding::{Findings, Locator};
 use super::limits::{self, Budget, Limit};
 use crate::RuleId::X_18;
-use crate::content::Contents;
 
 use pte_analysis::access::{Access, AccessContext, Accesses, ValueIndex, ValueKinds};
 use pte_analysis::aliases::{Alias, AliasKind, aliases};
 use pte_analysis::blocks::{self, InstructionRef};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
-use pte_model::data::{BlobId, workers};
+use pte_model::data::{Blob, BlobId, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -27,6 +26,9 @@ use pte_operators::{Base, OperatorSet};
 
 /// Number of instructions from which on two threads examine and check a method.
 pub const LARGE: usize = 1 << 12;
+
+/// By value: the content of a tensor that is not constant; `None` if it is not known.
+pub type Contents = HashMap<usize, Option<Blob>>;
 
 /// The elements of a constant.
 pub type ConstantInts = Arc<[i64]>;

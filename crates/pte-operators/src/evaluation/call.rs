@@ -6,18 +6,13 @@ use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 
 use super::numbers::Number;
-use crate::Operator;
-use crate::inference::constraints;
-use crate::inference::{Argument, Call, InferenceError, IntMeta, ResultMeta, TensorMeta};
+use crate::inference::{Argument, Call, InferenceError, IntMeta, TensorMeta};
 use crate::movement::Movement;
 
 /// The function of an operator: the content of each result, with the items of lists one after another.
 pub type Evaluation = fn(&ConstantCall<'_>) -> Result<Vec<Blob>>;
 
-pub(super) type Result<T> = std::result::Result<T, Unevaluated>;
-
-/// Largest number of results of a call.
-const MAX_RESULTS: usize = 1 << 12;
+pub(crate) type Result<T> = std::result::Result<T, Unevaluated>;
 
 /// Why a call is not evaluated.
 #[derive(Debug)]
@@ -45,7 +40,7 @@ impl From<io::Error> for Unevaluated {
 }
 
 /// Returns an error with a reason.
-pub(super) fn refuse<T>(reason: &'static str) -> Result<T> {
+pub(crate) fn refuse<T>(reason: &'static str) -> Result<T> {
     Err(Unevaluated::Reason(reason))
 }
 
@@ -79,86 +74,27 @@ pub(super) struct Constant<'a> {
     pub data: &'a Blob,
 }
 
-/// Returns the content of the results of a call: of its outs, with the items of a list one after another, or of the tensor
-/// that it returns.
-///
-/// `arguments` are the arguments before the outs, `data` has the content of those that are tensors, `outs` are the declared
-/// properties of the results. A result of more than `limit` bytes that is neither a part of an argument, nor a reordering of
-/// one, nor a repeated element, is refused.
-///
-/// # Errors
-/// The call is not evaluated, for the reason in the error.
-pub fn evaluate(
-    operator: &Operator,
-    arguments: &[Argument<'_>],
-    data: &[ArgumentData<'_>],
-    outs: &[TensorMeta],
-    limit: u64,
-) -> Result<Vec<Blob>> {
-    let Some(evaluation) = operator.facts.evaluation else { return Err(Unevaluated::Operator) };
-    let Some(rule) = operator.facts.rule else { return Err(Unevaluated::Operator) };
-    let signature = &operator.signature;
-    if arguments.len() != signature.ins().count() || arguments.len() != data.len() {
-        return refuse("the number of arguments is not that of the operator");
-    }
-    if outs.len() > MAX_RESULTS {
-        return refuse("it has too many results");
-    }
-    let call = Call::new(signature, arguments);
-    check_constraints(operator, arguments, outs)?;
-    let results = rule(&call)?;
-    let inferred = results.iter().flat_map(|result| match result {
-        ResultMeta::Tensor(meta) => std::slice::from_ref(meta),
-        ResultMeta::Tensors(metas) => metas,
-        ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => &[],
-    });
-    let mut inferred = inferred.fuse();
-    for out in outs {
-        let Some(expected) = inferred.next() else { return refuse("a result is not a tensor") };
-        if expected.is_dynamic() || out.is_dynamic() {
-            return refuse("the sizes of a result are dynamic");
-        }
-        if expected.sizes != out.sizes {
-            return refuse("a result has other sizes than those that are inferred");
-        }
-        if !operator.facts.conversion.accepts(expected.scalar_type, out.scalar_type) {
-            return refuse("a result has another element type than the one that is inferred");
-        }
-        if out.dim_order.len() != out.rank() || !out.dim_order.is_permutation(out.rank()) {
-            return refuse("a result has no order of dimensions");
-        }
-    }
-    if inferred.next().is_some() {
-        return refuse("a result is missing");
-    }
-    let call = ConstantCall { call, data, outs, limit, movement: operator.facts.movement };
-    call.check_tensors()?;
-    let contents = evaluation(&call)?;
-    let is_complete = contents.len() == outs.len()
-        && contents.iter().zip(outs).all(|(content, out)| nbytes(out) == Some(content.len()));
-    if is_complete { Ok(contents) } else { refuse("a result has another size than its declaration") }
-}
-
-/// Checks the constraints of the kernel, also those on outs.
-fn check_constraints(operator: &Operator, arguments: &[Argument<'_>], outs: &[TensorMeta]) -> Result<()> {
-    let mut all = arguments.to_vec();
-    let lists = operator.signature.outs().next().is_some_and(|out| out.kind.list);
-    if lists {
-        all.push(Argument::Tensors(outs.iter().map(|out| Some(std::borrow::Cow::Borrowed(out))).collect()));
-    } else {
-        all.extend(outs.iter().map(|out| Argument::Tensor(std::borrow::Cow::Borrowed(out))));
-    }
-    constraints::check(&operator.constraints, &Call::new(&operator.signature, &all))
-        .map_err(|found| Unevaluated::Inference(InferenceError::Unsupported(found)))
-}
-
 /// Returns the number of bytes of a tensor; `None` for an unknown element type, and if it exceeds `u64`.
-pub(super) fn nbytes(meta: &TensorMeta) -> Option<u64> {
+pub(crate) fn nbytes(meta: &TensorMeta) -> Option<u64> {
     let element = meta.scalar_type.info()?.size;
     meta.sizes.iter().try_fold(element, |product, dim| product.checked_mul(u64::try_from(dim.size).ok()?))
 }
 
 impl<'a> ConstantCall<'a> {
+    /// Returns a call of these arguments; `data` has the content of those that are tensors. The outs are those that a rule of
+    /// inference accepts.
+    pub(crate) fn new(
+        call: Call<'a>,
+        data: &'a [ArgumentData<'a>],
+        outs: &'a [TensorMeta],
+        limit: u64,
+        movement: Option<Movement>,
+    ) -> Result<ConstantCall<'a>> {
+        let call = ConstantCall { call, data, outs, limit, movement };
+        call.check_tensors()?;
+        Ok(call)
+    }
+
     /// Checks that all tensors are static, and that their content has the size of their declaration.
     fn check_tensors(&self) -> Result<()> {
         for at in 0..self.data.len() {

@@ -8,18 +8,18 @@
 //!
 //! `tests/runtime/evaluation.rs` of the repository compares the bytes with those of the real runtime.
 
-mod arithmetic;
+pub(super) mod arithmetic;
 mod call;
-mod creation;
+pub(super) mod creation;
 mod elements;
-mod indexing;
-mod movement;
+pub(super) mod indexing;
+pub(super) mod movement;
 mod numbers;
 mod strided;
 
-pub use call::{ArgumentData, ConstantCall, Evaluation, Unevaluated, evaluate};
+pub use call::{ArgumentData, ConstantCall, Evaluation, Unevaluated};
 
-pub(super) use arithmetic::*;
-pub(super) use creation::*;
-pub(super) use indexing::*;
-pub(super) use movement::*;
+pub(super) use call::{Result, nbytes, refuse};
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,16 @@
 //! Folding: calls whose arguments are constants become constants, with the bytes that their kernels write.
 //!
-//! `candidates.rs` finds and evaluates the calls, `contents.rs` has their results, `growth.rs` decides by the size of the file
+//! `candidates.rs` finds and evaluates the calls in `method.rs`, `contents.rs` has their results, `growth.rs` decides by the size of the file
 //! which calls are folded, `order.rs` has the order of steps on all paths. What an operator computes is its evaluation
 //! (`pte_operators::evaluation`).
 
 mod candidates;
 mod contents;
 mod growth;
+mod method;
 mod order;
+
+pub use candidates::LeftCall;
 
 use std::io;
 
@@ -49,19 +52,6 @@ pub struct FoldedCall {
     pub constants: Vec<usize>,
     /// Number of bytes of these constants, some of which may be the data of other constants.
     pub bytes: u64,
-}
-
-/// A call that stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftCall {
-    /// Index of the method.
-    pub method: usize,
-    /// Position of the instruction before all changes, counted through all chains.
-    pub step: usize,
-    /// Operator.
-    pub operator: String,
-    /// Why it stays, in words.
-    pub reason: String,
 }
 
 /// Folds calls of the methods whose flag is set. Values keep their indices, also those that nothing uses any more;

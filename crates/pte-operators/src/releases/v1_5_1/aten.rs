@@ -89,7 +89,7 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Floating)
         .functions(&["softmax"]),
     operator("aten::_to_copy.out", elementwise::copy_in_format::<2>)
-        .evaluation(Some(evaluation::copied_contiguous))
+        .evaluation(Some(evaluation::movement::copied_contiguous))
         .movement(Some(movement::copy))
         .conversion(Conversion::Real)
         .contiguous_only(true)
@@ -98,23 +98,23 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
     operator("aten::abs.out", elementwise::abs)
-        .evaluation(Some(evaluation::absolute))
+        .evaluation(Some(evaluation::arithmetic::absolute))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers)
         .maps_floats(true),
     floating_unary("aten::acos.out"),
     floating_unary("aten::acosh.out"),
     operator("aten::add.Scalar_out", elementwise::binary)
-        .evaluation(Some(evaluation::sum_with_number))
+        .evaluation(Some(evaluation::arithmetic::sum_with_number))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers),
-    arithmetic("aten::add.out").evaluation(Some(evaluation::sum)),
+    arithmetic("aten::add.out").evaluation(Some(evaluation::arithmetic::sum)),
     operator("aten::addmm.out", matmul::addmm)
         .random(Family::Addmm, Samples::Numbers)
         .short_name(Some("linear"))
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
     operator("aten::alias_copy.out", elementwise::contiguous)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy)),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
@@ -124,11 +124,11 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::any.dims_out", reduction::any_dims).conversion(Conversion::BoolOrByte),
     operator("aten::any.out", reduction::any).conversion(Conversion::BoolOrByte),
     operator("aten::arange.out", creation::arange)
-        .evaluation(Some(evaluation::range))
+        .evaluation(Some(evaluation::creation::range))
         .conversion(Conversion::Numbers)
         .range(Some([None, Some(0), None, Some(1)])),
     operator("aten::arange.start_out", creation::arange_start)
-        .evaluation(Some(evaluation::range_from))
+        .evaluation(Some(evaluation::creation::range_from))
         .conversion(Conversion::Numbers)
         .range(Some([Some(0), Some(1), Some(2), Some(3)]))
         .family(Family::Range),
@@ -149,19 +149,19 @@ pub(super) static ROWS: &[Facts] = &[
         .ignored(&[0, 2])
         .random(Family::Pool, Samples::Floating)
         .contiguous_only(true),
-    bitwise("aten::bitwise_and.Scalar_out").evaluation(Some(evaluation::bits_of_both)),
-    bitwise("aten::bitwise_and.Tensor_out").evaluation(Some(evaluation::bits_of_both)),
+    bitwise("aten::bitwise_and.Scalar_out").evaluation(Some(evaluation::arithmetic::bits_of_both)),
+    bitwise("aten::bitwise_and.Tensor_out").evaluation(Some(evaluation::arithmetic::bits_of_both)),
     bitwise("aten::bitwise_left_shift.Tensor_Scalar_out"),
     bitwise("aten::bitwise_left_shift.Tensor_out"),
     operator("aten::bitwise_not.out", elementwise::unary)
-        .evaluation(Some(evaluation::inverted))
+        .evaluation(Some(evaluation::arithmetic::inverted))
         .samples(Samples::Integral),
-    bitwise("aten::bitwise_or.Scalar_out").evaluation(Some(evaluation::bits_of_either)),
-    bitwise("aten::bitwise_or.Tensor_out").evaluation(Some(evaluation::bits_of_either)),
+    bitwise("aten::bitwise_or.Scalar_out").evaluation(Some(evaluation::arithmetic::bits_of_either)),
+    bitwise("aten::bitwise_or.Tensor_out").evaluation(Some(evaluation::arithmetic::bits_of_either)),
     bitwise("aten::bitwise_right_shift.Tensor_Scalar_out"),
     bitwise("aten::bitwise_right_shift.Tensor_out"),
-    bitwise("aten::bitwise_xor.Scalar_out").evaluation(Some(evaluation::bits_of_one)),
-    bitwise("aten::bitwise_xor.Tensor_out").evaluation(Some(evaluation::bits_of_one)),
+    bitwise("aten::bitwise_xor.Scalar_out").evaluation(Some(evaluation::arithmetic::bits_of_one)),
+    bitwise("aten::bitwise_xor.Tensor_out").evaluation(Some(evaluation::arithmetic::bits_of_one)),
     operator("aten::bmm.out", matmul::bmm)
         .constraints(&[
             Constraint::rank(0, 3),
@@ -172,22 +172,24 @@ pub(super) static ROWS: &[Facts] = &[
         .functions(&["batch_matmul"])
         .constant_names(&[("mat2", "weight")]),
     operator("aten::cat.out", join::cat)
-        .evaluation(Some(evaluation::joined))
+        .evaluation(Some(evaluation::indexing::joined))
         .constraints(&[Constraint::DimensionOfEmpty { argument: 1, tensors: 0 }])
         .conversion(Conversion::Promotion)
         .family(Family::Cat)
         .functions(&["concat", "concatenate"]),
     operator("aten::ceil.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::clamp.Tensor_out", elementwise::clamp)
-        .evaluation(Some(evaluation::clamped))
+        .evaluation(Some(evaluation::arithmetic::clamped))
         .conversion(Conversion::Promotion),
-    operator("aten::clamp.out", elementwise::clamp).evaluation(Some(evaluation::clamped)).functions(&["clip"]),
+    operator("aten::clamp.out", elementwise::clamp)
+        .evaluation(Some(evaluation::arithmetic::clamped))
+        .functions(&["clip"]),
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
-        .evaluation(Some(evaluation::padded))
+        .evaluation(Some(evaluation::indexing::padded))
         .constraints(&[Constraint::Int { argument: 1, min: 0, max: i64::MAX }])
         .family(Family::PadAny)
         .functions(&["pad"]),
@@ -207,7 +209,7 @@ pub(super) static ROWS: &[Facts] = &[
         .out_mask(Some(10))
         .random(Family::ConvolutionBackward, Samples::Floating),
     operator("aten::copy.out", elementwise::copy)
-        .evaluation(Some(evaluation::replaced))
+        .evaluation(Some(evaluation::indexing::replaced))
         .overwrites_self(true)
         .family(Family::Copy),
     operator("aten::copy_", elementwise::copy)
@@ -218,17 +220,17 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::cosh.out"),
     operator("aten::cumsum.out", reduction::cumsum).conversion(Conversion::Real).family(Family::WithDimensions),
     operator("aten::detach_copy.out", elementwise::contiguous)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy)),
     operator("aten::diagonal_copy.out", indexing::diagonal)
-        .evaluation(Some(evaluation::diagonal))
+        .evaluation(Some(evaluation::movement::diagonal))
         .family(Family::Matrix),
     operator("aten::div.Scalar_mode_out", elementwise::div_mode)
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }]),
-    operator("aten::div.Scalar_out", elementwise::binary_floating).evaluation(Some(evaluation::quotient)),
+    operator("aten::div.Scalar_out", elementwise::binary_floating).evaluation(Some(evaluation::arithmetic::quotient)),
     operator("aten::div.out", elementwise::binary_floating)
-        .evaluation(Some(evaluation::quotient))
+        .evaluation(Some(evaluation::arithmetic::quotient))
         .conversion(Conversion::Quotient)
         .constraints(COMPLEX_DIVISION)
         .functions(&["divide", "true_divide"]),
@@ -237,39 +239,41 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(COMPLEX_DIVISION),
     operator("aten::elu.out", elementwise::unary).samples(Samples::Floating),
     operator("aten::embedding.out", indexing::embedding)
-        .evaluation(Some(evaluation::embedded))
+        .evaluation(Some(evaluation::indexing::embedded))
         .family(Family::Embedding),
     operator("aten::empty.out", creation::empty).conversion(Conversion::Any).ignored(&[1]).is_undetermined(true),
-    comparison("aten::eq.Scalar_out").evaluation(Some(evaluation::equal)),
-    comparison("aten::eq.Tensor_out").evaluation(Some(evaluation::equal)),
+    comparison("aten::eq.Scalar_out").evaluation(Some(evaluation::arithmetic::equal)),
+    comparison("aten::eq.Tensor_out").evaluation(Some(evaluation::arithmetic::equal)),
     floating_unary("aten::erf.out"),
     floating_unary("aten::exp.out"),
     operator("aten::expand_copy.out", elementwise::expand)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::expand))
         .family(Family::Expand),
     floating_unary("aten::expm1.out"),
-    operator("aten::fill.Scalar_out", elementwise::unary).evaluation(Some(evaluation::filled_like)),
+    operator("aten::fill.Scalar_out", elementwise::unary).evaluation(Some(evaluation::creation::filled_like)),
     operator("aten::fill.Tensor_out", elementwise::fill).family(Family::Fill),
-    operator("aten::flip.out", indexing::flip).evaluation(Some(evaluation::flipped)),
+    operator("aten::flip.out", indexing::flip).evaluation(Some(evaluation::movement::flipped)),
     operator("aten::floor.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::floor_divide.out", elementwise::floor_divide)
-        .evaluation(Some(evaluation::floored_quotient))
+        .evaluation(Some(evaluation::arithmetic::floored_quotient))
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers),
     arithmetic("aten::fmod.Scalar_out"),
     arithmetic("aten::fmod.Tensor_out"),
-    operator("aten::full.out", creation::full).evaluation(Some(evaluation::full::<1>)).conversion(Conversion::Real),
+    operator("aten::full.out", creation::full)
+        .evaluation(Some(evaluation::creation::full::<1>))
+        .conversion(Conversion::Real),
     operator("aten::full_like.out", elementwise::copy_in_format::<2>)
-        .evaluation(Some(evaluation::full_like))
+        .evaluation(Some(evaluation::creation::full_like))
         .conversion(Conversion::ToReal)
         .gradients(Gradients::None),
     operator("aten::gather.out", indexing::gather)
-        .evaluation(Some(evaluation::gathered))
+        .evaluation(Some(evaluation::indexing::gathered))
         .constraints(&[Constraint::OtherDimensions { argument: 2, tensor: 0, dim: 1 }])
         .family(Family::Gather),
-    comparison("aten::ge.Scalar_out").evaluation(Some(evaluation::at_least)),
-    comparison("aten::ge.Tensor_out").evaluation(Some(evaluation::at_least)),
+    comparison("aten::ge.Scalar_out").evaluation(Some(evaluation::arithmetic::at_least)),
+    comparison("aten::ge.Tensor_out").evaluation(Some(evaluation::arithmetic::at_least)),
     operator("aten::gelu.out", elementwise::unary)
         .constraints(&[Constraint::Text { argument: 1, texts: &["none", "tanh"] }])
         .samples(Samples::Floating),
@@ -278,8 +282,8 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::GridSampler, Samples::Floating)
         .contiguous_only(true),
-    comparison("aten::gt.Scalar_out").evaluation(Some(evaluation::more)),
-    comparison("aten::gt.Tensor_out").evaluation(Some(evaluation::more)).functions(&["greater"]),
+    comparison("aten::gt.Scalar_out").evaluation(Some(evaluation::arithmetic::more)),
+    comparison("aten::gt.Tensor_out").evaluation(Some(evaluation::arithmetic::more)).functions(&["greater"]),
     operator("aten::hardtanh.out", elementwise::unary).samples(Samples::Numbers).functions(&["relu6"]),
     operator("aten::index.Tensor_out", indexing::index)
         .constraints(&[Constraint::same_type(2, 0), SELECTS])
@@ -289,15 +293,15 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::Indexed { argument: 2, indices: 1 }, SELECTS])
         .family(Family::Index),
     operator("aten::index_select.out", indexing::index_select)
-        .evaluation(Some(evaluation::index_selected))
+        .evaluation(Some(evaluation::indexing::index_selected))
         .family(Family::IndexSelect),
-    operator("aten::isinf.out", elementwise::unary_bool).evaluation(Some(evaluation::infinite)),
-    operator("aten::isnan.out", elementwise::unary_bool).evaluation(Some(evaluation::not_a_number)),
-    comparison("aten::le.Scalar_out").evaluation(Some(evaluation::at_most)),
-    comparison("aten::le.Tensor_out").evaluation(Some(evaluation::at_most)),
+    operator("aten::isinf.out", elementwise::unary_bool).evaluation(Some(evaluation::arithmetic::infinite)),
+    operator("aten::isnan.out", elementwise::unary_bool).evaluation(Some(evaluation::arithmetic::not_a_number)),
+    comparison("aten::le.Scalar_out").evaluation(Some(evaluation::arithmetic::at_most)),
+    comparison("aten::le.Tensor_out").evaluation(Some(evaluation::arithmetic::at_most)),
     operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
     operator("aten::lift_fresh_copy.out", elementwise::contiguous)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy)),
     operator("aten::linear.out", matmul::linear)
         .random(Family::Linear, Samples::Floating)
@@ -306,19 +310,19 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::log10.out"),
     floating_unary("aten::log1p.out"),
     floating_unary("aten::log2.out"),
-    comparison("aten::logical_and.out").evaluation(Some(evaluation::both)),
+    comparison("aten::logical_and.out").evaluation(Some(evaluation::arithmetic::both)),
     operator("aten::logical_not.out", elementwise::unary_bool)
-        .evaluation(Some(evaluation::negated))
+        .evaluation(Some(evaluation::arithmetic::negated))
         .conversion(Conversion::Promotion),
-    comparison("aten::logical_or.out").evaluation(Some(evaluation::either)),
-    comparison("aten::logical_xor.out").evaluation(Some(evaluation::exclusive)),
+    comparison("aten::logical_or.out").evaluation(Some(evaluation::arithmetic::either)),
+    comparison("aten::logical_xor.out").evaluation(Some(evaluation::arithmetic::exclusive)),
     operator("aten::logit.out", elementwise::unary_floating)
         .conversion(Conversion::Floating)
         .samples(Samples::FloatOrDouble),
-    comparison("aten::lt.Scalar_out").evaluation(Some(evaluation::less)),
-    comparison("aten::lt.Tensor_out").evaluation(Some(evaluation::less)).functions(&["less"]),
+    comparison("aten::lt.Scalar_out").evaluation(Some(evaluation::arithmetic::less)),
+    comparison("aten::lt.Tensor_out").evaluation(Some(evaluation::arithmetic::less)).functions(&["less"]),
     operator("aten::masked_fill.Scalar_out", elementwise::masked)
-        .evaluation(Some(evaluation::masked))
+        .evaluation(Some(evaluation::indexing::masked))
         .family(Family::Masked),
     operator("aten::masked_scatter.out", elementwise::masked).family(Family::Masked),
     operator("aten::masked_select.out", indexing::masked_select)
@@ -341,7 +345,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_undetermined(true)
         .random(Family::PoolBackward, Samples::Floating),
     operator("aten::maximum.out", elementwise::binary)
-        .evaluation(Some(evaluation::greater))
+        .evaluation(Some(evaluation::arithmetic::greater))
         .conversion(Conversion::Promotion),
     operator("aten::mean.dtype_out", reduction::mean_all).conversion(Conversion::Floating).samples(Samples::Floating),
     operator("aten::mean.out", reduction::mean).conversion(Conversion::Floating).samples(Samples::Floating),
@@ -350,19 +354,19 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
     operator("aten::minimum.out", elementwise::binary)
-        .evaluation(Some(evaluation::smaller))
+        .evaluation(Some(evaluation::arithmetic::smaller))
         .conversion(Conversion::Promotion),
     operator("aten::mm.out", matmul::mm)
         .random(Family::Mm, Samples::Numbers)
         .functions(&["matmul"])
         .constant_names(&[("mat2", "weight")]),
-    operator("aten::mul.Scalar_out", elementwise::binary).evaluation(Some(evaluation::product)),
+    operator("aten::mul.Scalar_out", elementwise::binary).evaluation(Some(evaluation::arithmetic::product)),
     operator("aten::mul.out", elementwise::binary)
-        .evaluation(Some(evaluation::product))
+        .evaluation(Some(evaluation::arithmetic::product))
         .conversion(Conversion::Promotion)
         .functions(&["multiply"]),
     operator("aten::narrow_copy.out", views::narrow)
-        .evaluation(Some(evaluation::narrowed))
+        .evaluation(Some(evaluation::movement::narrowed))
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .family(Family::Narrow),
     operator("aten::native_dropout.out", elementwise::native_dropout)
@@ -380,30 +384,32 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::LayerNorm, Samples::Floating)
         .functions(&["layer_norm"])
         .short_name(Some("layer_norm")),
-    comparison("aten::ne.Scalar_out").evaluation(Some(evaluation::unequal)),
-    comparison("aten::ne.Tensor_out").evaluation(Some(evaluation::unequal)).functions(&["not_equal"]),
+    comparison("aten::ne.Scalar_out").evaluation(Some(evaluation::arithmetic::unequal)),
+    comparison("aten::ne.Tensor_out").evaluation(Some(evaluation::arithmetic::unequal)).functions(&["not_equal"]),
     operator("aten::neg.out", elementwise::unary)
-        .evaluation(Some(evaluation::opposite))
+        .evaluation(Some(evaluation::arithmetic::opposite))
         .samples(Samples::Numbers)
         .functions(&["negative"])
         .maps_floats(true),
     operator("aten::nonzero.out", indexing::nonzero)
         .constraints(&[Constraint::int64(1), Constraint::rank(1, 2)])
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
-    operator("aten::ones.out", creation::of_sizes).evaluation(Some(evaluation::ones)).conversion(Conversion::Real),
+    operator("aten::ones.out", creation::of_sizes)
+        .evaluation(Some(evaluation::creation::ones))
+        .conversion(Conversion::Real),
     operator("aten::permute_copy.out", views::permute)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::permute))
         .family(Family::Permute)
         .functions(&["movedim"])
         .transposes(true),
     operator("aten::pixel_shuffle.out", resample::pixel_shuffle)
-        .evaluation(Some(evaluation::pixels_shuffled))
+        .evaluation(Some(evaluation::movement::pixels_shuffled))
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
     operator("aten::pixel_unshuffle.out", resample::pixel_unshuffle)
-        .evaluation(Some(evaluation::pixels_unshuffled))
+        .evaluation(Some(evaluation::movement::pixels_unshuffled))
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
@@ -425,12 +431,14 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::reflection_pad3d.out", pad::reflection_pad::<3>).family(Family::Pad(3)),
     operator("aten::relu.out", elementwise::unary).samples(Samples::Floating).maps_floats(true),
     operator("aten::remainder.Scalar_out", elementwise::binary)
-        .evaluation(Some(evaluation::remaining))
+        .evaluation(Some(evaluation::arithmetic::remaining))
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }])
         .samples(Samples::Numbers),
-    arithmetic("aten::remainder.Tensor_out").evaluation(Some(evaluation::remaining)),
-    operator("aten::repeat.out", indexing::repeat).evaluation(Some(evaluation::repeated)).family(Family::Repeat),
+    arithmetic("aten::remainder.Tensor_out").evaluation(Some(evaluation::arithmetic::remaining)),
+    operator("aten::repeat.out", indexing::repeat)
+        .evaluation(Some(evaluation::movement::repeated))
+        .family(Family::Repeat),
     operator("aten::repeat_interleave.Tensor_out", indexing::repeat_interleave)
         .repetitions(Some([0, 1]))
         .random(Family::RepeatInterleave, Samples::Positions),
@@ -446,14 +454,14 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(3)])
         .ignored(&[0])
         .family(Family::Pad(3)),
-    operator("aten::roll.out", indexing::roll).evaluation(Some(evaluation::rolled)).family(Family::Roll),
+    operator("aten::roll.out", indexing::roll).evaluation(Some(evaluation::indexing::rolled)).family(Family::Roll),
     operator("aten::round.out", elementwise::unary).samples(Samples::Numbers),
     floating_unary("aten::rsqrt.out"),
     operator("aten::rsub.Scalar_out", elementwise::binary)
-        .evaluation(Some(evaluation::reverse_difference))
+        .evaluation(Some(evaluation::arithmetic::reverse_difference))
         .samples(Samples::Numbers),
     operator("aten::scalar_tensor.out", creation::scalar_tensor)
-        .evaluation(Some(evaluation::full::<0>))
+        .evaluation(Some(evaluation::creation::full::<0>))
         .conversion(Conversion::Real),
     operator("aten::scatter.src_out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::scatter.value_out", indexing::scatter)
@@ -462,7 +470,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Gather),
     operator("aten::scatter_add.out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
     operator("aten::select_copy.int_out", indexing::select)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::select))
         .family(Family::Select)
         .loop_part(Some(LoopPart::Slice)),
@@ -472,36 +480,36 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
     operator("aten::slice_copy.Tensor_out", indexing::slice)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::slice))
         .family(Family::Slice),
     operator("aten::slice_scatter.out", indexing::slice_scatter).family(Family::Slice),
     operator("aten::split_copy.Tensor_out", join::split)
-        .evaluation(Some(evaluation::split))
+        .evaluation(Some(evaluation::movement::split))
         .conversion(Conversion::Real)
         .functions(&["chunk"]),
     operator("aten::split_with_sizes_copy.out", join::split_with_sizes)
-        .evaluation(Some(evaluation::split))
+        .evaluation(Some(evaluation::movement::split))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::OneType { argument: 3 }])
         .is_thorough(true)
         .family(Family::SplitWithSizes),
-    floating_unary("aten::sqrt.out").evaluation(Some(evaluation::square_root)),
+    floating_unary("aten::sqrt.out").evaluation(Some(evaluation::arithmetic::square_root)),
     operator("aten::squeeze_copy.dim_out", views::squeeze)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::squeeze)),
     operator("aten::squeeze_copy.dims_out", views::squeeze_dims)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::squeeze_dims))
         .is_thorough(true),
     operator("aten::stack.out", join::stack)
-        .evaluation(Some(evaluation::stacked))
+        .evaluation(Some(evaluation::indexing::stacked))
         .conversion(Conversion::Promotion)
         .family(Family::Cat),
     operator("aten::sub.Scalar_out", elementwise::binary)
-        .evaluation(Some(evaluation::difference))
+        .evaluation(Some(evaluation::arithmetic::difference))
         .samples(Samples::Numbers),
-    arithmetic("aten::sub.out").evaluation(Some(evaluation::difference)).functions(&["subtract"]),
+    arithmetic("aten::sub.out").evaluation(Some(evaluation::arithmetic::difference)).functions(&["subtract"]),
     operator("aten::sum.IntList_out", reduction::sum)
         .conversion(Conversion::Real)
         .constraints(&[Constraint::Dimension { argument: 1, tensor: 0 }]),
@@ -512,7 +520,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::SymSize)
         .loop_part(Some(LoopPart::Count)),
     operator("aten::t_copy.out", views::t)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::t))
         .family(Family::AtMostRankTwo)
         .transposes(true),
@@ -522,25 +530,25 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
         .random(Family::Topk, Samples::Numbers),
     operator("aten::transpose_copy.int_out", views::transpose)
-        .evaluation(Some(evaluation::moved))
+        .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::transpose))
         .functions(&["swapaxes"])
         .transposes(true),
-    operator("aten::tril.out", indexing::tril).evaluation(Some(evaluation::lower)).family(Family::Matrix),
+    operator("aten::tril.out", indexing::tril).evaluation(Some(evaluation::indexing::lower)).family(Family::Matrix),
     operator("aten::trunc.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::unbind_copy.int_out", join::unbind)
-        .evaluation(Some(evaluation::unbound))
+        .evaluation(Some(evaluation::movement::unbound))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::OneType { argument: 2 }])
         .is_thorough(true),
     operator("aten::unfold_copy.out", views::unfold)
-        .evaluation(Some(evaluation::unfolded))
+        .evaluation(Some(evaluation::indexing::unfolded))
         .conversion(Conversion::Real)
         .constraints(&[Constraint::min_rank(0, 1)])
         .is_thorough(true)
         .family(Family::Unfold),
     operator("aten::unsqueeze_copy.out", views::unsqueeze)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::unsqueeze))
         .family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
@@ -561,15 +569,17 @@ pub(super) static ROWS: &[Facts] = &[
         .is_unsized(true)
         .samples(Samples::Complex),
     operator("aten::view_copy.out", views::view)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::view))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)
         .family(Family::View)
         .functions(&["flatten", "reshape"]),
     operator("aten::where.self_out", elementwise::where_self)
-        .evaluation(Some(evaluation::chosen))
+        .evaluation(Some(evaluation::indexing::chosen))
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),
-    operator("aten::zeros.out", creation::of_sizes).evaluation(Some(evaluation::zeros)).conversion(Conversion::Any),
+    operator("aten::zeros.out", creation::of_sizes)
+        .evaluation(Some(evaluation::creation::zeros))
+        .conversion(Conversion::Any),
 ];

@@ -19,7 +19,7 @@ const fn scalar(name: &'static str, rule: Rule, kinds: &'static [Kinds], result:
 /// Sorted by name.
 pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_clone_dim_order.out", memory::copy_in_order)
-        .evaluation(Some(evaluation::copied))
+        .evaluation(Some(evaluation::movement::copied))
         .movement(Some(movement::copy))
         .copies_dim_order(true)
         .family(Family::DimOrderCopy)
@@ -30,7 +30,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_undetermined(true)
         .family(Family::EmptyInOrder),
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
-        .evaluation(Some(evaluation::copied))
+        .evaluation(Some(evaluation::movement::copied))
         .movement(Some(movement::copy))
         .conversion(Conversion::Any)
         .copies_dim_order(true)
@@ -47,7 +47,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::CopyIndex)
         .loop_part(Some(LoopPart::Store)),
     operator("executorch_prim::et_view.default", views::view)
-        .evaluation(Some(evaluation::same))
+        .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::view))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .aliased(Some(0))

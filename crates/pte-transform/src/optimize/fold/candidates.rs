@@ -3,19 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::LeftCall;
 use super::contents::Contents;
-use super::order::Order;
-use pte_analysis::access::{Access, Accesses, ValueIndex};
+use super::method::{Contained, Method, Refusal, is_plain, refuse};
 use pte_analysis::inference::stated;
-use pte_analysis::operators::{AccessKind, MethodOperators, ResolvedOperator};
-use pte_analysis::storage::Storage;
+use pte_analysis::operators::{AccessKind, ResolvedOperator};
 use pte_model::data::{Blob, BlobSource};
-use pte_model::program::{
-    Device, EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
-};
-use pte_operators::evaluation::{ArgumentData, Unevaluated, evaluate};
-use pte_operators::inference::{Argument, Dim, InferenceError, IntMeta, TensorMeta};
+use pte_model::program::{Memory, Program, TensorData, ValueId};
+use pte_operators::evaluation::{ArgumentData, Unevaluated};
+use pte_operators::inference::{InferenceError, TensorMeta};
 
 /// Largest result that is computed in memory, in bytes.
 const MAX_RESULT: u64 = 64 << 20;
@@ -26,6 +21,19 @@ const WORK_PER_BYTE: u64 = 8;
 
 /// Bytes of results in memory, in addition to the bytes of the data of the program.
 const RESIDENT: u64 = 64 << 20;
+
+/// A call that stays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftCall {
+    /// Index of the method.
+    pub method: usize,
+    /// Position of the instruction before all changes, counted through all chains.
+    pub step: usize,
+    /// Operator.
+    pub operator: String,
+    /// Why it stays, in words.
+    pub reason: String,
+}
 
 /// A call that can be folded.
 pub struct Candidate {
@@ -59,37 +67,6 @@ pub struct Candidates {
     resident: u64,
 }
 
-/// A method in which calls are evaluated.
-struct Method<'p> {
-    index: usize,
-    plan: &'p ExecutionPlan,
-    operators: MethodOperators,
-    storage: Storage,
-    accesses: Accesses,
-    by_value: ValueIndex,
-    order: Order,
-    is_input: Vec<bool>,
-    is_output: Vec<bool>,
-    /// By value: properties and content of a constant, or of a result that is one.
-    known: Vec<Option<(TensorMeta, usize)>>,
-    /// By value: the tensors that no instruction writes, because they are views of it.
-    views: HashMap<usize, Vec<usize>>,
-}
-
-/// Arguments of a call.
-struct Arguments<'p> {
-    list: Vec<Argument<'p>>,
-    /// By argument: the contents of its tensors.
-    contents: Vec<Contained>,
-}
-
-/// Contents of the tensors of an argument.
-enum Contained {
-    None,
-    Tensor(usize),
-    Tensors(Vec<Option<usize>>),
-}
-
 impl Candidates {
     /// Finds the calls of the methods whose flag is set.
     ///
@@ -111,7 +88,7 @@ impl Candidates {
             // Other tensors may overlap those at explicit offsets.
             let is_placed = plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::At { .. }));
             let Some(mut method) = Method::new(index, plan) else { continue };
-            method.constants(program, &mut candidates);
+            candidates.constants(program, &mut method);
             if is_open && !is_placed {
                 candidates.add(&mut method)?;
             } else if is_open {
@@ -120,6 +97,24 @@ impl Candidates {
             candidates.read(&method);
         }
         Ok(candidates)
+    }
+
+    /// Finds the constants: tensors with data that nothing writes.
+    fn constants(&mut self, program: &Program, method: &mut Method<'_>) {
+        for (value, tensor) in method.plan.tensors() {
+            let TensorData::Blob(id) = tensor.data else { continue };
+            let is_constant = tensor.memory == Memory::None
+                && !tensor.is_external()
+                && !method.is_input[value]
+                && method.storage.writes(value).is_empty()
+                && is_plain(tensor);
+            let len = program.blobs.get(id.0 as usize).map(Blob::len);
+            let (Some(meta), Some(content)) = (stated(tensor), self.contents.of_blob(id)) else { continue };
+            if is_constant && tensor.nbytes().is_some() && tensor.nbytes() == len {
+                method.known[value] = Some((meta, content));
+                self.constants.insert((method.index, value), content);
+            }
+        }
     }
 
     /// Evaluates the calls of a method.
@@ -196,7 +191,7 @@ impl Candidates {
             })
             .collect();
         let limit = MAX_RESULT.min(self.resident).min(self.work);
-        let blobs = match evaluate(record, &arguments.list, &data, &outs, limit) {
+        let blobs = match record.evaluate(&arguments.list, &data, &outs, limit) {
             Ok(blobs) => blobs,
             Err(Unevaluated::Io(error)) => return Err(Refusal::Io(error)),
             Err(error) => return Err(Refusal::Reason(reason(operator, error))),
@@ -242,16 +237,6 @@ impl Candidates {
     }
 }
 
-/// Why a call is not a candidate.
-enum Refusal {
-    Reason(String),
-    Io(io::Error),
-}
-
-fn refuse<T>(reason: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal::Reason(reason.into()))
-}
-
 /// Returns the reason why a call is not evaluated, in words.
 fn reason(operator: &ResolvedOperator, error: Unevaluated) -> String {
     match error {
@@ -265,232 +250,4 @@ fn reason(operator: &ResolvedOperator, error: Unevaluated) -> String {
         }
         Unevaluated::Io(error) => error.to_string(),
     }
-}
-
-impl<'p> Method<'p> {
-    /// Returns a method; `None` if it has too many accesses.
-    fn new(index: usize, plan: &'p ExecutionPlan) -> Option<Method<'p>> {
-        let operators = MethodOperators::known(plan);
-        let storage = Storage::new(plan, &operators)?;
-        let is_input = plan.is_input();
-        let has_content = |(value, is_input): (&EValue, &bool)| {
-            *is_input || value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None)
-        };
-        let has_content = plan.values().iter().zip(&is_input).map(has_content).collect();
-        let accesses = Accesses::of(plan, &operators, has_content, &[]);
-        if accesses.is_truncated {
-            return None;
-        }
-        let by_value = ValueIndex::new(&accesses.list, plan.values().len());
-        let mut is_output = vec![false; plan.values().len()];
-        for output in plan.outputs.iter().flatten() {
-            output.item_mut(&mut is_output).into_iter().for_each(|flag| *flag = true);
-        }
-        let (order, known) = (Order::new(plan), vec![None; plan.values().len()]);
-        let views = HashMap::new();
-        let mut method =
-            Method { index, plan, operators, storage, accesses, by_value, order, is_input, is_output, known, views };
-        for (value, tensor) in plan.tensors() {
-            let is_written = || method.accesses_of(value).any(|access| access.kind.may_write());
-            if let Memory::View { base } = tensor.memory
-                && !is_written()
-            {
-                method.views.entry(base as usize).or_default().push(value);
-            }
-        }
-        Some(method)
-    }
-
-    /// Finds the constants: tensors with data that nothing writes.
-    fn constants(&mut self, program: &Program, candidates: &mut Candidates) {
-        for (value, tensor) in self.plan.tensors() {
-            let TensorData::Blob(id) = tensor.data else { continue };
-            let is_constant = tensor.memory == Memory::None
-                && !tensor.is_external()
-                && !self.is_input[value]
-                && self.storage.writes(value).is_empty()
-                && is_plain(tensor);
-            let len = program.blobs.get(id.0 as usize).map(Blob::len);
-            let (Some(meta), Some(content)) = (stated(tensor), candidates.contents.of_blob(id)) else { continue };
-            if is_constant && tensor.nbytes().is_some() && tensor.nbytes() == len {
-                self.known[value] = Some((meta, content));
-                candidates.constants.insert((self.index, value), content);
-            }
-        }
-    }
-
-    fn accesses_of(&self, value: usize) -> impl Iterator<Item = &Access> {
-        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
-    }
-
-    /// Returns the constants that a step reads, once for each access, with their contents.
-    fn reads(&self, step: u32) -> Vec<(usize, usize)> {
-        let accesses = self.accesses.of_step(step as usize).iter().filter(|access| access.kind.reads());
-        accesses
-            .filter_map(|access| Some((access.value as usize, self.known[access.value as usize].as_ref()?.1)))
-            .collect()
-    }
-
-    /// Returns the arguments of a call, if they are constants.
-    fn arguments(&self, operator: &ResolvedOperator, args: &[ValueId]) -> Result<Arguments<'p>, Refusal> {
-        let count = operator.signature.ins().count();
-        let mut arguments = Arguments { list: Vec::with_capacity(count), contents: Vec::with_capacity(count) };
-        for (at, arg) in args.iter().take(count).enumerate() {
-            let found = arg.within(self.known.len()).and_then(|value| self.argument(value));
-            let Some((argument, contained)) = found else {
-                let name = operator.signature.args.get(at).map_or("", |arg| &arg.name);
-                return refuse(format!("argument `{name}` is not a constant"));
-            };
-            arguments.list.push(argument);
-            arguments.contents.push(contained);
-        }
-        Ok(arguments)
-    }
-
-    /// Returns an argument that is a constant.
-    fn argument(&self, value: usize) -> Option<(Argument<'p>, Contained)> {
-        use std::borrow::Cow;
-        if let Some((meta, content)) = &self.known[value] {
-            return Some((Argument::Tensor(Cow::Owned(meta.clone())), Contained::Tensor(*content)));
-        }
-        if self.is_input[value] || self.accesses_of(value).any(|access| access.kind.may_write()) {
-            return None;
-        }
-        let argument = match &self.plan.values()[value] {
-            EValue::Null => Argument::Null,
-            EValue::Int(int) => Argument::Int(IntMeta::Exact(*int)),
-            EValue::Bool(value) => Argument::Bool(*value),
-            EValue::Double(value) => Argument::Double(*value),
-            EValue::String(text) => Argument::Str(text.as_deref()?),
-            EValue::DoubleList(items) => Argument::Doubles(items.as_deref()?),
-            EValue::BoolList(items) => Argument::Bools(items.as_deref()?),
-            EValue::IntList(items) => {
-                let int = |item: &i64| match self.argument(ValueId::of_int(*item).within(self.known.len())?)? {
-                    (Argument::Int(int), _) => Some(int),
-                    _ => None,
-                };
-                Argument::Ints(items.as_deref()?.iter().map(int).collect::<Option<_>>()?)
-            }
-            EValue::Tensor(_) => return None,
-            EValue::TensorList(items) | EValue::OptionalTensorList(items) => {
-                let (mut metas, mut contents) = (Vec::new(), Vec::new());
-                for item in items.as_deref()? {
-                    let known = match *item {
-                        ValueId::NONE => None,
-                        item => Some(self.known.get(item.get()?)?.as_ref()?),
-                    };
-                    metas.push(known.map(|(meta, _)| Cow::Owned(meta.clone())));
-                    contents.push(known.map(|(_, content)| *content));
-                }
-                return Some((Argument::Tensors(metas), Contained::Tensors(contents)));
-            }
-        };
-        Some((argument, Contained::None))
-    }
-
-    /// Returns the results of a call with their properties, if they can be constants.
-    fn results(
-        &self,
-        operator: &ResolvedOperator,
-        step: u32,
-        args: &[ValueId],
-    ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
-        let mut results = Vec::new();
-        for place in args.get(operator.results(args.len())).unwrap_or_default() {
-            let list = place.item(self.plan.values()).map_or(&[][..], EValue::as_tensors);
-            for result in if list.is_empty() { std::slice::from_ref(place) } else { list } {
-                let tensor = result.item(self.plan.values()).and_then(EValue::as_tensor);
-                let (Some(value), Some(tensor)) = (result.get(), tensor) else {
-                    return refuse("a result is not a tensor");
-                };
-                if let Some(reason) = self.obstacle(operator, step, value, tensor) {
-                    return refuse(reason);
-                }
-                let Some(meta) = properties(tensor) else { return refuse("a result has no sizes") };
-                results.push((value, meta));
-            }
-        }
-        if results.is_empty() { refuse("it has no results") } else { Ok(results) }
-    }
-
-    /// Returns the views of a result that no instruction writes, with their properties, if they can be constants.
-    fn views_of(
-        &self,
-        operator: &ResolvedOperator,
-        step: u32,
-        value: usize,
-        meta: &TensorMeta,
-    ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
-        let mut views = Vec::new();
-        for &view in self.views.get(&value).map_or(&[][..], Vec::as_slice) {
-            let tensor = self.plan.values()[view].as_tensor().filter(|tensor| {
-                let bytes = self.plan.values()[value].as_tensor().and_then(Tensor::nbytes);
-                tensor.scalar_type == meta.scalar_type && tensor.nbytes() == bytes && tensor.data == TensorData::None
-            });
-            let view_meta = tensor.and_then(properties);
-            let (Some(tensor), Some(view_meta)) = (tensor, view_meta) else {
-                return refuse("a view of a result has other elements");
-            };
-            let is_plain = meta.dim_order.is_contiguous() && view_meta.dim_order.is_contiguous();
-            if operator.is_view()
-                || !is_plain && (meta.dim_order != view_meta.dim_order || meta.sizes != view_meta.sizes)
-            {
-                return refuse("a view of a result has another order of dimensions");
-            }
-            if tensor.name().is_some() || self.is_output[view] || self.is_input[view] || !is_fixed(tensor) {
-                return refuse("the method returns a view of a result");
-            }
-            if self.accesses_of(view).any(|access| !self.order.is_after(step, access.step)) {
-                return refuse(EARLY);
-            }
-            views.push((view, view_meta));
-        }
-        Ok(views)
-    }
-
-    /// Returns why a result cannot be a constant.
-    fn obstacle(&self, operator: &ResolvedOperator, step: u32, value: usize, tensor: &Tensor) -> Option<&'static str> {
-        if tensor.name().is_some() || tensor.data != TensorData::None {
-            return Some("a result is state");
-        }
-        let has_place = match tensor.memory {
-            Memory::Auto { persistent, shared, .. } => !persistent && shared.is_none(),
-            Memory::None | Memory::View { .. } => operator.is_view(),
-            Memory::At { .. } => false,
-        };
-        if self.is_output[value] {
-            return Some("the method returns a result");
-        }
-        if self.is_input[value] || !has_place || !is_fixed(tensor) {
-            return Some("the memory of a result is not its own");
-        }
-        let mut writes = self.accesses_of(value).filter(|access| access.kind.may_write());
-        let is_only = writes.next().is_some_and(|access| access.step == step) && writes.next().is_none();
-        if !is_only || !operator.is_view() && self.storage.writes(value) != [step] {
-            return Some("other instructions write the memory of a result");
-        }
-        let mut others = self.accesses_of(value).filter(|access| !access.kind.may_write());
-        let is_early = others.any(|access| !self.order.is_after(step, access.step));
-        is_early.then_some(EARLY)
-    }
-}
-
-const EARLY: &str = "a path reads a result before it is written";
-
-/// Returns the properties of a result of constants, whose upper bounds are its sizes.
-fn properties(tensor: &Tensor) -> Option<TensorMeta> {
-    let meta = stated(tensor)?;
-    let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();
-    Some(TensorMeta { sizes, ..meta })
-}
-
-/// Returns `true` for a tensor whose sizes and memory are those of a constant.
-fn is_plain(tensor: &Tensor) -> bool {
-    tensor.shape_dynamism == TensorShapeDynamism::STATIC && is_fixed(tensor)
-}
-
-/// Returns `true` for a tensor on the CPU without an offset.
-fn is_fixed(tensor: &Tensor) -> bool {
-    let is_bounded = tensor.shape_dynamism != TensorShapeDynamism::DYNAMIC_UNBOUND;
-    is_bounded && tensor.device() == Device::CPU && tensor.storage_offset == 0
 }
