@@ -12,17 +12,17 @@ use indicatif::ProgressBar;
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
     Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
-    Options, OutputSink, RuleSeverity, Shards, SourceNames, workers,
+    Options, RuleSeverity, Shards, SourceNames, workers,
 };
 
+use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
 use super::findings::{self, FileFindings, FindingsFormat};
-use super::formats::{OutputContent, OutputFormat, OutputName};
+use super::formats::{OutputContent, OutputFormat};
 use super::io::{self, Messages, STREAM};
 use super::options::FormatArguments;
 use super::outputs::{NewFolder, Outputs};
 use super::sources::{SourceArguments, Sources};
-use super::stdout;
 use super::summary;
 
 /// Arguments of the main command.
@@ -204,7 +204,7 @@ impl Command<'_> {
         };
         let count = documents.len();
         if count > 1 && !arguments.output.as_ref().is_some_and(|output| output.is_dir()) {
-            let advice = match arguments.path() {
+            let advice = match arguments.destination().path() {
                 Some(output) => format!("{0} is not a folder; write `-o {0}/` to create it", output.display()),
                 None => "add `-o FOLDER/`".to_owned(),
             };
@@ -307,7 +307,10 @@ impl AssembleArguments {
 
     /// Creates the folder `-o FOLDER/`; other outputs name a file, or a folder that exists.
     fn output_folder(&self) -> Result<NewFolder, Failure> {
-        let Some(folder) = self.path().filter(|path| is_folder_name(path)) else { return Ok(NewFolder::default()) };
+        let destination = self.destination();
+        let Some(folder) = destination.path().filter(|path| is_folder_name(path)) else {
+            return Ok(NewFolder::default());
+        };
         let name = folder.display().to_string();
         NewFolder::create(folder).map_err(|error| Error::io(&name, "cannot create folder", &error).into())
     }
@@ -337,7 +340,7 @@ impl AssembleArguments {
             }
             Some(_) | None => {}
         }
-        self.format()?;
+        self.destination().format()?;
         for (position, input) in self.inputs.iter().enumerate() {
             if let Some(other) = self.inputs[..position].iter().find(|other| stem(other) == stem(input)) {
                 let (other, name) = (other.display(), stem(input).display());
@@ -362,21 +365,15 @@ impl AssembleArguments {
         self.deny(warnings + unused)
     }
 
-    /// Path of the option `-o`; `None` is standard output.
-    fn path(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|output| output.as_os_str() != STREAM)
-    }
-
-    /// Path of the main output of an input called `name`; `None` is standard output.
-    fn target(&self, name: &OsStr, format: &OutputFormat) -> Option<PathBuf> {
-        let output = self.path()?;
-        if !output.is_dir() {
-            return Some(output.to_owned());
+    /// Outputs of the command.
+    fn destination(&self) -> Destination<'_> {
+        let inputs = self.inputs.iter().chain(&self.sources.with).map(PathBuf::as_path).collect();
+        Destination {
+            output: self.output.as_deref(),
+            to: self.to,
+            external_data: self.external_data.as_deref(),
+            inputs,
         }
-        let mut name = name.to_owned();
-        name.push(".");
-        name.push(format.extension);
-        Some(output.join(name))
     }
 
     /// Options of assembling an input called `name`.
@@ -393,50 +390,10 @@ impl AssembleArguments {
     /// Options of splitting the `.ptd`; the names of the shards begin with its name.
     fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
-        let target = self.target(name, OutputFormat::default_of(true));
+        let target = self.destination().target(name, OutputFormat::default_of(true));
         let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
         let name = file.map_or(name, stem).to_string_lossy().into_owned();
         Some(Shards::new(max_bytes, name))
-    }
-
-    /// Requested format: of the option, else of the extension of the output. `None` without an extension, for standard output and
-    /// for folders.
-    fn format(&self) -> Result<Option<&'static OutputFormat>, Failure> {
-        let Some(output) = self.path().filter(|output| self.to.is_none() && !output.is_dir()) else {
-            return Ok(self.to);
-        };
-        let Some(extension) = io::extension(output) else { return Ok(None) };
-        if let Some(format) = extension.to_str().and_then(OutputFormat::of_extension) {
-            return Ok(Some(format));
-        }
-        let (extension, output, known) = (extension.display(), output.display(), OutputFormat::list(|_| true));
-        Err(Failure::Usage(format!(
-            "unknown extension `.{extension}` of output {output}: expected {known}; use `--to FORMAT` to write a file of another name"
-        )))
-    }
-
-    /// Returns an error if an output would replace an input, a file that the inputs refer to (`sources`), another output, or a source.
-    fn check_targets<'t>(
-        &'t self,
-        targets: impl Iterator<Item = &'t Path>,
-        sources: impl Iterator<Item = &'t Path>,
-    ) -> Result<(), Failure> {
-        let inputs = self.inputs.iter().filter(|input| input.as_os_str() != STREAM).chain(&self.sources.with);
-        let inputs = inputs.map(PathBuf::as_path).chain(sources);
-        let inputs: HashSet<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
-        let mut taken = HashSet::new();
-        for target in targets {
-            let (path, shown) = (io::canonical(target), target.display());
-            if inputs.contains(&path) {
-                let message = format!("output {shown} is also an input and would be overwritten; name another");
-                return Err(Failure::Usage(message));
-            }
-            io::check_text(target)?;
-            if !taken.insert(path) {
-                return Err(Failure::Usage(format!("two outputs have the same path {shown}; rename one")));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -461,7 +418,8 @@ impl Command<'_> {
         if arguments.external_data.is_some() {
             warnings += report_unmoved(&source, &assembly, messages)?;
         }
-        let format = format_of(&assembly, arguments)?;
+        let destination = arguments.destination();
+        let format = destination.format_of(&assembly)?;
         let label = source.label();
         let files = (format.files)(&assembly)?;
         if files.is_empty() {
@@ -469,7 +427,8 @@ impl Command<'_> {
                 format!("nothing to write: a .{} needs a tensor or a blob, the input has none", format.extension);
             return Err(Error::input(Code::UnmetRequest, source.name(), message).into());
         }
-        let targets = targets(&files, &assembly, arguments.target(name, format).as_deref(), arguments)?;
+        let main = destination.target(name, format);
+        let targets = destination.targets(&files, &assembly, main.as_deref())?;
         if messages.warns() {
             let mut options = self.validator.clone();
             options.reported.clone_from(assembly.unknown_operators());
@@ -481,7 +440,7 @@ impl Command<'_> {
         let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
         let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
         let bar = messages.progress(bytes);
-        let outputs = write(&label, &files, &bar);
+        let outputs = destination::write(&label, &files, &bar);
         bar.finish_and_clear();
         let outputs = outputs?;
         let named = files.iter().map(|(target, content)| (target.as_deref(), content));
@@ -503,18 +462,18 @@ impl Command<'_> {
     /// Writes the program of a bundled program, unchanged.
     fn strip_tests(&self, input: &Path) -> Result<Written, Failure> {
         let Command { arguments, sources, .. } = self;
-        let program = OutputFormat::default_of(true);
-        if let Some(other) = arguments.format()?.filter(|format| format.extension != program.extension) {
+        let (program, destination) = (OutputFormat::default_of(true), arguments.destination());
+        if let Some(other) = destination.format()?.filter(|format| format.extension != program.extension) {
             let message = format!("`--strip-tests` writes a .{}, found .{}", program.extension, other.extension);
             return Err(Failure::Usage(message));
         }
         let source = io::open_binary(input)?;
         let program_file = source.bundled_program()?;
-        let target = arguments.target(stem(input), program);
-        arguments.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
+        let target = destination.target(stem(input), program);
+        destination.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
         arguments.deny_before_writing(0, sources)?;
         let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
-        let outputs = write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
+        let outputs = destination::write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
         Ok(Written { outputs, summary: String::new() })
     }
 }
@@ -559,84 +518,6 @@ fn report_warnings(file: FileFindings, assembly: &Assembly, messages: &Messages)
         messages.print(&format!("warning: {}: {}", file.label(), names.lines(finding)));
     }
     warnings
-}
-
-/// Returns the requested format, or the default one. An error if it cannot store the assembly.
-fn format_of(assembly: &Assembly, arguments: &AssembleArguments) -> Result<&'static OutputFormat, Failure> {
-    let has_methods = assembly.program_file().is_some();
-    let format = arguments.format()?.unwrap_or_else(|| OutputFormat::default_of(has_methods));
-    let found = format.extension;
-    if format.has_methods != has_methods {
-        let known = OutputFormat::list(|format| format.has_methods == has_methods);
-        return Err(Failure::Usage(match has_methods {
-            true => format!(
-                "the input has methods, which a .{found} cannot store: expected {known} as output; use `--external-data` for a .ptd"
-            ),
-            false => format!("the input has no methods, which a .{found} needs: expected {known} as output"),
-        }));
-    }
-    if format.is_single_file && assembly.data_files().count() > 1 {
-        let message = format!("data with tags are written to several files, but a .{found} is one file");
-        return Err(Failure::Usage(message));
-    }
-    Ok(format)
-}
-
-/// Paths of the files of an assembly; `None` is standard output.
-fn targets(
-    files: &[(OutputName<'_>, OutputContent<'_>)],
-    assembly: &Assembly,
-    main: Option<&Path>,
-    arguments: &AssembleArguments,
-) -> Result<Vec<Option<PathBuf>>, Failure> {
-    let path = |name: &OutputName<'_>| match name {
-        OutputName::Main => Ok(main.map(Path::to_owned)),
-        OutputName::Data => Ok(Some(default_data_file(arguments, main)?)),
-        OutputName::Tagged(tag) => Ok(Some(sibling(main, &with_ptd(tag)))),
-        OutputName::Shard(tag) => Ok(Some(sibling(Some(&default_data_file(arguments, main)?), &with_ptd(tag)))),
-    };
-    let targets = files.iter().map(|(name, _)| path(name)).collect::<Result<Vec<_>, Failure>>()?;
-    let mut sources = Vec::new();
-    assembly.data_sources(&mut |path| sources.push(path));
-    arguments.check_targets(targets.iter().filter_map(Option::as_deref), sources.into_iter())?;
-    Ok(targets)
-}
-
-fn with_ptd(tag: &str) -> String {
-    if tag.ends_with(".ptd") { tag.to_owned() } else { format!("{tag}.ptd") }
-}
-
-fn sibling(target: Option<&Path>, name: &str) -> PathBuf {
-    target.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
-}
-
-/// Path of the `.ptd` for constants without a tag: of the option, else the output's with the extension `.ptd`.
-fn default_data_file(arguments: &AssembleArguments, target: Option<&Path>) -> Result<PathBuf, Failure> {
-    match (&arguments.external_data, target) {
-        (Some(file), _) if !file.as_os_str().is_empty() => Ok(file.clone()),
-        (_, Some(target)) => Ok(target.with_extension("ptd")),
-        (_, None) => Err(Failure::usage(
-            "only one file can be written to standard output; add `-o FILE`, or `--external-data FILE.ptd`",
-        )),
-    }
-}
-
-/// Writes all files of an input to temporary files, and standard output directly.
-fn write(input: &str, files: &[(Option<PathBuf>, OutputContent<'_>)], bar: &ProgressBar) -> Result<Outputs, Failure> {
-    let mut outputs = Outputs::new();
-    // Standard output last: it cannot be undone.
-    let (named, streamed): (Vec<_>, Vec<_>) = files.iter().partition(|(target, _)| target.is_some());
-    for (target, content) in named.into_iter().chain(streamed) {
-        let progress = |bytes| bar.inc(bytes);
-        match target {
-            Some(target) => {
-                let written = outputs.write(target, content.size, &progress, |out| content.write(out));
-                written.map_err(|error| Failure::writing(input, &error))?;
-            }
-            None => stdout::write(input, |out| content.write(&mut OutputSink::new(out, &progress)))?,
-        }
-    }
-    Ok(outputs)
 }
 
 /// Parses a path; an empty one stands for the option without a value, which clap's own parser rejects.

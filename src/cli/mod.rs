@@ -5,8 +5,10 @@
 mod annotate;
 mod assemble;
 mod check;
+mod destination;
 mod diff;
 mod dump;
+mod edit;
 mod exit;
 mod findings;
 mod formats;

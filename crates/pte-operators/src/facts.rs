@@ -5,6 +5,7 @@ use super::inference::Rule;
 use super::inference::constraints::Constraint;
 use super::inference::out_type::Conversion;
 use super::kinds::{Kinds, ResultKinds};
+use super::movement::Movement;
 
 /// Comparison of two numbers.
 pub type Comparison = fn(f64, f64) -> bool;
@@ -72,6 +73,8 @@ facts! {
     ignored: &'static [usize] = &[],
     /// Positions of indices that the kernel does not check, and of the tensor from which they select.
     selection: Option<([usize; 2], Selected)> = None,
+    /// The result as elements of the first argument, if the operator only moves them.
+    movement: Option<Movement> = None,
     /// Elements of the only result, if they follow from the arguments alone.
     content: Option<Content> = None,
     /// Position of an argument for whose NaNs the kernel aborts.

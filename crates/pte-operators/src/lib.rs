@@ -14,6 +14,7 @@ mod description;
 pub mod facts;
 pub mod inference;
 pub mod kinds;
+pub mod movement;
 mod release;
 mod releases;
 mod set;

@@ -34,6 +34,7 @@ mod types;
 pub(super) mod views;
 
 pub use call::{Call, Rule, ScalarCategory};
+pub(crate) use shape::wrap_dim;
 pub use types::{Argument, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
 
 #[cfg(test)]

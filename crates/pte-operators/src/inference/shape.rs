@@ -96,7 +96,7 @@ pub(super) fn size_list(sizes: &[Dim]) -> String {
 
 /// Returns a dimension that counts from the end if it is negative, as an index; a tensor of rank 0 has a dimension 0.
 /// `None` if it is out of range.
-pub(super) fn wrap_dim(dim: i64, rank: usize) -> Option<usize> {
+pub(crate) fn wrap_dim(dim: i64, rank: usize) -> Option<usize> {
     let count = i64::try_from(rank.max(1)).ok()?;
     let dim = if dim < 0 { dim.checked_add(count)? } else { dim };
     usize::try_from(dim).ok().filter(|_| dim < count)

@@ -8,6 +8,7 @@ use crate::inference::{
     resample, views,
 };
 use crate::kinds::ResultKinds;
+use crate::movement;
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.
@@ -87,6 +88,7 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Floating)
         .functions(&["softmax"]),
     operator("aten::_to_copy.out", elementwise::copy_in_format::<2>)
+        .movement(Some(movement::copy))
         .conversion(Conversion::Real)
         .contiguous_only(true)
         .functions(&["to"]),
@@ -105,7 +107,9 @@ pub(super) static ROWS: &[Facts] = &[
         .random(Family::Addmm, Samples::Numbers)
         .short_name(Some("linear"))
         .constant_names(&[("self", "bias"), ("mat2", "weight")]),
-    operator("aten::alias_copy.out", elementwise::contiguous).content(Some(Content::Copy(0))),
+    operator("aten::alias_copy.out", elementwise::contiguous)
+        .movement(Some(movement::copy))
+        .content(Some(Content::Copy(0))),
     operator("aten::amax.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::amin.out", reduction::extreme).constraints(&[Constraint::not_empty(0)]),
     operator("aten::any.all_out", reduction::any_all).conversion(Conversion::BoolOrByte),
@@ -166,6 +170,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::clamp.Tensor_out", elementwise::clamp).conversion(Conversion::Promotion),
     operator("aten::clamp.out", elementwise::clamp).functions(&["clip"]),
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
+        .movement(Some(movement::copy))
         .content(Some(Content::Copy(0)))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
@@ -195,7 +200,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::cos.out").maps_floats(true),
     floating_unary("aten::cosh.out"),
     operator("aten::cumsum.out", reduction::cumsum).conversion(Conversion::Real).family(Family::WithDimensions),
-    operator("aten::detach_copy.out", elementwise::contiguous),
+    operator("aten::detach_copy.out", elementwise::contiguous).movement(Some(movement::copy)),
     operator("aten::diagonal_copy.out", indexing::diagonal).family(Family::Matrix),
     operator("aten::div.Scalar_mode_out", elementwise::div_mode)
         .conversion(Conversion::Promotion)
@@ -215,7 +220,10 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::eq.Tensor_out"),
     floating_unary("aten::erf.out"),
     floating_unary("aten::exp.out"),
-    operator("aten::expand_copy.out", elementwise::expand).content(Some(Content::Copy(0))).family(Family::Expand),
+    operator("aten::expand_copy.out", elementwise::expand)
+        .movement(Some(movement::expand))
+        .content(Some(Content::Copy(0)))
+        .family(Family::Expand),
     floating_unary("aten::expm1.out"),
     operator("aten::fill.Scalar_out", elementwise::unary),
     operator("aten::fill.Tensor_out", elementwise::fill).family(Family::Fill),
@@ -260,7 +268,7 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::le.Scalar_out"),
     comparison("aten::le.Tensor_out"),
     operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
-    operator("aten::lift_fresh_copy.out", elementwise::contiguous),
+    operator("aten::lift_fresh_copy.out", elementwise::contiguous).movement(Some(movement::copy)),
     operator("aten::linear.out", matmul::linear)
         .random(Family::Linear, Samples::Floating)
         .functions(&["dense", "fully_connected"]),
@@ -334,6 +342,7 @@ pub(super) static ROWS: &[Facts] = &[
         .data_dependent(Some((indexing::NONZERO, indexing::nonzero_bounds))),
     operator("aten::ones.out", creation::of_sizes).content(Some(Content::Number(1))).conversion(Conversion::Real),
     operator("aten::permute_copy.out", views::permute)
+        .movement(Some(movement::permute))
         .content(Some(Content::Copy(0)))
         .family(Family::Permute)
         .functions(&["movedim"])
@@ -396,13 +405,16 @@ pub(super) static ROWS: &[Facts] = &[
         .is_thorough(true)
         .family(Family::Gather),
     operator("aten::scatter_add.out", indexing::scatter_source).constraints(&[INDEX_RANK]).family(Family::Gather),
-    operator("aten::select_copy.int_out", indexing::select).family(Family::Select).loop_part(Some(LoopPart::Slice)),
+    operator("aten::select_copy.int_out", indexing::select)
+        .movement(Some(movement::select))
+        .family(Family::Select)
+        .loop_part(Some(LoopPart::Slice)),
     operator("aten::select_scatter.out", indexing::select_scatter).family(Family::Select),
     floating_unary("aten::sigmoid.out").maps_floats(true),
     operator("aten::sign.out", elementwise::unary),
     floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
-    operator("aten::slice_copy.Tensor_out", indexing::slice).family(Family::Slice),
+    operator("aten::slice_copy.Tensor_out", indexing::slice).movement(Some(movement::slice)).family(Family::Slice),
     operator("aten::slice_scatter.out", indexing::slice_scatter).family(Family::Slice),
     operator("aten::split_copy.Tensor_out", join::split).conversion(Conversion::Real).functions(&["chunk"]),
     operator("aten::split_with_sizes_copy.out", join::split_with_sizes)
@@ -411,8 +423,13 @@ pub(super) static ROWS: &[Facts] = &[
         .is_thorough(true)
         .family(Family::SplitWithSizes),
     floating_unary("aten::sqrt.out"),
-    operator("aten::squeeze_copy.dim_out", views::squeeze).content(Some(Content::Copy(0))),
-    operator("aten::squeeze_copy.dims_out", views::squeeze_dims).content(Some(Content::Copy(0))).is_thorough(true),
+    operator("aten::squeeze_copy.dim_out", views::squeeze)
+        .movement(Some(movement::squeeze))
+        .content(Some(Content::Copy(0))),
+    operator("aten::squeeze_copy.dims_out", views::squeeze_dims)
+        .movement(Some(movement::squeeze_dims))
+        .content(Some(Content::Copy(0)))
+        .is_thorough(true),
     operator("aten::stack.out", join::stack).conversion(Conversion::Promotion).family(Family::Cat),
     operator("aten::sub.Scalar_out", elementwise::binary).samples(Samples::Numbers),
     arithmetic("aten::sub.out").functions(&["subtract"]),
@@ -425,13 +442,16 @@ pub(super) static ROWS: &[Facts] = &[
         .reads_sizes(true)
         .family(Family::SymSize)
         .loop_part(Some(LoopPart::Count)),
-    operator("aten::t_copy.out", views::t).family(Family::AtMostRankTwo).transposes(true),
+    operator("aten::t_copy.out", views::t).movement(Some(movement::t)).family(Family::AtMostRankTwo).transposes(true),
     floating_unary("aten::tan.out"),
     floating_unary("aten::tanh.out").maps_floats(true),
     operator("aten::topk.values", reduction::topk)
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
         .random(Family::Topk, Samples::Numbers),
-    operator("aten::transpose_copy.int_out", views::transpose).functions(&["swapaxes"]).transposes(true),
+    operator("aten::transpose_copy.int_out", views::transpose)
+        .movement(Some(movement::transpose))
+        .functions(&["swapaxes"])
+        .transposes(true),
     operator("aten::tril.out", indexing::tril).family(Family::Matrix),
     operator("aten::trunc.out", elementwise::unary).samples(Samples::Numbers),
     operator("aten::unbind_copy.int_out", join::unbind)
@@ -443,7 +463,10 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::min_rank(0, 1)])
         .is_thorough(true)
         .family(Family::Unfold),
-    operator("aten::unsqueeze_copy.out", views::unsqueeze).content(Some(Content::Copy(0))).family(Family::Unsqueeze),
+    operator("aten::unsqueeze_copy.out", views::unsqueeze)
+        .movement(Some(movement::unsqueeze))
+        .content(Some(Content::Copy(0)))
+        .family(Family::Unsqueeze),
     operator("aten::upsample_bilinear2d.vec_out", resample::upsample_bilinear2d_vec)
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
@@ -462,6 +485,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_unsized(true)
         .samples(Samples::Complex),
     operator("aten::view_copy.out", views::view)
+        .movement(Some(movement::view))
         .content(Some(Content::Copy(0)))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .is_thorough(true)

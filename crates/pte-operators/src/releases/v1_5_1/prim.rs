@@ -5,6 +5,7 @@ use crate::inference::constraints::Constraint;
 use crate::inference::out_type::Conversion;
 use crate::inference::{Rule, memory, prim, views};
 use crate::kinds::{Kinds, ResultKinds};
+use crate::movement;
 
 /// Two Ints that can be divided.
 const DIVISION: &[Constraint] = &[Constraint::divisor(1), Constraint::Quotient { argument: 0, other: 1 }];
@@ -17,6 +18,7 @@ const fn scalar(name: &'static str, rule: Rule, kinds: &'static [Kinds], result:
 /// Sorted by name.
 pub(super) static ROWS: &[Facts] = &[
     operator("dim_order_ops::_clone_dim_order.out", memory::copy_in_order)
+        .movement(Some(movement::copy))
         .copies_dim_order(true)
         .content(Some(Content::Copy(0)))
         .family(Family::DimOrderCopy)
@@ -27,6 +29,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_undetermined(true)
         .family(Family::EmptyInOrder),
     operator("dim_order_ops::_to_dim_order_copy.out", memory::copy_in_order)
+        .movement(Some(movement::copy))
         .conversion(Conversion::Any)
         .copies_dim_order(true)
         .content(Some(Content::Copy(0)))
@@ -43,6 +46,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::CopyIndex)
         .loop_part(Some(LoopPart::Store)),
     operator("executorch_prim::et_view.default", views::view)
+        .movement(Some(movement::view))
         .constraints(&[Constraint::ViewSizes { argument: 1 }])
         .aliased(Some(0))
         .family(Family::View),

@@ -1,0 +1,148 @@
+//! What the commands that edit programs share: their input and output, the validation of the result, and its summary.
+//!
+//! An output that `check` rejects is not written.
+
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use pte_emit::{Assembly, CheckOptions, Code, Error, Model, Options, Report, Resolved, RuleSeverity, SourceNames};
+
+use super::destination::{self, Destination};
+use super::exit::{Exit, Failure};
+use super::formats::OutputFormat;
+use super::io::{Messages, STREAM};
+use super::sources::{SourceArguments, Sources};
+use super::summary;
+
+/// Arguments of the outputs of commands that edit programs.
+#[derive(Debug, Args)]
+pub struct EditArguments {
+    /// Output: a file, whose extension selects the format, or a folder; - is standard output
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Print what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub sources: SourceArguments,
+}
+
+impl EditArguments {
+    /// Opens an input of one document. YAML is assembled.
+    ///
+    /// # Errors
+    /// An input that cannot be read, or has several documents.
+    pub fn open(&self, input: &Path, messages: &Messages) -> Result<Model, Failure> {
+        if self.output.as_deref().is_none_or(|output| output.as_os_str() == STREAM)
+            && !self.dry_run
+            && std::io::stdout().is_terminal()
+        {
+            return Err(Failure::usage("cannot write a binary file to a terminal; add `-o FILE`"));
+        }
+        let sources = Sources::new(&self.sources);
+        let name = input.display();
+        let model = sources.open_one(input, |found| format!("{name} has {found} documents, expected one"))?;
+        sources.warn_unused(messages);
+        Ok(model)
+    }
+
+    /// Options of planning: the limit of the size. Data of `--with` are only read by the commands that need them.
+    pub fn options(&self) -> Options {
+        self.sources.options()
+    }
+
+    /// Plans, validates and writes an edited program. `inputs` are the files that were read, of which the first one names the output in a
+    /// folder; `done` is the report of the edit, which the summary begins with.
+    ///
+    /// # Errors
+    /// The program cannot be planned, is rejected by `check`, or cannot be written.
+    pub fn write(
+        &self,
+        resolved: Resolved,
+        options: &Options,
+        inputs: &[&Path],
+        done: &str,
+        messages: &Messages,
+    ) -> Result<Exit, Failure> {
+        self.write_assembly(&resolved.to_files(options)?, inputs, done, messages)
+    }
+
+    /// Does the same for an assembly.
+    ///
+    /// # Errors
+    /// Those of [`EditArguments::write`].
+    pub fn write_assembly(
+        &self,
+        assembly: &Assembly,
+        inputs: &[&Path],
+        done: &str,
+        messages: &Messages,
+    ) -> Result<Exit, Failure> {
+        let input = inputs.first().copied().unwrap_or(Path::new(STREAM));
+        let label = input.display().to_string();
+        let mut read: Vec<&Path> = inputs.to_vec();
+        read.extend(self.sources.with.iter().map(PathBuf::as_path));
+        let destination = Destination { output: self.output.as_deref(), inputs: read, ..Destination::default() };
+        let format = destination.format_of(assembly)?;
+        let files = (format.files)(assembly)?;
+        if files.is_empty() {
+            let message = format!("nothing to write: a .{} needs a tensor or a blob", format.extension);
+            return Err(Error::input(Code::UnmetRequest, &label, message).into());
+        }
+        let main = destination.target(stem(input), format);
+        let targets = if self.dry_run && main.is_none() {
+            vec![None; files.len()]
+        } else {
+            destination.targets(&files, assembly, main.as_deref())?
+        };
+        let mut options = self.sources.validator()?;
+        options.reported.clone_from(assembly.unknown_operators());
+        validate(assembly, format, &files, &options, &label)?;
+        let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
+        let written = summary::of(assembly, files.iter().map(|(target, content)| (target.as_deref(), content)));
+        if self.dry_run {
+            messages.summary(&format!("{done}nothing is written (`--dry-run`)\n"));
+            return Ok(Exit::Ok);
+        }
+        let bar = messages.progress(files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add));
+        let outputs = destination::write(&label, &files, &bar);
+        bar.finish_and_clear();
+        outputs?.commit().map_err(|error| Failure::writing("", &error))?;
+        messages.summary(&format!("{done}{written}"));
+        Ok(Exit::Ok)
+    }
+}
+
+/// Validates the files of an edited program before they are written.
+///
+/// # Errors
+/// All errors that `check` would report.
+fn validate(
+    assembly: &Assembly,
+    format: &OutputFormat,
+    files: &destination::Files<'_>,
+    options: &CheckOptions,
+    label: &str,
+) -> Result<(), Failure> {
+    let findings = (format.validate)(assembly, files, options)?;
+    let names = SourceNames::new(assembly);
+    let errors = findings.iter().flat_map(|findings| &findings.list);
+    let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let errors: Vec<_> = errors.map(|finding| Code::UnmetRequest.whole(names.lines(finding).to_string())).collect();
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let help = "the result would be rejected by `check`: nothing is written; `pte-emit check` shows whether the input has the same errors";
+    let mut report = Report::new(label, "", errors);
+    if let Some(last) = report.diagnostics.last_mut() {
+        last.help = Some(help.to_owned());
+    }
+    Err(Error::new(report).into())
+}
+
+/// File name of an input without its extension.
+fn stem(input: &Path) -> &OsStr {
+    if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
+}
