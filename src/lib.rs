@@ -106,6 +106,8 @@ pub use pte_operators::{
 };
 pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_transform::externalize::ExternalRule;
+pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
 pub use pte_transform::prune::PrunedParts;
 pub use pte_yaml::template::is_name as is_variable_name;
 

@@ -1,4 +1,4 @@
-//! Changes programs in memory: moves constants to `.ptd` files and back, and removes parts without effect.
+//! Changes programs in memory: moves data to `.ptd` files and back, sets weights, and removes parts without effect.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -10,4 +10,6 @@ struct Readme;
 
 pub mod externalize;
 pub mod internalize;
+pub mod named;
+pub mod pattern;
 pub mod prune;
