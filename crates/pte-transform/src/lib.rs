@@ -12,4 +12,6 @@ pub mod externalize;
 pub mod internalize;
 pub mod named;
 pub mod pattern;
+pub mod payloads;
 pub mod prune;
+pub mod weights;

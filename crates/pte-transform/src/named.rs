@@ -69,8 +69,8 @@ impl DelegateKeys {
     }
 }
 
-/// Returns an upper bound of the bytes of payloads that do not overlap.
-fn available<'b>(payloads: impl Iterator<Item = &'b Blob>) -> u64 {
+/// Returns an upper bound of the bytes of data that do not overlap.
+pub(crate) fn available<'b>(payloads: impl Iterator<Item = &'b Blob>) -> u64 {
     let (mut ends, mut total) = (HashMap::new(), 0u64);
     for payload in payloads {
         match payload.source() {
