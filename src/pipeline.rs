@@ -283,6 +283,21 @@ impl Resolved {
         }
     }
 
+    /// Returns the name of the source for messages.
+    pub(crate) fn label(&self) -> &str {
+        &self.source.name
+    }
+
+    /// Returns the name that the source gives to a value of a method.
+    pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+        self.origins.name(method, value)
+    }
+
+    /// Returns the name that the source gives to a delegate of a method.
+    pub(crate) fn delegate_name(&self, method: usize, delegate: usize) -> Option<&str> {
+        Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
+    }
+
     fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         Error::new(self.source.report_nodes(messages))
     }
