@@ -42,6 +42,7 @@ mod pipeline;
 mod source;
 
 mod assembly;
+mod edit;
 mod emitter;
 mod ir;
 mod layout;
@@ -59,6 +60,8 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
+pub use edit::{Optimization, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
@@ -108,7 +111,15 @@ pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
 pub use pte_transform::externalize::ExternalRule;
 pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
+pub use pte_transform::payloads::{NewPayload, PayloadChange};
 pub use pte_transform::prune::PrunedParts;
+pub use pte_transform::weights::manifest::{
+    Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, compare as compare_manifests,
+};
+pub use pte_transform::weights::set::{
+    UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
+};
+pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
 pub use pte_yaml::template::is_name as is_variable_name;
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

@@ -298,13 +298,25 @@ impl Resolved {
         Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
     }
 
-    fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
+    /// Keeps the names and positions of the remaining values and delegates of a method, by their former indices; those of instructions
+    /// only if all of them remain.
+    pub(crate) fn retain_origins(
+        &mut self,
+        method: usize,
+        values: &[usize],
+        delegates: &[usize],
+        all_instructions: bool,
+    ) {
+        self.origins.retain(method, values, delegates, all_instructions);
+    }
+
+    pub(crate) fn error(&self, messages: Vec<NodeDiagnostic>) -> Error {
         Error::new(self.source.report_nodes(messages))
     }
 
     /// Converts errors of the layout to messages, in the order of the source. A message about an element without a position in a source
     /// begins with its path.
-    fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
+    pub(crate) fn layout_messages(&self, errors: Vec<LayoutError>) -> Vec<NodeDiagnostic> {
         let message = |LayoutError { code, at, message, related, help }: LayoutError| {
             let node = self.origins.node(at);
             let mut text = match (node, &*at.path(&self.program)) {
@@ -358,7 +370,7 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     let Resolved { program, origins, .. } = resolved;
     if requested {
         let names = |(method, pruned): (usize, PrunedMethod)| {
-            let PrunedMethod { values, delegates, mut removed } = pruned;
+            let PrunedMethod { values, delegates, mut removed, .. } = pruned;
             let is_removed = |(_, value): &(String, usize)| values.binary_search(value).is_err();
             removed.names = origins.values(method).into_iter().filter(is_removed).map(|(name, _)| name).collect();
             origins.retain(method, &values, &delegates, removed.instructions == 0);

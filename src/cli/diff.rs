@@ -33,8 +33,8 @@ pub struct DiffArguments {
     /// The file to compare with
     #[arg(value_name = "B")]
     right: PathBuf,
-    /// Compare only this area
-    #[arg(long, value_enum, value_name = "AREA")]
+    /// Restrict the command to a part: the area to compare
+    #[arg(long, value_enum, value_name = "PART")]
     only: Option<AreaName>,
     /// How to compare data
     #[arg(long, value_enum, value_name = "HOW", default_value = "stats")]

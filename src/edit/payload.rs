@@ -30,6 +30,23 @@ pub enum PayloadContent {
 }
 
 impl PayloadContent {
+    /// Returns the bytes of a file, which are read when the program is written.
+    ///
+    /// ```
+    /// use pte_emit::PayloadContent;
+    ///
+    /// assert!(matches!(PayloadContent::of_file("examples/data/linear.xnnpack".as_ref())?, PayloadContent::Bytes(_)));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a regular file.
+    pub fn of_file(path: &Path) -> Result<PayloadContent, Error> {
+        let origin = Origin::File(path.into());
+        let len = origin.len().map_err(|error| Error::io(&path.display().to_string(), "", &error))?;
+        Ok(PayloadContent::Bytes(origin.blob(0, len, len).unwrap_or_else(|| Blob::bytes([]))))
+    }
+
     /// Returns the content of a YAML model with the key `graph`: an XNNPACK graph, whose constants become named data.
     ///
     /// ```
@@ -61,7 +78,8 @@ impl PayloadContent {
         let delegate = resolved.program.plans().first().and_then(|plan| plan.delegates().first());
         let unreadable = |message: String| Error::input(Code::InvalidGraph, model.name(), message);
         let delegate = delegate.ok_or_else(|| unreadable("expected one graph".to_owned()))?;
-        let graph = decode::decode(resolved.program.blob(delegate.processed)).map_err(|error| unreadable(error.to_string()))?;
+        let graph =
+            decode::decode(resolved.program.blob(delegate.processed)).map_err(|error| unreadable(error.to_string()))?;
         let new = payloads::with_named_constants(graph).map_err(|error| Error::io(model.name(), "", &error))?;
         Ok(PayloadContent::WithData(new))
     }
@@ -88,9 +106,10 @@ fn unwrapped(model: &Model, text: &str, error: &Error) -> Error {
         let (start, inner) = lines[line];
         Some((inner + (outer - start).saturating_sub(INDENT.len())).min(text.len()))
     };
-    let messages = error.diagnostics().iter().map(|diagnostic| {
-        diagnostic.clone().map(|span| Some(at(span.start)?..at(span.end)?))
-    });
+    let messages = error
+        .diagnostics()
+        .iter()
+        .map(|diagnostic| diagnostic.clone().map(|span| Some(at(span.start)?..at(span.end)?)));
     Error::new(Report::new(model.name(), text, messages.collect()))
 }
 
@@ -192,7 +211,8 @@ impl Resolved {
             return Err(unmet(message));
         }
         let payload = self.program.blob(delegate.processed);
-        let graph = decode::decode(payload).map_err(|error| unmet(format!("the payload `{name}` is malformed: {error}")))?;
+        let graph =
+            decode::decode(payload).map_err(|error| unmet(format!("the payload `{name}` is malformed: {error}")))?;
         let (sources, like) = (read_source(from)?, Like::read(options)?);
         let names = printer::payload::value_names(payload);
         let found = |layout: &TensorLayout, data: &Blob| like.find(layout, data);

@@ -85,7 +85,11 @@ impl Model {
         let is_file = |blob: &Blob| self.origin().is_some() && matches!(blob.source(), BlobSource::File { .. });
         let offset = |group: DataGroup, blob: BlobId| match assembly.program.blob(blob) {
             data if is_file(data) => {
-                if let BlobSource::File { offset, .. } = data.source() { Some(*offset) } else { None }
+                if let BlobSource::File { offset, .. } = data.source() {
+                    Some(*offset)
+                } else {
+                    None
+                }
             }
             _ => offsets.of_blob(group, blob),
         };
@@ -210,7 +214,8 @@ impl Resolved {
     ) -> Result<WeightChanges, Error> {
         let sources = read_source(from)?;
         let programs: Vec<&Resolved> = std::iter::once(self).chain(others).collect();
-        let printed: Vec<_> = programs.iter().map(|resolved| LazyCell::new(|| printer::values(&resolved.program))).collect();
+        let printed: Vec<_> =
+            programs.iter().map(|resolved| LazyCell::new(|| printer::values(&resolved.program))).collect();
         let names: Vec<_> = programs.iter().zip(&printed).map(|(resolved, printed)| resolved.namer(printed)).collect();
         let subjects = programs.iter().zip(&names);
         let subjects: Vec<SetSubject<'_>> =

@@ -34,19 +34,10 @@ use shared::SharedState;
 /// # Errors
 /// All [`LayoutError`]s.
 pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Result<Plan, Vec<LayoutError>> {
-    let mut errors = Vec::new();
-    let mut memory = Vec::with_capacity(program.plans().len());
-    let operators = MethodOperators::of_program(program);
-    let shared = SharedState::plan(program, &operators).unwrap_or_else(|found| {
-        errors.push(found);
-        SharedState::default()
-    });
-    for (method, (execution_plan, operators)) in program.plans().iter().zip(&operators).enumerate() {
-        memory.push(memory::plan(method, execution_plan, operators, &shared).unwrap_or_else(|found| {
-            errors.extend(found);
-            MemoryPlan::default()
-        }));
-    }
+    let (memory, mut errors) = match plan_memory(program) {
+        Ok(memory) => (memory, Vec::new()),
+        Err(errors) => (vec![MemoryPlan::default(); program.plans().len()], errors),
+    };
     match place_data(program, same, options, memory) {
         Ok(plan) if errors.is_empty() => Ok(plan),
         Ok(_) => Err(errors),
@@ -55,6 +46,27 @@ pub fn plan(program: &Program, same: &[BlobId], options: &LayoutConfig) -> Resul
             Err(errors)
         }
     }
+}
+
+/// Plans the memory of all methods.
+///
+/// # Errors
+/// All [`LayoutError`]s of the state that methods share, and of each method.
+pub fn plan_memory(program: &Program) -> Result<Vec<MemoryPlan>, Vec<LayoutError>> {
+    let mut errors = Vec::new();
+    let operators = MethodOperators::of_program(program);
+    let shared = SharedState::plan(program, &operators).unwrap_or_else(|found| {
+        errors.push(found);
+        SharedState::default()
+    });
+    let mut memory = Vec::with_capacity(program.plans().len());
+    for (method, (execution_plan, operators)) in program.plans().iter().zip(&operators).enumerate() {
+        match memory::plan(method, execution_plan, operators, &shared) {
+            Ok(plan) => memory.push(plan),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(memory) } else { Err(errors) }
 }
 
 /// Assigns the data of a program to segments and files, with a given memory plan.

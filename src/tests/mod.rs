@@ -10,6 +10,7 @@ mod layout_data;
 mod layout_memory;
 mod layout_shared;
 mod lifetimes;
+mod optimize;
 mod prune;
 mod random_programs;
 mod read_bundled_program;

@@ -13,6 +13,7 @@ use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDyn
 use pte_operators::Base;
 use pte_operators::facts::Gradients;
 use pte_operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
+use pte_operators::movement::Strided;
 
 /// Knowledge about a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +124,21 @@ impl Inference {
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
+    }
+
+    /// Returns the result of a call that only moves elements, in the memory that has the elements of its first argument at `from`;
+    /// `None` for other operators, and if the elements have no strides there.
+    pub fn moved(
+        &self,
+        values: &[EValue],
+        operator: &ResolvedOperator,
+        args: &[ValueId],
+        from: Strided,
+    ) -> Option<Strided> {
+        let movement = operator.facts.movement.filter(|_| operator.rule.is_some())?;
+        let arguments = self.arguments(values, operator, args);
+        let arguments = &arguments[..arguments.len().min(operator.signature.ins().count())];
+        movement(&Call::new(&operator.signature, arguments), from)
     }
 
     /// Returns the element type that the out at a position must have; `None` if several are possible.

@@ -32,3 +32,4 @@ pub mod inference;
 pub mod lifetimes;
 pub mod operators;
 pub mod planning;
+pub mod storage;

@@ -11,6 +11,7 @@ struct Readme;
 pub mod externalize;
 pub mod internalize;
 pub mod named;
+pub mod optimize;
 pub mod pattern;
 pub mod payloads;
 pub mod prune;

@@ -314,6 +314,8 @@ pub struct PrunedParts {
 pub struct PrunedMethod {
     /// Former indices of the remaining values.
     pub values: Vec<usize>,
+    /// Former positions of the remaining instructions, counted through all chains.
+    pub steps: Vec<usize>,
     /// Former indices of the remaining delegates.
     pub delegates: Vec<usize>,
     /// Numbers of removed parts, without names, which the source has.
@@ -371,6 +373,7 @@ pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
 fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
     let start = |plan: &ExecutionPlan| PrunedMethod {
         values: (0..plan.values().len()).collect(),
+        steps: (0..plan.instructions().count()).collect(),
         delegates: (0..plan.delegates().len()).collect(),
         ..PrunedMethod::default()
     };
@@ -396,6 +399,7 @@ fn sweep(plan: &mut ExecutionPlan, uses: &MethodUses, pruned: &mut PrunedMethod)
     pruned.removed.operators += removed(&uses.operators);
     pruned.removed.delegates += removed(&uses.delegates);
     retain(&mut pruned.values, &uses.values);
+    retain(&mut pruned.steps, &uses.steps);
     retain(&mut pruned.delegates, &uses.delegates);
     let (operators, delegates) = (Renumbering::new(&uses.operators), Renumbering::new(&uses.delegates));
     let mut steps = uses.steps.as_slice();

@@ -1,0 +1,163 @@
+//! Optimizes programs: the outputs stay the same, with fewer instructions and less memory. A method is changed only where that is certain;
+//! what a pass does not understand stays.
+//!
+//! Memory is planned by `pte-emit`, which also decides whether the changes of a method are kept.
+
+mod copies;
+mod equal_calls;
+mod rewrite;
+
+use crate::prune::prune;
+use pte_analysis::operators::MethodOperators;
+use pte_model::program::{ExecutionPlan, Instruction, Program};
+use rewrite::{Context, Rewrite, Supply};
+
+/// A change of an instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Index of the method.
+    pub method: usize,
+    /// Position of the instruction before all changes, counted through all chains.
+    pub step: usize,
+    /// Operator that it called, or the key of another instruction.
+    pub operator: String,
+    /// What happened to it.
+    pub kind: ChangeKind,
+}
+
+/// What happened to an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// A copy that changes nothing was removed: its argument is used in place of the result.
+    Copy,
+    /// A copy that changes only the sizes was removed: the result is a view of its argument.
+    View,
+    /// A call that repeats an earlier one was removed.
+    EqualCall,
+    /// An instruction without effect was removed.
+    Unused,
+}
+
+/// Changes that may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimplifyOptions {
+    /// Remove calls that repeat earlier ones. Their results are alive for longer, which may need more memory.
+    pub equal_calls: bool,
+}
+
+/// Number of rounds: each removes what the previous ones made removable.
+const ROUNDS: usize = 8;
+
+/// What remains of a program, and what was changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Simplified {
+    /// Changes in the order of the methods and instructions.
+    pub changes: Vec<Change>,
+    /// By method: former indices of the remaining values.
+    pub values: Vec<Vec<usize>>,
+    /// By method: former indices of the remaining delegates.
+    pub delegates: Vec<Vec<usize>>,
+    /// By method: former positions of the remaining instructions, counted through all chains.
+    pub steps: Vec<Vec<usize>>,
+}
+
+impl Simplified {
+    /// Returns the result of no changes.
+    pub fn unchanged(program: &Program) -> Simplified {
+        let plans = || program.plans().iter();
+        Simplified {
+            changes: Vec::new(),
+            values: plans().map(|plan| (0..plan.values().len()).collect()).collect(),
+            delegates: plans().map(|plan| (0..plan.delegates().len()).collect()).collect(),
+            steps: plans().map(|plan| (0..plan.instructions().count()).collect()).collect(),
+        }
+    }
+}
+
+/// Removes copies that change nothing and calls that repeat earlier ones, from the methods whose flag is set, and what has no effect,
+/// from all.
+///
+/// The memory of tensors must be requested, not stated at offsets: copies and calls of methods with explicit offsets stay.
+pub fn simplify(program: &mut Program, methods: &[bool], options: SimplifyOptions) -> Simplified {
+    let mut progress = Progress::new(program, methods);
+    for _ in 0..ROUNDS {
+        let before = progress.done.changes.len();
+        progress.rewrite(copies::find, |supply| match supply {
+            Supply::Value(_) => ChangeKind::Copy,
+            Supply::View(_) => ChangeKind::View,
+        });
+        if options.equal_calls {
+            progress.rewrite(equal_calls::find, |_| ChangeKind::EqualCall);
+        }
+        progress.prune();
+        if progress.done.changes.len() == before {
+            break;
+        }
+    }
+    let mut done = progress.done;
+    done.changes.sort_by_key(|change| (change.method, change.step));
+    done
+}
+
+/// State of the passes over a program.
+struct Progress<'p> {
+    program: &'p mut Program,
+    /// By method: it may change.
+    methods: &'p [bool],
+    /// What remains so far.
+    done: Simplified,
+}
+
+impl<'p> Progress<'p> {
+    fn new(program: &'p mut Program, methods: &'p [bool]) -> Progress<'p> {
+        let done = Simplified::unchanged(program);
+        Progress { program, methods, done }
+    }
+
+    /// Applies a pass to all methods.
+    fn rewrite(&mut self, find: fn(&Context<'_>) -> Rewrite, kind: fn(Supply) -> ChangeKind) {
+        let plans = self.program.execution_plan.iter_mut().flatten().enumerate();
+        for (method, plan) in plans.filter(|(method, _)| self.methods.get(*method) == Some(&true)) {
+            let operators = MethodOperators::known(plan);
+            let Some(found) = Context::new(plan, &operators).map(|context| find(&context)) else { continue };
+            let steps = std::mem::take(&mut self.done.steps[method]);
+            for ((current, instruction), step) in (0..).zip(plan.instructions()).zip(steps) {
+                match found.removed.get(&current).and_then(|results| results.first()) {
+                    Some((_, supply)) => {
+                        let operator = label(&operators, instruction);
+                        self.done.changes.push(Change { method, step, operator, kind: kind(*supply) });
+                    }
+                    None => self.done.steps[method].push(step),
+                }
+            }
+            found.apply(plan);
+        }
+    }
+
+    /// Removes what has no effect.
+    fn prune(&mut self) {
+        let labels = |plan: &ExecutionPlan| -> Vec<String> {
+            let operators = MethodOperators::known(plan);
+            plan.instructions().map(|instruction| label(&operators, instruction)).collect()
+        };
+        let labels: Vec<Vec<String>> = self.program.plans().iter().map(labels).collect();
+        for (method, pruned) in prune(self.program).into_iter().enumerate() {
+            let former = |list: &mut Vec<usize>, kept: &[usize]| *list = kept.iter().map(|at| list[*at]).collect();
+            former(&mut self.done.values[method], &pruned.values);
+            former(&mut self.done.delegates[method], &pruned.delegates);
+            let steps = std::mem::take(&mut self.done.steps[method]);
+            let mut kept = pruned.steps.into_iter().peekable();
+            for (current, (step, operator)) in steps.into_iter().zip(labels[method].iter().cloned()).enumerate() {
+                match kept.next_if_eq(&current) {
+                    Some(_) => self.done.steps[method].push(step),
+                    None => self.done.changes.push(Change { method, step, operator, kind: ChangeKind::Unused }),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the operator that an instruction calls, or its key.
+fn label(operators: &MethodOperators, instruction: &Instruction) -> String {
+    operators.called(instruction).map_or_else(|| instruction.key().to_owned(), |known| known.name.to_string())
+}
