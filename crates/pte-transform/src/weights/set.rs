@@ -14,7 +14,7 @@ use super::{KeyUsers, delegate_name, name_of};
 use crate::externalize::tensor_mut;
 use crate::named::DelegateGraphs;
 use crate::pattern::NameMap;
-use pte_model::data::{Blob, BlobId};
+use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::diagnostics::{clipped, first_names, text::nearest};
 use pte_model::format::DimOrder;
 use pte_model::format::safetensors::{METADATA, is_key_of};
@@ -301,7 +301,7 @@ pub fn find(subjects: &[SetSubject<'_>], sources: Vec<SourceTensor>, request: &S
             Err(_) => {}
         }
     }
-    report_rest(&mut changes, &candidates, &unset, &sources, &used);
+    report_rest(subjects, &mut changes, &candidates, &unset, &sources, &used);
     let rules = request.map.unused(known);
     changes.unused_rules = rules.into_iter().map(|rule| request.map.rules[rule].to_string()).collect();
     changes.sources = sources;
@@ -437,6 +437,7 @@ pub(super) fn transposed(layout: &TensorLayout) -> TensorLayout {
 
 /// Reports constants and sources that do not belong to each other, with the nearest names.
 fn report_rest(
+    subjects: &[SetSubject<'_>],
     changes: &mut WeightChanges,
     candidates: &[Candidate],
     unset: &[&Candidate],
@@ -445,11 +446,7 @@ fn report_rest(
 ) {
     let unused: Vec<&SourceTensor> =
         sources.iter().zip(used).filter(|(_, is_used)| !**is_used).map(|(source, _)| source).collect();
-    let set: HashSet<&str> = changes.set.iter().map(|set| set.name.as_str()).collect();
-    let mut shared: HashMap<(usize, BlobId), &str> = HashMap::new();
-    for candidate in candidates.iter().filter(|candidate| set.contains(&*candidate.name)) {
-        shared.entry((candidate.file, candidate.blob)).or_insert(&candidate.name);
-    }
+    let shared = shared_with(subjects, &changes.set, candidates, unset);
     changes.unset = unset
         .iter()
         .enumerate()
@@ -459,7 +456,7 @@ fn report_rest(
                 name: candidate.name.clone(),
                 shape: shape(&candidate.layout),
                 nearest: suggestion(number, &candidate.name, names),
-                shares_with: shared.get(&(candidate.file, candidate.blob)).map(|name| (*name).to_owned()),
+                shares_with: shared.get(&number).map(|name| (*name).to_owned()),
             }
         })
         .collect();
@@ -485,6 +482,26 @@ fn report_rest(
             }
         })
         .collect();
+}
+
+/// Returns, for constants without a source by their index, the name of one with the same data that is set. Data that cannot be read are not
+/// compared.
+fn shared_with<'c>(
+    subjects: &[SetSubject<'_>],
+    set: &[WeightAssignment],
+    candidates: &'c [Candidate],
+    unset: &[&'c Candidate],
+) -> HashMap<usize, &'c str> {
+    let names: HashSet<&str> = set.iter().map(|set| set.name.as_str()).collect();
+    let of_set = candidates.iter().filter(|candidate| names.contains(&*candidate.name));
+    let all: Vec<&Candidate> = of_set.chain(unset.iter().copied()).collect();
+    let first_unset = all.len() - unset.len();
+    let blob =
+        |candidate: &&Candidate| Blob { copy: 0, ..subjects[candidate.file].program.blob(candidate.blob).clone() };
+    let blobs: Vec<Blob> = if unset.is_empty() { Vec::new() } else { all.iter().map(blob).collect() };
+    let same = dedup::find(&blobs).unwrap_or_default();
+    let shared = same.iter().enumerate().skip(first_unset).map(|(at, same)| (at - first_unset, same.0 as usize));
+    shared.filter(|(_, same)| *same < first_unset).map(|(at, same)| (at, all[same].name.as_str())).collect()
 }
 
 /// Returns the name that is nearest to the unknown name with this number. Names are compared with each other: only the first unknown ones
