@@ -10,5 +10,6 @@ mod memory;
 mod mutants;
 mod program_mutants;
 mod sharing;
+mod weights;
 mod xnnpack_graphs;
 mod xnnpack_mutants;

@@ -548,7 +548,8 @@ fn named_data_that_are_not_moved_are_reported() {
     folder.run(&["linear.pte", "--with", "xnnpack.ptd", "--internal-data", "-o", "same.pte"]).exits(0);
     assert_eq!(folder.read("same.pte"), folder.read("linear.pte"));
     // Constants of tensors are moved, and the others are reported.
-    let both = format!("named_data: {{key: {{hex: \"00\"}}}}\n{MODEL}");
+    let both = std::fs::read_to_string(example("linear")).unwrap();
+    let both = format!("named_data: {{key: {{hex: \"00\"}}}}\n{both}");
     folder.write("both.yaml", both);
     folder
         .run(&["both.yaml", "--external-data", "-o", "both.pte"])
