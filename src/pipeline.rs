@@ -41,10 +41,12 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 /// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
 ///
 /// ```
-/// use pte_emit::{Alignment, Options, Storage};
+/// use pte_emit::{Alignment, Options, Pattern, Storage};
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
+/// options.external = vec!["encoder.ptd=encoder.*".parse().unwrap()];
+/// options.internal = vec![Pattern::new("head.*")];
 /// options.max_size = Some(pte_emit::DEFAULT_MAX_SIZE / 2);
 /// options.layout.segment_alignment = Some(Alignment::Page);
 /// options.layout.constants = Some(Storage::Inline);

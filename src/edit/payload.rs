@@ -50,11 +50,12 @@ impl PayloadContent {
     /// Returns the content of a YAML model with the key `graph`: an XNNPACK graph, whose constants become named data.
     ///
     /// ```
-    /// use pte_emit::{Model, PayloadContent};
+    /// use pte_emit::{Model, NewPayload, PayloadContent};
     ///
     /// let graph = "graph:\n  values: {x: {datatype: fp32, sizes: [2]}, y: {}}\n  inputs: [x]\n  outputs: [y]\n  nodes: [{abs: {input: x, output: y}}]\n";
     /// let content = PayloadContent::of_graph(&Model::from_yaml("graph.yaml", graph, "."))?;
-    /// assert!(matches!(content, PayloadContent::WithData(_)));
+    /// let PayloadContent::WithData(NewPayload { named_data, .. }) = content else { panic!("a graph has its data") };
+    /// assert!(named_data.is_empty());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
@@ -191,6 +192,18 @@ impl Resolved {
 
     /// Sets constants of an XNNPACK delegate by name: float32 and float16. A constant has the name of its key in the named data, or that of
     /// the value in the graph. Returns what fits, and the new content; [`WeightChanges::problems`] has the reasons why it must not be used.
+    ///
+    /// ```
+    /// use pte_emit::{Model, SetWeightsOptions};
+    ///
+    /// let resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
+    /// let mut options = SetWeightsOptions::default();
+    /// options.map = ["filter1=weight", "bias2=bias"].iter().map(|rule| rule.parse().unwrap()).collect();
+    /// let source = "examples/data/linear.safetensors".as_ref();
+    /// let (changes, _content) = resolved.payload_weights(resolved.find_delegate(None)?, source, &options)?;
+    /// assert_eq!((changes.set.len(), changes.problems(false).len()), (2, 0));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The payload is not of XNNPACK, or a file cannot be read or is malformed.

@@ -50,11 +50,13 @@ impl Model {
     /// [`StoredTwice`](crate::StoredTwice) and [`StoredCopy`](crate::StoredCopy).
     ///
     /// ```
-    /// use pte_emit::{Model, WeightList};
+    /// use pte_emit::{Model, WeightKind, WeightList, WeightLocation};
     ///
     /// let list: WeightList = Model::open("examples/linear.yaml")?.weights(&[])?;
     /// assert_eq!((&*list.weights[0].name, list.weights[0].bytes), ("weight", 48));
     /// assert_eq!(list.weights[0].used_by, ["forward"]);
+    /// assert_eq!((list.weights[0].kind, list.weights[0].location), (WeightKind::Constant, WeightLocation::Segment));
+    /// assert_eq!((WeightKind::State.name(), WeightLocation::Inline.name()), ("state", "inline"));
     /// assert!(list.stored_twice.is_empty());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -113,6 +115,7 @@ impl Model {
     /// let expected: Manifest = linear.manifest(&[])?;
     /// let first: &ManifestEntry = &expected.entries[0];
     /// assert_eq!((first.kind, &*first.name), (ManifestKind::Tensor, "bias"));
+    /// assert_eq!(ManifestKind::Payload.name(), "payload");
     ///
     /// let text = std::fs::read_to_string("examples/linear.yaml")?.replace("0.2576", "0.25");
     /// let changed = Model::from_yaml("changed.yaml", text, "examples").manifest(&[])?;

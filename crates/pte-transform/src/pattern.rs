@@ -29,6 +29,7 @@ impl Pattern {
     }
 
     /// Returns the text.
+    #[doc(hidden)]
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -57,11 +58,13 @@ impl Pattern {
     }
 
     /// Returns the number of wildcards.
+    #[doc(hidden)]
     pub fn wildcards(&self) -> usize {
         self.text.matches(ANY).count()
     }
 
     /// Returns the text with its wildcards replaced, in order. Those without a capture stay.
+    #[doc(hidden)]
     pub fn filled(&self, captures: &[&str]) -> String {
         let mut filled = String::with_capacity(self.text.len());
         let mut captures = captures.iter();

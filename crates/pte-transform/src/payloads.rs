@@ -88,7 +88,7 @@ pub fn replace(
         bytes: new.data.len(),
         ..PayloadChange::default()
     };
-    let old_keys = DelegateGraphs::of(program).graph(old).map(|graph| graph_keys(graph)).unwrap_or_default();
+    let old_keys = DelegateGraphs::of(program).graph(old).map(graph_keys).unwrap_or_default();
     let new_keys = decode::decode(&new.data).ok().map(|graph| graph_keys(&graph)).unwrap_or_default();
     let payload = program.add_blob(new.data);
     let delegate = |program: &mut Program, blob: BlobId| {
@@ -158,8 +158,7 @@ fn other_keys(program: &Program, delegate: (usize, usize)) -> HashSet<String> {
     let graphs = DelegateGraphs::of(program);
     let mut keys = HashSet::new();
     for (method, plan) in program.plans().iter().enumerate() {
-        for (index, other) in plan.delegates().iter().enumerate().filter(|(index, _)| (method, *index) != delegate) {
-            let _ = index;
+        for (_, other) in plan.delegates().iter().enumerate().filter(|(index, _)| (method, *index) != delegate) {
             keys.extend(graphs.graph(other.processed).into_iter().flat_map(graph_keys));
         }
     }

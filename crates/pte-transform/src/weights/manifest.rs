@@ -80,6 +80,7 @@ impl Manifest {
     ///
     /// # Errors
     /// A payload cannot be read; data of a weight are in a file that was not given, by name.
+    #[doc(hidden)]
     pub fn of(list: &WeightList, program: &Program, is_stored_name: &dyn Fn(&Weight) -> bool) -> io::Result<Manifest> {
         let missing: Vec<&str> =
             list.weights.iter().filter(|weight| weight.sha256.is_none()).map(|weight| weight.name.as_str()).collect();
@@ -100,6 +101,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Another version, or an entry whose hash is not one.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), String> {
         if self.manifest != VERSION {
             return Err(format!("a manifest of version {}, expected {VERSION}", self.manifest));
@@ -231,6 +233,9 @@ impl ManifestDifference {
 /// Content of an entry without its name.
 type Content<'e> = (ManifestKind, Option<&'e str>, Option<&'e [i32]>, Option<&'e [u8]>, u64, &'e str);
 
+/// Entries of one kind and name: of the manifest, and of the file.
+type Sides<'e> = (Vec<&'e ManifestEntry>, Vec<&'e ManifestEntry>);
+
 fn content(entry: &ManifestEntry) -> Content<'_> {
     let ManifestEntry { kind, scalar_type, sizes, dim_order, bytes, sha256, .. } = entry;
     (*kind, scalar_type.as_deref(), sizes.as_deref(), dim_order.as_deref(), *bytes, sha256)
@@ -238,7 +243,7 @@ fn content(entry: &ManifestEntry) -> Content<'_> {
 
 /// Compares a manifest with that of a file. A tensor without a stored name on either side is equal to one of the same content.
 pub fn compare(expected: &Manifest, found: &Manifest) -> Vec<ManifestDifference> {
-    let mut by_name: BTreeMap<(ManifestKind, &str), (Vec<&ManifestEntry>, Vec<&ManifestEntry>)> = BTreeMap::new();
+    let mut by_name: BTreeMap<(ManifestKind, &str), Sides<'_>> = BTreeMap::new();
     for entry in &expected.entries {
         by_name.entry((entry.kind, &entry.name)).or_default().0.push(entry);
     }
@@ -263,7 +268,7 @@ pub fn compare(expected: &Manifest, found: &Manifest) -> Vec<ManifestDifference>
         let position = same.iter().position(|other| !(entry.is_stored_name && other.is_stored_name));
         position.map(|position| same.remove(position)).is_none()
     });
-    let mut left: BTreeMap<(ManifestKind, &str), (Vec<&ManifestEntry>, Vec<&ManifestEntry>)> = BTreeMap::new();
+    let mut left: BTreeMap<(ManifestKind, &str), Sides<'_>> = BTreeMap::new();
     missing.into_iter().for_each(|entry| left.entry((entry.kind, &entry.name)).or_default().0.push(entry));
     let mut added: Vec<&ManifestEntry> = unnamed.into_values().flatten().collect();
     added.sort_by_key(|entry| &entry.sha256);

@@ -1,6 +1,7 @@
 //! Weights of a program and of its `.ptd` files by name: constants, initial states, named data of delegates, entries of `.ptd` files. [`list`]
 //! lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them with what was released.
 
+pub mod changes;
 pub mod manifest;
 pub mod payload;
 pub mod set;
@@ -435,30 +436,25 @@ fn hash(rows: &mut [Row]) -> io::Result<()> {
 
 /// Finds equal data that are stored more than once.
 fn stored_twice(rows: &[Row]) -> Vec<StoredTwice> {
-    let mut by_hash: IndexMap<(&str, u64), BTreeMap<usize, (&Stored, StoredCopy)>> = IndexMap::new();
+    let mut by_hash: IndexMap<(&str, u64), BTreeMap<usize, StoredCopy>> = IndexMap::new();
     let mut order: HashMap<&Stored, usize> = HashMap::new();
     for row in rows {
         let Some(hash) = row.weight.sha256.as_deref().filter(|_| row.weight.bytes > 0) else { continue };
         let next = order.len();
         let number = *order.entry(&row.stored).or_insert(next);
         let Weight { location, file, offset, .. } = &row.weight;
-        let copy = || {
-            (&row.stored, StoredCopy { names: Vec::new(), location: *location, file: file.clone(), offset: *offset })
-        };
-        let (_, copy) = by_hash.entry((hash, row.weight.bytes)).or_default().entry(number).or_insert_with(copy);
+        let copy = || StoredCopy { names: Vec::new(), location: *location, file: file.clone(), offset: *offset };
+        let copy = by_hash.entry((hash, row.weight.bytes)).or_default().entry(number).or_insert_with(copy);
         copy.names.push(row.weight.name.clone());
     }
     let several = by_hash.into_iter().filter(|(_, copies)| copies.len() > 1);
     let several = several.map(|((hash, bytes), copies)| {
-        let mut copies: Vec<StoredCopy> = copies.into_values().map(|(_, copy)| copy).collect();
+        let mut copies: Vec<StoredCopy> = copies.into_values().collect();
         // A key of a given .ptd has an offset; several keys at one offset are one copy.
-        let mut seen: Vec<(Option<String>, u64)> = Vec::new();
+        let mut seen: HashSet<(Option<String>, u64)> = HashSet::new();
         copies.retain(|copy| {
             let Some(offset) = copy.offset.filter(|_| copy.location == WeightLocation::External) else { return true };
-            let place = (copy.file.clone(), offset);
-            let is_new = !seen.contains(&place);
-            seen.push(place);
-            is_new
+            seen.insert((copy.file.clone(), offset))
         });
         StoredTwice { sha256: hash.to_owned(), bytes, copies }
     });
