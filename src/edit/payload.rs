@@ -157,7 +157,7 @@ impl Resolved {
     /// ```
     /// use pte_emit::{Blob, CheckOptions, Model, Options, PayloadChange, PayloadContent};
     ///
-    /// let mut resolved = Model::open("examples/delegate.yaml")?.resolve()?;
+    /// let mut resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
     /// let at = resolved.find_delegate(None)?;
     /// let content = PayloadContent::Bytes(Blob::bytes(*b"other"));
     /// let change: PayloadChange = resolved.replace_payload(at, content, &[])?;
