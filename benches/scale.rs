@@ -127,6 +127,16 @@ fn weights(bytes: u64, rounds: usize) {
         ("the YAML, planned but not written", Box::new(|| planned(folder, "trust.yaml"))),
         ("the same, with deduplication", Box::new(|| planned(folder, "compare.yaml"))),
     ];
+    // The .ptd has the weights of the file already: as many bytes are copied as of other ones.
+    pte_emit(folder, &["w.safetensors", "-o", "old.ptd", "-q"]);
+    let set = |file: &'static str, output: &'static str| {
+        peak.set(
+            peak.get().max(pte_emit(folder, &["weights", "set", file, "--from", "w.safetensors", "-o", output, "-q"])),
+        );
+        fs::remove_file(folder.join(output)).expect("it was written");
+    };
+    cases.push(("weights set, of the YAML", Box::new(|| set("compare.yaml", "set.pte"))));
+    cases.push(("weights set, of the .ptd", Box::new(|| set("old.ptd", "set.ptd"))));
     let times = interleaved(rounds, &mut cases);
     let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
     let title = format!("{} MiB of weights in tensors of 4 MiB, all different", bytes / MIB);

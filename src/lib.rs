@@ -64,6 +64,7 @@ pub use edit::{
     BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
     OptimizedInstruction, OptimizedMethod, Stripped,
 };
+pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
@@ -113,12 +114,22 @@ pub use pte_operators::{
 pub use pte_payload::description::{Description, Fact};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
 pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
+pub use pte_transform::externalize::ExternalRule;
 pub use pte_transform::extract::Extracted;
 pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
 pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
+pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
+pub use pte_transform::payloads::{NewPayload, PayloadChange};
 pub use pte_transform::prune::PrunedParts;
 pub use pte_transform::rename::MethodRename;
 pub use pte_transform::strip::StripKind;
+pub use pte_transform::weights::manifest::{
+    Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, compare as compare_manifests,
+};
+pub use pte_transform::weights::set::{
+    UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
+};
+pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
 pub use pte_yaml::template::is_name as is_variable_name;
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

@@ -365,6 +365,11 @@ impl Model {
         }
     }
 
+    /// Returns the options of assembling.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }

@@ -1,6 +1,7 @@
 //! Stages from a source to its files, one function each. [`crate::Model::assemble`] runs all of them.
 
-use std::collections::BTreeSet;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, btree_map};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use crate::ir::resolve::origins::Origins;
 use crate::ir::{self, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::layout::{self, LayoutConfig, LayoutError, Plan, Shards};
+use crate::printer;
 use crate::raw::fields::{OverrideMessage, OverrideReport};
 use crate::raw::{self, Overrides};
 use crate::recover;
@@ -26,6 +28,9 @@ use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{MemoryPlan, Program};
 use pte_model::reader;
+use pte_transform::externalize::{ExternalRequest, ExternalRule, ValueNames};
+use pte_transform::internalize::{InternalRequest, Internalized};
+use pte_transform::pattern::Pattern;
 use pte_transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
 use pte_yaml::tree::NodeId;
 
@@ -36,10 +41,12 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 /// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
 ///
 /// ```
-/// use pte_emit::{Alignment, Options, Storage};
+/// use pte_emit::{Alignment, Options, Pattern, Storage};
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
+/// options.external = vec!["encoder.ptd=encoder.*".parse().unwrap()];
+/// options.internal = vec![Pattern::new("head.*")];
 /// options.max_size = Some(pte_emit::DEFAULT_MAX_SIZE / 2);
 /// options.layout.segment_alignment = Some(Alignment::Page);
 /// options.layout.constants = Some(Storage::Inline);
@@ -49,10 +56,14 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 pub struct Options {
     /// Layout options, which override those of the source.
     pub layout: LayoutOptions,
-    /// Store all constants in a `.ptd`.
+    /// Store all constants in a `.ptd`, and the named data that delegates refer to.
     pub external_data: bool,
+    /// Store constants and named data with these names in these `.ptd` files. Of several rules that match, the first one applies.
+    pub external: Vec<ExternalRule>,
     /// Store the data of the files in [`Options::with`] in the program.
     pub internal_data: bool,
+    /// Store the data of these keys in the program. The other data of [`Options::with`] stay external.
+    pub internal: Vec<Pattern>,
     /// `.ptd` files with data that the program refers to.
     pub with: Vec<PathBuf>,
     /// Fail if the data, with the padding between them, exceed this total size in bytes; `None` is [`DEFAULT_MAX_SIZE`].
@@ -276,6 +287,16 @@ impl Resolved {
         }
     }
 
+    /// Returns the name that the source gives to a value of a method.
+    pub(crate) fn value_name(&self, method: usize, value: usize) -> Option<&str> {
+        self.origins.name(method, value)
+    }
+
+    /// Returns the name that the source gives to a delegate of a method.
+    pub(crate) fn delegate_name(&self, method: usize, delegate: usize) -> Option<&str> {
+        Some(&self.origins.methods.get(method)?.delegates.get(delegate)?.name)
+    }
+
     /// Keeps the names and positions of the remaining values and delegates of a method, by their former indices; those of instructions
     /// only if all of them remain.
     pub(crate) fn retain_origins(
@@ -476,20 +497,57 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
 /// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_data(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
     let Resolved { program, origins, messages, .. } = resolved;
-    if options.internal_data || !options.with.is_empty() {
-        let dropped = pte_transform::internalize::internalize(program, &options.with, options.internal_data)?;
-        messages.extend(dropped.into_iter().map(|(file, key)| {
-            let (file, key) = (file.display(), diagnostics::clipped(&key));
+    let inside = InternalRequest { patterns: options.internal.clone(), all: options.internal_data };
+    if !inside.is_empty() || !options.with.is_empty() {
+        let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
+        restore_alignments(program, &options.with, &done)?;
+        messages.extend(done.dropped.into_iter().map(|(file, key)| {
+            let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));
             let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
             NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
         }));
+        if !done.unused.is_empty() {
+            let keys = diagnostics::first_names(done.unused.iter().map(String::as_str));
+            let message = format!("not moved, because no delegate refers to it: {keys}");
+            messages.push(NodeDiagnostic { severity: Severity::Warning, ..Code::Unused.whole(message) });
+        }
     }
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
-    if options.external_data {
-        let name = |method, value| origins.name(method, value).map(str::to_owned);
-        pte_transform::externalize::externalize(program, &same, name);
+    let outside = ExternalRequest { rules: options.external.clone(), rest: options.external_data };
+    if outside.rest || !outside.rules.is_empty() {
+        let key = |method, value| origins.name(method, value).map(str::to_owned);
+        let printed = LazyCell::new(|| printer::values(program));
+        let shown = |method: usize, value: usize| {
+            let name = || printed.get(method)?.names.get(value)?.clone();
+            key(method, value).or_else(name)
+        };
+        let names = ValueNames { key: &key, shown: &shown };
+        let moves = pte_transform::externalize::find(program, &same, &outside, &names).map_err(io::Error::other)?;
+        drop(printed);
+        pte_transform::externalize::externalize(program, moves);
     }
     Ok(same)
+}
+
+/// Sets the alignments of named data that were moved into a program to those of their files.
+fn restore_alignments(program: &mut Program, files: &[PathBuf], done: &Internalized) -> io::Result<()> {
+    let mut alignments: BTreeMap<usize, HashMap<String, u64>> = BTreeMap::new();
+    for (file, entry) in &done.named_data {
+        let of_file = match alignments.entry(*file) {
+            btree_map::Entry::Occupied(found) => found.into_mut(),
+            btree_map::Entry::Vacant(entry) => {
+                let found = recover::layout::flat_tensor(&Origin::File(files[*file].as_path().into()))?;
+                entry.insert(found.program.external_data.into_iter().map(|data| (data.key, data.alignment)).collect())
+            }
+        };
+        let entry = program.named_data.as_mut().and_then(|list| list.get_mut(*entry));
+        if let Some(entry) = entry
+            && let Some(alignment) = of_file.get(&entry.key)
+        {
+            entry.alignment = *alignment;
+        }
+    }
+    Ok(())
 }
 
 impl Planned {

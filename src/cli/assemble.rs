@@ -7,12 +7,12 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::{Args, FromArgMatches};
+use clap::{ArgAction, Args, FromArgMatches};
 use indicatif::ProgressBar;
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
-    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Model,
-    Options, RuleSeverity, Shards, SourceNames, workers,
+    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, ExternalRule, LAYOUT_OPTIONS, LayoutOptionValue,
+    LayoutOptions, Model, Options, Pattern, RuleSeverity, Shards, SourceNames, workers,
 };
 
 use super::destination::{self, Destination};
@@ -37,18 +37,22 @@ pub struct AssembleArguments {
     /// Format of the output; by default that of its extension, without one .pte, or .ptd for an input without methods
     #[arg(long, value_name = "FORMAT", value_parser = OutputFormat::parser())]
     to: Option<&'static OutputFormat>,
-    /// Store all constants in a .ptd; by default named like the output
-    #[arg(long, value_name = "FILE.ptd", num_args = 0..=1, default_missing_value = "", value_parser = data_file)]
-    external_data: Option<PathBuf>,
+    /// Store constants and data of delegates in a .ptd, by default named like the output; with =PATTERN those with such names, as in
+    /// 'enc.ptd=encoder.*'. May be repeated
+    #[arg(
+        long, value_name = "FILE.ptd[=PATTERN]", num_args = 0..=1, default_missing_value = "", action = ArgAction::Append,
+        value_parser = ExternalArgument::parse
+    )]
+    external_data: Vec<ExternalArgument>,
     /// Split the .ptd into files with at most this many bytes of data: model-00001-of-00003.ptd and so on
     #[arg(long, value_name = "BYTES", value_parser = io::size)]
     max_shard_size: Option<u64>,
     /// Write the program of a .bpte unchanged, without its tests
     #[arg(long, conflicts_with_all = ["external_data", "with"])]
     strip_tests: bool,
-    /// Store the data of the --with files in the program
-    #[arg(long, conflicts_with = "external_data")]
-    internal_data: bool,
+    /// Store the data of the --with files in the program; with a pattern those of such keys, as in 'encoder.*'. May be repeated
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", action = ArgAction::Append)]
+    internal_data: Vec<String>,
     /// Remove what has no effect: instructions whose results nothing uses, values, operators and delegates
     #[arg(long, conflicts_with = "strip_tests")]
     prune: bool,
@@ -86,7 +90,6 @@ const OTHER_COMMANDS: &[(&str, &str)] = &[
     ("show", "inspect"),
     ("summary", "inspect"),
     ("validate", "check"),
-    ("verify", "check"),
 ];
 
 /// Options of `layout:`, which override those of the source: one argument for each row of [`LAYOUT_OPTIONS`].
@@ -289,20 +292,47 @@ impl AssembleArguments {
         Err(Failure::Usage(format!("no such file `{word}`; {help}")))
     }
 
-    /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value.
-    fn reclaim_input(&mut self) -> Result<(), Failure> {
-        let Some(file) = &mut self.external_data else { return Ok(()) };
-        let extension = file.extension().unwrap_or_default();
-        if file.as_os_str().is_empty() || extension == "ptd" {
-            return Ok(());
+    /// Treats the value of `--external-data model.yaml` as an input, and the option as one without a value; also for `--internal-data`.
+    fn reclaim_inputs(&mut self) -> Result<(), Failure> {
+        let is_input = |file: &Path| io::is_source_name(file) || io::is_binary_name(file) || file.as_os_str() == STREAM;
+        for argument in &mut self.external_data {
+            let ExternalArgument::Rest(file) = argument else { continue };
+            if file.as_os_str().is_empty() || file.extension().is_some_and(|extension| extension == "ptd") {
+                continue;
+            }
+            if !is_input(file) {
+                let message = format!("`--external-data {}`: expected a .ptd file, or no value", file.display());
+                return Err(Failure::Usage(message));
+            }
+            self.inputs.push(std::mem::take(file));
         }
-        let is_input = io::is_source_name(file) || io::is_binary_name(file) || file.as_os_str() == STREAM;
-        if !is_input {
-            let message = format!("`--external-data {}`: expected a .ptd file, or no value", file.display());
-            return Err(Failure::Usage(message));
+        for pattern in self.internal_data.iter_mut().filter(|pattern| is_input(Path::new(pattern))) {
+            self.inputs.push(std::mem::take(pattern).into());
         }
-        self.inputs.push(std::mem::take(file));
         Ok(())
+    }
+
+    /// Returns an error for placements that contradict each other.
+    fn check_placements(&self) -> Result<(), Failure> {
+        let rest = self.external_data.iter().filter(|argument| matches!(argument, ExternalArgument::Rest(_)));
+        if rest.count() > 1 {
+            let message = "`--external-data` without a pattern is given twice: all data would be in both files; add `=PATTERN` to one";
+            return Err(Failure::usage(message));
+        }
+        if self.internal_data.iter().any(String::is_empty) && !self.external_data.is_empty() {
+            let message = "`--internal-data` without a pattern stores all data in the program, `--external-data` stores some in a .ptd; \
+                           omit one";
+            return Err(Failure::usage(message));
+        }
+        Ok(())
+    }
+
+    /// The file of `--external-data` without a pattern; an empty path if it is named like the output.
+    fn data_file(&self) -> Option<&Path> {
+        self.external_data.iter().find_map(|argument| match argument {
+            ExternalArgument::Rest(file) => Some(&**file),
+            ExternalArgument::Rule(_) => None,
+        })
     }
 
     /// Creates the folder `-o FOLDER/`; other outputs name a file, or a folder that exists.
@@ -316,7 +346,8 @@ impl AssembleArguments {
     }
 
     fn check(&mut self) -> Result<(), Failure> {
-        self.reclaim_input()?;
+        self.reclaim_inputs()?;
+        self.check_placements()?;
         let usage = |message: &str| Err(Failure::usage(message));
         if self.inputs.is_empty() {
             return usage("no input; see `pte-emit --help`");
@@ -368,19 +399,17 @@ impl AssembleArguments {
     /// Outputs of the command.
     fn destination(&self) -> Destination<'_> {
         let inputs = self.inputs.iter().chain(&self.sources.with).map(PathBuf::as_path).collect();
-        Destination {
-            output: self.output.as_deref(),
-            to: self.to,
-            external_data: self.external_data.as_deref(),
-            inputs,
-        }
+        Destination { output: self.output.as_deref(), to: self.to, external_data: self.data_file(), inputs }
     }
 
     /// Options of assembling an input called `name`.
     fn options(&self, name: &OsStr) -> Options {
         let mut options = self.sources.options();
         options.layout = self.layout.0.clone();
-        (options.external_data, options.internal_data) = (self.external_data.is_some(), self.internal_data);
+        options.external_data = self.data_file().is_some();
+        options.external = self.external_data.iter().filter_map(ExternalArgument::rule).cloned().collect();
+        options.internal_data = self.internal_data.iter().any(String::is_empty);
+        options.internal = self.internal_data.iter().filter(|text| !text.is_empty()).map(Pattern::new).collect();
         options.with.clone_from(&self.sources.with);
         options.shards = self.shards(name);
         options.prune = self.prune;
@@ -391,7 +420,7 @@ impl AssembleArguments {
     fn shards(&self, name: &OsStr) -> Option<Shards> {
         let max_bytes = self.max_shard_size?;
         let target = self.destination().target(name, OutputFormat::default_of(true));
-        let file = self.external_data.as_deref().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
+        let file = self.data_file().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
         let name = file.map_or(name, stem).to_string_lossy().into_owned();
         Some(Shards::new(max_bytes, name))
     }
@@ -415,8 +444,8 @@ impl Command<'_> {
         self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;
-        if arguments.external_data.is_some() {
-            warnings += report_unmoved(&source, &assembly, messages)?;
+        if arguments.data_file().is_some() {
+            warnings += report_unmoved(&assembly, messages);
         }
         let destination = arguments.destination();
         let format = destination.format_of(&assembly)?;
@@ -478,29 +507,22 @@ impl Command<'_> {
     }
 }
 
-/// Reports what `--external-data` does not move as a warning; returns the number of warnings.
-///
-/// # Errors
-/// It moves nothing, although the program has data of delegates.
-fn report_unmoved(source: &Model, assembly: &Assembly, messages: &Messages) -> Result<u64, Failure> {
+/// Warns if `--external-data` moves nothing, or leaves named data in the program; returns the number of warnings.
+fn report_unmoved(assembly: &Assembly, messages: &Messages) -> u64 {
     let named = assembly.program().named_data.iter().flatten().map(|entry| entry.key.as_str());
-    let delegates = (named.clone().next().is_some()).then(|| {
-        let keys = first_names(named);
-        format!("`--external-data` moves the data of tensors, but not those of delegates: {keys} of `named_data`")
-    });
-    let warning = match (assembly.plan().external.is_empty(), delegates) {
+    let stay = named.clone().next().is_some().then(|| first_names(named));
+    let warning = match (assembly.plan().external.is_empty(), stay) {
         (true, None) => "`--external-data` writes no .ptd: the program has no constants of its own".to_owned(),
-        (true, Some(delegates)) => {
-            let message = format!("{delegates}; omit the option, or declare them with `external: TAG` in YAML");
-            return Err(Error::input(Code::UnmetRequest, source.name(), message).into());
-        }
-        (false, Some(delegates)) => format!("{delegates} stay in the program"),
-        (false, None) => return Ok(0),
+        (true, Some(keys)) => format!(
+            "`--external-data` writes no .ptd: the program has no constants of its own, and no delegate refers to {keys} of `named_data`"
+        ),
+        (false, Some(keys)) => format!("`--external-data`: {keys} of `named_data` stay in the program"),
+        (false, None) => return 0,
     };
     if messages.warns() {
         messages.warning(&warning);
     }
-    Ok(u64::from(messages.warns()))
+    u64::from(messages.warns())
 }
 
 /// Reports the warnings of assembling, and findings as warnings; returns their number. Findings are not errors: sources may describe
@@ -520,7 +542,27 @@ fn report_warnings(file: FileFindings, assembly: &Assembly, messages: &Messages)
     warnings
 }
 
-/// Parses a path; an empty one stands for the option without a value, which clap's own parser rejects.
-fn data_file(text: &str) -> Result<PathBuf, String> {
-    Ok(text.into())
+/// A value of `--external-data`.
+#[derive(Debug, Clone)]
+enum ExternalArgument {
+    /// The file for all data; an empty path stands for the option without a value.
+    Rest(PathBuf),
+    /// A file for data with some names.
+    Rule(ExternalRule),
+}
+
+impl ExternalArgument {
+    fn parse(text: &str) -> Result<ExternalArgument, String> {
+        match text.contains(".ptd=") {
+            true => text.parse().map(ExternalArgument::Rule),
+            false => Ok(ExternalArgument::Rest(text.into())),
+        }
+    }
+
+    fn rule(&self) -> Option<&ExternalRule> {
+        match self {
+            ExternalArgument::Rest(_) => None,
+            ExternalArgument::Rule(rule) => Some(rule),
+        }
+    }
 }

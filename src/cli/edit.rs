@@ -2,6 +2,7 @@
 //!
 //! An output that `check` rejects is not written.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use pte_emit::{Assembly, CheckOptions, Code, Error, Model, Options, Report, Reso
 
 use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
-use super::formats::OutputFormat;
-use super::io::{Messages, STREAM};
+use super::formats::{OutputContent, OutputFormat};
+use super::io::{self, Messages, STREAM};
 use super::sources::{SourceArguments, Sources};
 use super::summary;
 
@@ -92,6 +93,22 @@ impl EditArguments {
         done: &str,
         messages: &Messages,
     ) -> Result<Exit, Failure> {
+        self.write_files(assembly, &[], inputs, done, messages)
+    }
+
+    /// Does the same for a program and for its `.ptd` files, each with the path that it was read from. A single one is named like the
+    /// output, several have their names in its folder.
+    ///
+    /// # Errors
+    /// Those of [`EditArguments::write`]; the output is standard output, which has room for one file.
+    pub fn write_files(
+        &self,
+        assembly: &Assembly,
+        others: &[(PathBuf, Assembly)],
+        inputs: &[&Path],
+        done: &str,
+        messages: &Messages,
+    ) -> Result<Exit, Failure> {
         let input = inputs.first().copied().unwrap_or(Path::new(STREAM));
         let label = input.display().to_string();
         let mut read: Vec<&Path> = inputs.to_vec();
@@ -104,7 +121,7 @@ impl EditArguments {
             return Err(Error::input(Code::UnmetRequest, &label, message).into());
         }
         let main = destination.target(stem(input), format);
-        let targets = if self.dry_run && main.is_none() {
+        let mut targets = if self.dry_run && main.is_none() {
             vec![None; files.len()]
         } else {
             destination.targets(&files, assembly, main.as_deref())?
@@ -112,7 +129,20 @@ impl EditArguments {
         let mut options = self.sources.validator()?;
         options.reported.clone_from(assembly.unknown_operators());
         validate(assembly, format, &files, &options, &label)?;
-        let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
+        let mut contents: Vec<OutputContent<'_>> = files.into_iter().map(|(_, content)| content).collect();
+        for (path, other) in others {
+            let data = OutputFormat::default_of(false);
+            let files = (data.files)(other)?;
+            validate(other, data, &files, &CheckOptions::default(), &path.display().to_string())?;
+            targets.push(self.target_beside(main.as_deref(), path, others.len(), &destination, other)?);
+            contents.extend(files.into_iter().map(|(_, content)| content).take(1));
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = targets.iter().flatten().find(|target| !seen.insert(io::canonical(target))) {
+            let message = format!("two outputs have the same path {}; rename one of the inputs", twice.display());
+            return Err(Failure::Usage(message));
+        }
+        let files: Vec<_> = targets.into_iter().zip(contents).collect();
         let written = summary::of(assembly, files.iter().map(|(target, content)| (target.as_deref(), content)));
         if self.dry_run {
             messages.summary(&format!("{done}nothing is written (`--dry-run`)\n"));
@@ -124,6 +154,30 @@ impl EditArguments {
         outputs?.commit().map_err(|error| Failure::writing("", &error))?;
         messages.summary(&format!("{done}{written}"));
         Ok(Exit::Ok)
+    }
+
+    /// Path of the new version of a `.ptd` of a program whose output is `main`; `None` in a dry run without an output.
+    fn target_beside(
+        &self,
+        main: Option<&Path>,
+        path: &Path,
+        count: usize,
+        destination: &Destination<'_>,
+        assembly: &Assembly,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let Some(main) = main else {
+            let message = "only one file can be written to standard output; add `-o FILE` for the program and its .ptd";
+            return if self.dry_run { Ok(None) } else { Err(Failure::usage(message)) };
+        };
+        let target = match count {
+            1 => main.with_extension("ptd"),
+            _ => main.with_file_name(path.file_name().unwrap_or_default()),
+        };
+        let mut sources = Vec::new();
+        assembly.data_sources(&mut |path| sources.push(path));
+        let targets = [main, &target];
+        destination.check_targets(targets.into_iter(), sources.into_iter())?;
+        Ok(Some(target))
     }
 }
 

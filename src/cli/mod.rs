@@ -19,6 +19,7 @@ mod inspect;
 mod interrupt;
 mod io;
 mod json;
+mod manifest;
 mod memory;
 mod merge;
 mod metadata;
@@ -36,6 +37,7 @@ mod sources;
 mod stdout;
 mod strip;
 mod summary;
+mod weights;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -62,6 +64,15 @@ Examples:
   pte-emit memory model.pte                           how much RAM its methods need, and when
   pte-emit size model.pte -d segment,tensor           where the bytes of a file are
   pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
+  pte-emit weights list model.pte                     the weights: names, sizes, hashes, users
+  pte-emit weights set model.pte --from w.safetensors -o new.pte
+                                                      other weights, by name; `--dry-run` prints the mapping
+  pte-emit model.pte -o split.pte --external-data 'enc.ptd=encoder.*'
+                                                      some weights in a .ptd
+  pte-emit manifest model.pte > model.json            a hash of each tensor and payload
+  pte-emit verify model.pte model.json                status 1 if the contents differ
+  pte-emit payload replace model.pte forward/part0 new.bin -o new.pte
+                                                      another payload of a delegate
   pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
   pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
@@ -83,8 +94,8 @@ Examples:
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
-  0    success: all outputs are written; `check` found no errors, `diff` no differences
-  1    invalid input: none of its outputs are written; `check` found errors, `diff` differences
+  0    success: all outputs are written; `check` found no errors, `diff` and `verify` no differences
+  1    invalid input: none of its outputs are written; `check` found errors, `diff` or `verify` differences
   2    invalid command line; `diff` cannot read or compare its inputs
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed; no output is written, except by `reduce`";
@@ -124,8 +135,14 @@ enum Command {
     Memory(memory::MemoryArguments),
     /// Print where the bytes of a file are, as a tree.
     Size(size::SizeArguments),
-    /// List, describe or extract the payloads of delegates.
+    /// List, describe, extract or replace the payloads of delegates.
     Payload(payload::PayloadArguments),
+    /// List the weights by name, or replace their bytes.
+    Weights(weights::WeightsArguments),
+    /// Print a hash of each tensor and payload, whatever file it is in.
+    Manifest(manifest::ManifestArguments),
+    /// Compare the contents of a file with a manifest.
+    Verify(manifest::VerifyArguments),
     /// Compare two .pte, .ptd, .bpte, .safetensors or YAML files.
     Diff(diff::DiffArguments),
     /// Write a page for a browser: graphs, memory plan, sizes, tables, findings; or graphs for another viewer.
@@ -225,6 +242,9 @@ pub fn main() -> ExitCode {
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
         Some(Command::Size(arguments)) => size::run(&arguments, &messages),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
+        Some(Command::Weights(arguments)) => weights::run(&arguments, &messages),
+        Some(Command::Manifest(arguments)) => manifest::run(&arguments, &messages),
+        Some(Command::Verify(arguments)) => manifest::verify(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
         Some(Command::Report(arguments)) => report::run(&arguments, &messages),
         Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),

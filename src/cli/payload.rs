@@ -1,12 +1,13 @@
-//! `pte-emit payload list|show|extract FILE`: the payloads of the delegates of a program.
+//! `pte-emit payload list|show|extract|replace FILE`: the payloads of the delegates of a program.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use pte_emit::text::{clipped, counted, escaped, escaped_json, first_names};
-use pte_emit::{Code, Error, LargeData, Payload, PrintOptions};
+use pte_emit::{Code, Error, LargeData, Payload, PayloadChange, PayloadContent, PrintOptions};
 
+use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
 use super::json;
@@ -14,6 +15,7 @@ use super::options::{FormatArguments, TextOrJson};
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
+use super::weights::{self, MapArguments};
 
 /// Arguments of `payload`.
 #[derive(Debug, Args)]
@@ -30,6 +32,8 @@ enum PayloadCommand {
     Show(ShowArguments),
     /// Write the bytes of a payload to a file
     Extract(ExtractArguments),
+    /// Replace a payload, by a file, by an XNNPACK graph in YAML, or with other weights
+    Replace(Box<ReplaceArguments>),
 }
 
 /// The file with the payloads.
@@ -73,6 +77,28 @@ struct ExtractArguments {
     output: PathBuf,
 }
 
+#[derive(Debug, Args)]
+struct ReplaceArguments {
+    /// A .pte, .bpte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Payload, as `payload list` names it, or METHOD and the index of the delegate
+    #[arg(value_name = "METHOD/DELEGATE")]
+    payload: String,
+    /// The new payload: its bytes, or YAML with an XNNPACK graph under the key `graph:`, whose constants become named data
+    #[arg(value_name = "NEW", required_unless_present = "weights", conflicts_with = "weights")]
+    new: Option<PathBuf>,
+    /// Weights of the XNNPACK graph, by name: a .safetensors, .ptd or .npy
+    #[arg(long, value_name = "WEIGHTS")]
+    weights: Option<PathBuf>,
+    #[command(flatten)]
+    map: MapArguments,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    edit: EditArguments,
+}
+
 /// Runs the command.
 ///
 /// # Errors
@@ -82,6 +108,7 @@ pub fn run(arguments: &PayloadArguments, messages: &Messages) -> Result<Exit, Fa
         PayloadCommand::List(arguments) => list(arguments, messages),
         PayloadCommand::Show(arguments) => show(arguments, messages),
         PayloadCommand::Extract(arguments) => extract(arguments, messages),
+        PayloadCommand::Replace(arguments) => replace(arguments, messages),
     }
 }
 
@@ -227,4 +254,57 @@ fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
     written.and_then(|()| outputs.commit()).map_err(failed)?;
     bar.finish_and_clear();
     Ok(Exit::Ok)
+}
+
+fn replace(arguments: &ReplaceArguments, messages: &Messages) -> Result<Exit, Failure> {
+    let edit = &arguments.edit;
+    let model = edit.open(&arguments.input, messages)?;
+    let mut resolved = model.resolve()?;
+    let delegate = resolved.find_delegate(Some(&arguments.payload))?;
+    let mut inputs: Vec<&Path> = vec![&arguments.input];
+    let mut done = String::new();
+    let content = match (&arguments.new, &arguments.weights) {
+        (_, Some(from)) => {
+            inputs.push(from);
+            inputs.extend(arguments.map.files());
+            let (changes, content) = resolved.payload_weights(delegate, from, &arguments.map.options())?;
+            weights::print_changes(&changes, edit.dry_run, &arguments.format, model.name())?;
+            weights::check(&changes, arguments.map.partial, model.name())?;
+            done += &weights::summary(&changes);
+            content
+        }
+        (Some(new), None) => {
+            inputs.push(new);
+            match io::is_source_name(new) {
+                true => PayloadContent::of_graph(&edit.open(new, messages)?)?,
+                false => PayloadContent::of_file(new)?,
+            }
+        }
+        (None, None) => return Err(Failure::usage("expected a new payload, or `--weights`")),
+    };
+    let change = resolved.replace_payload(delegate, content, &edit.sources.with)?;
+    if edit.dry_run && arguments.format.is_json() && arguments.weights.is_none() {
+        let text = json::text(&change);
+        stdout::write(model.name(), |out| out.write_all(text.as_bytes()))?;
+    }
+    done += &change_text(&change);
+    edit.write(resolved, &edit.options(), &inputs, &done, messages)
+}
+
+/// Formats what was replaced.
+fn change_text(change: &PayloadChange) -> String {
+    let bytes = |count: u64| counted(count, "byte");
+    let mut out =
+        format!("{}: {} in place of {}\n", clipped(&change.payload), bytes(change.bytes), bytes(change.old_bytes));
+    for (keys, what) in [
+        (&change.added, "added"),
+        (&change.removed, "removed, because no delegate refers to it"),
+        (&change.kept, "kept, because delegates of other backends may refer to it"),
+    ] {
+        if !keys.is_empty() {
+            let names = first_names(keys.iter().map(String::as_str));
+            out += &format!("named data {what}: {names}\n");
+        }
+    }
+    out
 }

@@ -13,7 +13,7 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
-    use pte_emit::{FileSize, Inspection, Payload, PayloadSummary, ProgramMemory};
+    use pte_emit::{FileSize, Inspection, Manifest, Payload, PayloadSummary, ProgramMemory, WeightChanges, WeightList};
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -21,6 +21,7 @@ mod tests {
 
     use super::super::diff::DiffDocument;
     use super::super::findings::FindingsDocument;
+    use super::super::manifest::VerifyDocument;
     use super::super::ops::Listed;
 
     /// Makes all keys known, and descriptions plain text.
@@ -81,6 +82,13 @@ mod tests {
                 schema(
                     "Documents of pte-emit payload list and show with --json",
                     &[of::<Vec<Payload>>, of::<Vec<PayloadSummary>>],
+                ),
+            ),
+            (
+                "weights",
+                schema(
+                    "Documents of pte-emit weights list and set, manifest and verify with --json",
+                    &[of::<WeightList>, of::<WeightChanges>, of::<Manifest>, of::<VerifyDocument>],
                 ),
             ),
             ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),

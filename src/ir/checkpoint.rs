@@ -13,6 +13,7 @@ use pte_model::diagnostics::{Code, clipped};
 use pte_model::format::safetensors::{MAX_HEADER, METADATA, SafetensorsMetadata, unique_strings};
 use pte_model::program::TensorLayout;
 use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_transform::pattern::Pattern;
 use pte_yaml::tree::NodeId;
 
 /// Index of a set of files: file name by tensor name.
@@ -44,7 +45,7 @@ impl<'d, 'a> Finder<'d, 'a> {
         let named = &checkpoint.safetensors;
         let path = self.path(&named.value);
         let is_selected = |name: &str| {
-            let matches = |pattern: &Word<'_>| is_match(pattern.value.as_bytes(), name.as_bytes());
+            let matches = |pattern: &Word<'_>| Pattern::new(&*pattern.value).matches(name);
             checkpoint.include.as_ref().is_none_or(|patterns| patterns.iter().any(matches))
                 && !checkpoint.exclude.iter().any(matches)
         };
@@ -144,51 +145,5 @@ fn renamed(name: &str, rename: &[(Word<'_>, Word<'_>)]) -> String {
     match fitting.max_by_key(|(from, _)| from.value.len()) {
         Some((from, to)) => format!("{}{}", to.value, &name[from.value.len()..]),
         None => name.to_owned(),
-    }
-}
-
-/// Returns true if a name matches a pattern, in which `*` matches any string.
-fn is_match(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut here) = (0, 0);
-    // Position of the last star, and end of the part of the name that it matches.
-    let mut star: Option<(usize, usize)> = None;
-    while here < name.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, here));
-            at += 1;
-        } else if pattern.get(at) == Some(&name[here]) {
-            (at, here) = (at + 1, here + 1);
-        } else if let Some((back, taken)) = star {
-            star = Some((back, taken + 1));
-            (at, here) = (back + 1, taken + 1);
-        } else {
-            return false;
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_match;
-
-    #[test]
-    fn a_star_matches_any_string() {
-        for (pattern, name, expected) in [
-            ("", "", true),
-            ("*", "", true),
-            ("*", "a.b", true),
-            ("a.*.weight", "a.0.weight", true),
-            ("a.*.weight", "a.weight", false),
-            ("a.*.weight", "a..weight", true),
-            ("*.weight", "weight.weight", true),
-            ("*a*b*", "xaxxbx", true),
-            ("*a*b*", "xbxxax", false),
-            ("a", "ab", false),
-            ("ab", "a", false),
-            ("a**", "a", true),
-        ] {
-            assert_eq!(is_match(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
-        }
     }
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ use pte_model::data::random::Distribution;
 use pte_model::data::{Blob, BlobSource};
 use pte_model::diagnostics::{Code, clipped, counted, is_io};
 use pte_model::format::ScalarType;
-use pte_model::format::safetensors::MAX_HEADER;
 use pte_model::format::scalar_type::Encoding;
 use pte_model::program::{DimOrder, MAX_DIMENSIONS, TensorData, TensorLayout};
 use pte_model::reader::flat_tensor::FlatTensorEntry;
@@ -486,50 +485,15 @@ impl<'d, 'a> Finder<'d, 'a> {
         expected: Option<(ScalarType, Option<&[i32]>)>,
     ) -> Option<(ScalarType, LogicalTensor)> {
         let (at, path) = (path.id, self.path(&path.value));
-        let (mut file, length) = self.open(at, &path)?;
-        let mut head = [0; 12];
-        let whole = file.read_exact(&mut head).is_ok();
-        let (start, len) = match head {
-            [0x93, b'N', b'U', b'M', b'P', b'Y', 1, 0, low, high, ..] => (10, u16::from_le_bytes([low, high]).into()),
-            [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, 0, a, b, c, d] => (12, u32::from_le_bytes([a, b, c, d]).into()),
-            _ => (0, u64::MAX),
+        self.open(at, &path)?;
+        let found = match npy::read(&Origin::File(path.as_path().into())) {
+            Ok(found) => found,
+            Err(error) if is_io(&error) => return self.unreadable(at, &path, &error),
+            Err(error) => return self.malformed(at, &path, error.to_string()),
         };
-        let header = len.saturating_add(start);
-        // The length in the header is untrusted: it must be within the file.
-        if !whole || header > length || header > MAX_HEADER {
-            return self.malformed(at, &path, "it is not a .npy file");
-        }
-        let mut text = Vec::new();
-        if let Err(error) = file.seek(SeekFrom::Start(start)).and_then(|_| file.take(len).read_to_end(&mut text)) {
-            return self.unreadable(at, &path, &error);
-        }
-        let Some(npy) = str::from_utf8(&text).ok().and_then(npy::parse) else {
-            let message = "its header is not a Python dict of `descr`, `fortran_order` and `shape`";
-            return self.malformed(at, &path, message);
-        };
-        let Some(scalar_type) = npy.element().and_then(npy_type) else {
-            let what = match npy.element() {
-                Some((">", _)) => "are big-endian; save the file as little-endian",
-                _ => "have an unsupported type",
-            };
-            return self.malformed(at, &path, format!("its elements ({}) {what}", clipped(npy.descr)));
-        };
-        let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
-        let len = sizes.as_ref().and_then(|sizes| pte_model::program::nbytes(scalar_type, sizes));
-        let (Some(sizes), Some(len)) = (sizes, len.filter(|len| header.checked_add(*len) == Some(length))) else {
-            return self.malformed(
-                at,
-                &path,
-                format!("its length of {} does not agree with its header", counted(length, "byte")),
-            );
-        };
+        let TensorLayout { scalar_type, sizes, dim_order } = found.layout;
         self.check_tensor(at, &path.display().to_string(), (scalar_type, &sizes), expected)?;
-        let mut order = DimOrder::contiguous(sizes.len());
-        if npy.fortran_order {
-            order.reverse();
-        }
-        let blob = Blob::new(len, BlobSource::File { path: path.into(), offset: header });
-        Some((scalar_type, LogicalTensor { blob, sizes: Some(sizes), order }))
+        Some((scalar_type, LogicalTensor { blob: found.data, sizes: Some(sizes), order: dim_order }))
     }
 
     fn safetensors(
@@ -627,30 +591,6 @@ fn entries_of(program: &pte_model::program::Program) -> Vec<FlatTensorEntry> {
         Some(FlatTensorEntry { key, data: program.blob(blob).clone(), tensor_layout })
     });
     named.chain(tensors).collect()
-}
-
-/// Returns the element type of `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte
-/// order other than `<`.
-fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
-    let name = match kind {
-        "b1" => "bool",
-        "u1" => "uint8",
-        "i1" => "int8",
-        _ if order != "<" => return None,
-        "u2" => "uint16",
-        "u4" => "uint32",
-        "u8" => "uint64",
-        "i2" => "int16",
-        "i4" => "int32",
-        "i8" => "int64",
-        "f2" => "float16",
-        "f4" => "float32",
-        "f8" => "float64",
-        "c8" => "complex64",
-        "c16" => "complex128",
-        _ => return None,
-    };
-    ScalarType::parse(name)
 }
 
 /// Encodes a nested list of numbers.

@@ -230,6 +230,11 @@ impl NamedGraph {
         }
     }
 
+    /// Returns the names of the values.
+    pub fn into_names(self) -> Vec<String> {
+        self.names
+    }
+
     /// Appends the graph after `graph:`, as a block of lines that begin with `indent`, or an empty map. `name` is the
     /// base of the names of extracted files. `copy` is the number of a payload that is stored separately, or 0 for a
     /// shared one. With `explicit`, types and sizes that assembling infers are printed, too.

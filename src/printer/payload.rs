@@ -81,6 +81,11 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
     }
 }
 
+/// Returns the names of the values of a graph, as [`graph`] prints them; none if it is not printed.
+pub fn value_names(payload: &Blob) -> Vec<String> {
+    NamedGraph::of(payload).map_or_else(|_| Vec::new(), NamedGraph::into_names)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,7 +42,7 @@ const LAYERS: &[(&str, Layers)] = &[
         &[
             // Unit tests of lower modules and of crates whose inputs are YAML.
             ("tests", 7, &[]),
-            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, payload.rs, source.rs and builder.rs.
+            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, payload.rs, source.rs, builder.rs and edit/.
             ("facade", 6, &[]),
             ("printer", 5, &[]),
             ("ir", 5, &[]),

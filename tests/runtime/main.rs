@@ -15,5 +15,6 @@ mod mutants;
 mod optimize_memory;
 mod program_mutants;
 mod sharing;
+mod weights;
 mod xnnpack_graphs;
 mod xnnpack_mutants;

@@ -26,5 +26,6 @@ mod reduce;
 mod report;
 mod safetensors;
 mod schema;
+mod weights;
 mod work;
 mod xnnpack_payloads;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::EditError;
 use crate::keys::KeyFinder;
-use crate::pattern::matches;
+use crate::pattern::Pattern;
 use crate::prune::drop_blobs;
 use crate::rename::{name_of, trained_method};
 
@@ -45,10 +45,10 @@ pub fn extract(
     patterns: &[String],
 ) -> Result<Extracted, EditError> {
     let names: Vec<String> = program.plans().iter().map(name_of).collect();
-    let is_selected = |name: &String| patterns.iter().any(|pattern| matches(pattern, name));
+    let is_selected = |name: &String| patterns.iter().any(|pattern| Pattern::new(pattern.as_str()).matches(name));
     let unmatched: Vec<Diagnostic> = patterns
         .iter()
-        .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
+        .filter(|pattern| !names.iter().any(|name| Pattern::new(pattern.as_str()).matches(name)))
         .map(|pattern| unmatched(pattern, &names))
         .collect();
     if !unmatched.is_empty() {

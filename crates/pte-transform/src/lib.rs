@@ -1,5 +1,5 @@
-//! Changes programs in memory: moves constants to `.ptd` files and back, removes parts without effect, optimizes, merges programs, extracts,
-//! renames, strips and describes their methods, and lowers the bounds of inputs.
+//! Changes programs in memory: moves data to `.ptd` files and back, sets weights, removes parts without effect, optimizes, merges programs,
+//! extracts, renames, strips and describes their methods, and lowers the bounds of inputs.
 
 // Types of it are arguments and results.
 pub use pte_model;
@@ -17,8 +17,11 @@ pub mod internalize;
 pub mod keys;
 pub mod merge;
 pub mod metadata;
+pub mod named;
 pub mod optimize;
 pub mod pattern;
+pub mod payloads;
 pub mod prune;
 pub mod rename;
 pub mod strip;
+pub mod weights;

@@ -13,7 +13,7 @@ use serde::Serialize;
 pub use value::MetadataValue;
 
 use crate::error::EditError;
-use crate::pattern::matches;
+use crate::pattern::Pattern;
 use crate::prune::drop_blobs;
 use crate::rename::name_of;
 
@@ -73,12 +73,14 @@ pub fn list(program: &Program) -> io::Result<Vec<MetadataEntry>> {
 /// A pattern without an entry; data that cannot be read.
 pub fn find(program: &Program, patterns: &[String]) -> Result<Vec<MetadataEntry>, EditError> {
     let mut entries = list(program)?;
-    let unmatched = patterns.iter().filter(|pattern| !entries.iter().any(|entry| matches(pattern, &entry.key)));
+    let unmatched = patterns
+        .iter()
+        .filter(|pattern| !entries.iter().any(|entry| Pattern::new(pattern.as_str()).matches(&entry.key)));
     let errors: Vec<Diagnostic> = unmatched.map(|pattern| unknown(program, &entries, pattern)).collect();
     if !errors.is_empty() {
         return Err(errors.into());
     }
-    entries.retain(|entry| patterns.iter().any(|pattern| matches(pattern, &entry.key)));
+    entries.retain(|entry| patterns.iter().any(|pattern| Pattern::new(pattern.as_str()).matches(&entry.key)));
     Ok(entries)
 }
 
@@ -210,7 +212,7 @@ fn set_named(program: &mut Program, key: &str, text: &str) -> io::Result<Metadat
 /// A pattern without an entry; data that cannot be read. Nothing is changed.
 pub fn remove(program: &mut Program, patterns: &[String]) -> Result<Vec<MetadataChange>, EditError> {
     let removed = find(program, patterns)?;
-    let is_removed = |key: &str| patterns.iter().any(|pattern| matches(pattern, key));
+    let is_removed = |key: &str| patterns.iter().any(|pattern| Pattern::new(pattern.as_str()).matches(key));
     if let Some(plans) = &mut program.execution_plan {
         plans.retain(|plan| !is_constant_method(plan) || !is_removed(plan.name.as_deref().unwrap_or_default()));
     }

@@ -1,4 +1,91 @@
-//! Parses the header of an .npy file: a Python dict literal with the keys `descr`, `fortran_order` and `shape`. Reads no data.
+//! Reads an .npy file: its header is a Python dict literal with the keys `descr`, `fortran_order` and `shape`. The data are not read.
+
+use std::io;
+
+use crate::data::{Blob, Origin};
+use crate::diagnostics::{clipped, counted};
+use crate::format::safetensors::MAX_HEADER;
+use crate::format::{DimOrder, ScalarType};
+use crate::program::{TensorLayout, nbytes};
+
+/// First bytes of a file.
+pub const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The array of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NpyTensor {
+    /// Element type and sizes; the order of dimensions is reversed in a file in Fortran order.
+    pub layout: TensorLayout,
+    /// The data: a range of the file.
+    pub data: Blob,
+}
+
+/// Reads the header of a file.
+///
+/// # Errors
+/// The file cannot be read, is malformed, or has elements of an unsupported type.
+pub fn read(origin: &Origin) -> io::Result<NpyTensor> {
+    let length = origin.len()?;
+    let wrong = |message: &str| Err(io::Error::other(message.to_owned()));
+    let head = origin.head(12)?;
+    let (start, len): (u64, u64) = match *head {
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 1, 0, low, high, ..] => (10, u16::from_le_bytes([low, high]).into()),
+        [0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, 0, a, b, c, d] => (12, u32::from_le_bytes([a, b, c, d]).into()),
+        _ => (0, u64::MAX),
+    };
+    let header = len.saturating_add(start);
+    // The length in the header is untrusted: it must be within the file.
+    if head.len() < 12 || header > length || header > MAX_HEADER {
+        return wrong("it is not a .npy file");
+    }
+    let text = origin.range(start, len)?;
+    let Some(npy) = str::from_utf8(&text).ok().and_then(parse) else {
+        return wrong("its header is not a Python dict of `descr`, `fortran_order` and `shape`");
+    };
+    let Some(scalar_type) = npy.element().and_then(npy_type) else {
+        let what = match npy.element() {
+            Some((">", _)) => "are big-endian; save the file as little-endian",
+            _ => "have an unsupported type",
+        };
+        return wrong(&format!("its elements ({}) {what}", clipped(npy.descr)));
+    };
+    let sizes: Option<Vec<i32>> = npy.shape.iter().map(|size| i32::try_from(*size).ok()).collect();
+    let len = sizes.as_ref().and_then(|sizes| nbytes(scalar_type, sizes));
+    let data =
+        len.filter(|len| header.checked_add(*len) == Some(length)).and_then(|len| origin.blob(header, len, length));
+    let (Some(sizes), Some(data)) = (sizes, data) else {
+        return wrong(&format!("its length of {} does not agree with its header", counted(length, "byte")));
+    };
+    let mut dim_order = DimOrder::contiguous(sizes.len());
+    if npy.fortran_order {
+        dim_order.reverse();
+    }
+    Ok(NpyTensor { layout: TensorLayout { scalar_type, sizes, dim_order }, data })
+}
+
+/// Returns the element type of `<f4`: byte order, then kind and number of bytes. Only one-byte elements may have a byte
+/// order other than `<`.
+fn npy_type((order, kind): (&str, &str)) -> Option<ScalarType> {
+    let name = match kind {
+        "b1" => "bool",
+        "u1" => "uint8",
+        "i1" => "int8",
+        _ if order != "<" => return None,
+        "u2" => "uint16",
+        "u4" => "uint32",
+        "u8" => "uint64",
+        "i2" => "int16",
+        "i4" => "int32",
+        "i8" => "int64",
+        "f2" => "float16",
+        "f4" => "float32",
+        "f8" => "float64",
+        "c8" => "complex64",
+        "c16" => "complex128",
+        _ => return None,
+    };
+    ScalarType::parse(name)
+}
 
 /// Header of an .npy file.
 #[derive(Debug, PartialEq)]

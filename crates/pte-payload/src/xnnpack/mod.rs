@@ -3,9 +3,11 @@
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
 //! `describe` counts what is in a payload.
 //! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
-//! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. Nothing here depends on YAML, and only [`arguments`] on a program.
+//! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
+//! the values that read them. Nothing here depends on YAML, and only [`arguments`] on a program.
 
 pub mod arguments;
+pub mod constants;
 pub mod decode;
 mod describe;
 pub mod draft;
