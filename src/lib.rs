@@ -92,6 +92,7 @@ pub use pte_diff::{
 pub use pte_generate::ProgramGenerator;
 pub use pte_inspect::allocator::Abi;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
+pub use pte_inspect::constant_calls::ConstantCalls;
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};

@@ -235,6 +235,15 @@ impl Screen<'_> {
         let at_least = if method.method_allocator.at_least { "at least " } else { "" };
         let planned = counted(method.planned_bytes, "byte");
         self.line(4, "memory", &format!("{planned} planned, {at_least}{bytes} in the method allocator (64-bit)"));
+        let constant = method.constant_calls;
+        if constant.calls > 0 {
+            let (calls, bytes) = (counted(constant.calls, "call"), counted(constant.bytes, "byte"));
+            self.line(
+                4,
+                "calls on constants",
+                &format!("{calls} with results of {bytes} in planned memory, which `optimize` folds"),
+            );
+        }
         let calls = |rows: &[(String, usize)]| -> Vec<String> {
             rows.iter().map(|(operator, count)| format!("{count:>5}  {operator}")).collect()
         };

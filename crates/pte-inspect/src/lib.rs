@@ -12,6 +12,7 @@ struct Readme;
 
 pub mod allocator;
 pub mod annotate;
+pub mod constant_calls;
 pub mod file;
 mod flow;
 pub mod graph;

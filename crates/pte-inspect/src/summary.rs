@@ -6,6 +6,7 @@ use std::io;
 use serde::Serialize;
 
 use super::allocator::{Abi, loaded_memory};
+use super::constant_calls::ConstantCalls;
 use super::memory::Labels;
 use super::{Subject, shape};
 use pte_model::data::{Blob, BlobId, dedup};
@@ -138,6 +139,8 @@ pub struct MethodSummary {
     pub named_data_bytes: u64,
     /// Planned memory in bytes, of all pools.
     pub planned_bytes: u64,
+    /// Calls whose arguments are constants, which `optimize` folds.
+    pub constant_calls: ConstantCalls,
     /// Memory that loading takes from the method allocator of a 64-bit runtime.
     pub method_allocator: AllocatorSummary,
 }
@@ -314,6 +317,7 @@ impl MethodSummary {
             named_data_bytes: named.of_method(plan),
             planned_bytes: memory
                 .map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
+            constant_calls: ConstantCalls::of(plan),
             method_allocator: AllocatorSummary { bytes: allocator.bytes, at_least: allocator.is_lower_bound },
         }
     }
