@@ -3,8 +3,9 @@
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 
-use super::call::{ConstantCall, Result, nbytes, refuse};
+use super::call::{ConstantCall, nbytes};
 use super::elements::broadcast;
+use super::error::{Result, refuse};
 use super::numbers::{Kind, NAN, Number, wrap};
 use crate::inference::promotion::promote;
 

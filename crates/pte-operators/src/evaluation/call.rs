@@ -1,48 +1,15 @@
 //! A call on constants: access of evaluations to its arguments and outs, and what holds for all of them.
 
-use std::io;
-
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 
+use super::error::{Result, refuse};
 use super::numbers::Number;
-use crate::inference::{Argument, Call, InferenceError, IntMeta, TensorMeta};
+use crate::inference::{Argument, Call, IntMeta, TensorMeta};
 use crate::movement::Movement;
 
 /// The function of an operator: the content of each result, with the items of lists one after another.
 pub type Evaluation = fn(&ConstantCall<'_>) -> Result<Vec<Blob>>;
-
-pub(crate) type Result<T> = std::result::Result<T, Unevaluated>;
-
-/// Why a call is not evaluated.
-#[derive(Debug)]
-pub enum Unevaluated {
-    /// The operator has no evaluation.
-    Operator,
-    /// The reason in words, without a subject: `a result is NaN`.
-    Reason(&'static str),
-    /// The operator does not accept the arguments, or results do not follow from them.
-    Inference(InferenceError),
-    /// Data cannot be read.
-    Io(io::Error),
-}
-
-impl From<InferenceError> for Unevaluated {
-    fn from(error: InferenceError) -> Unevaluated {
-        Unevaluated::Inference(error)
-    }
-}
-
-impl From<io::Error> for Unevaluated {
-    fn from(error: io::Error) -> Unevaluated {
-        Unevaluated::Io(error)
-    }
-}
-
-/// Returns an error with a reason.
-pub(crate) fn refuse<T>(reason: &'static str) -> Result<T> {
-    Err(Unevaluated::Reason(reason))
-}
 
 /// Content of an argument.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 
 use pte_model::data::Blob;
 
-use super::call::{ConstantCall, Result, nbytes, refuse};
+use super::call::{ConstantCall, nbytes};
+use super::error::{Result, refuse};
 use super::numbers::{Kind, Number};
 use super::strided::repeated;
 

@@ -1,6 +1,7 @@
 //! Elements of broadcast tensors, one after another.
 
-use super::call::{Constant, ConstantCall, Result, nbytes, refuse};
+use super::call::{Constant, ConstantCall, nbytes};
+use super::error::{Result, refuse};
 use super::movement::dims;
 use super::strided::Strided;
 use crate::inference::TensorMeta;

@@ -3,8 +3,9 @@
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 
-use super::call::{Constant, ConstantCall, Result, nbytes, refuse};
+use super::call::{Constant, ConstantCall, nbytes};
 use super::elements::broadcast;
+use super::error::{Result, refuse};
 use super::movement::{dim, dims, element, sizes, wrapped};
 use super::numbers::{Kind, Number};
 use super::strided::Strided;

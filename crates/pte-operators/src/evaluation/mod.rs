@@ -12,14 +12,17 @@ pub(super) mod arithmetic;
 mod call;
 pub(super) mod creation;
 mod elements;
+mod error;
 pub(super) mod indexing;
 pub(super) mod movement;
 mod numbers;
 mod strided;
 
-pub use call::{ArgumentData, ConstantCall, Evaluation, Unevaluated};
+pub use call::{ArgumentData, ConstantCall, Evaluation};
+pub use error::Unevaluated;
 
-pub(super) use call::{Result, nbytes, refuse};
+pub(super) use call::nbytes;
+pub(super) use error::{Result, refuse};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use pte_model::data::Blob;
 
-use super::call::{Constant, ConstantCall, Result, nbytes, refuse};
+use super::call::{Constant, ConstantCall, nbytes};
+use super::error::{Result, refuse};
 use super::numbers::Kind;
 use super::strided::{Strided, strides};
 use crate::inference::TensorMeta;

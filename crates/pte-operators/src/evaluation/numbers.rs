@@ -3,7 +3,7 @@
 use pte_model::data::number::{self, NumericValue};
 use pte_model::format::ScalarType;
 
-use super::call::{Result, refuse};
+use super::error::{Result, refuse};
 
 /// A number. Half precision is computed in single precision, as kernels do.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,8 @@
 
 use pte_model::data::{Blob, BlobSource};
 
-use super::call::{ConstantCall, Result, refuse};
+use super::call::ConstantCall;
+use super::error::{Result, refuse};
 
 /// Results of up to this number of bytes are computed; larger ones that reorder their argument are read when they are needed.
 const SMALL: u64 = 1 << 20;
