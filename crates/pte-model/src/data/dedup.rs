@@ -53,15 +53,18 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
     Ok(alike)
 }
 
-/// Deduplicates blobs with equal samples: those with the same range of a file are equal, the others are hashed.
+/// Deduplicates blobs with equal samples: those with the same range of a file or of memory are
+/// equal, the others are hashed.
 fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
-    let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();
+    let mut ranges: HashMap<(Option<&std::path::Path>, u64), usize> = HashMap::new();
     let mut different = Vec::with_capacity(alike.len());
     for &index in alike {
-        let mut first = index;
-        if let BlobSource::File { path, offset } = &blobs[index].source {
-            first = *ranges.entry((path, *offset)).or_insert(index);
-        }
+        let range = match &blobs[index].source {
+            BlobSource::File { path, offset } => Some((Some(&**path), *offset)),
+            BlobSource::Bytes(bytes) => Some((None, bytes.as_ptr() as u64)),
+            _ => None,
+        };
+        let first = range.map_or(index, |range| *ranges.entry(range).or_insert(index));
         same[index] = BlobId(first as u32);
         if first == index {
             different.push(index);
