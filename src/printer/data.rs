@@ -68,11 +68,7 @@ const MAX_REPEATED: usize = 1 << 20;
 
 impl<'d> DataPrinter<'d> {
     /// Creates a printer of data that refers to the input file by its path, and prints up to `readable` bytes.
-    pub fn new(
-        options: &'d PrintOptions,
-        readable: u64,
-        extracted: &'d RefCell<ExtractedFiles>,
-    ) -> DataPrinter<'d> {
+    pub fn new(options: &'d PrintOptions, readable: u64, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
         DataPrinter {
             options,
             name: None,

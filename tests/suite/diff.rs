@@ -1259,10 +1259,12 @@ fn reads_that_are_not_compared_are_a_difference() {
         values += &result("q", end + 48 - 16 * (last + 1));
         values += &format!("      all: {}\n      c: {}\n", memory(4 * count, 0), memory(4 * count, end + 64));
         values += &format!("      r: {}\n      d: {}\n", memory(4, end + 16), memory(4, 2 * end + 64));
-        let mut instructions: String =
-            (0..count).map(|number| format!("      - {{kernel: aten::relu.out, args: [x], out: a{number}}}\n")).collect();
+        let mut instructions: String = (0..count)
+            .map(|number| format!("      - {{kernel: aten::relu.out, args: [x], out: a{number}}}\n"))
+            .collect();
         instructions += &"      - {kernel: aten::abs.out, args: [all], out: c}\n".repeat(count);
-        instructions += "      - {kernel: aten::relu.out, args: [x], out: p}\n      - {kernel: aten::abs.out, args: [x], out: q}\n";
+        instructions +=
+            "      - {kernel: aten::relu.out, args: [x], out: p}\n      - {kernel: aten::abs.out, args: [x], out: q}\n";
         instructions += "      - {kernel: aten::neg.out, args: [r], out: d}\n";
         assembled(&format!(
             "methods:\n  forward:\n    values:\n{values}    inputs: [x]\n    outputs: [c, d]\n    instructions:\n{instructions}"
