@@ -612,7 +612,7 @@ impl TensorRecord {
 }
 
 fn data(id: NodeId, bytes: Vec<u8>) -> Data<'static> {
-    Data { id, source: DataSource::Bytes(bytes), align: None, dtype: None, copy: 0 }
+    Data { id, source: DataSource::Bytes(bytes.into()), align: None, dtype: None, copy: 0 }
 }
 
 impl Resolved {

@@ -195,7 +195,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             None => Err(Code::DataType.error(data.id, format!("{stored} cannot be converted to {scalar_type}"))),
         };
         let logical = match &data.source {
-            DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(&bytes[..]))),
+            DataSource::Bytes(bytes) => return self.noted(raw(Blob::bytes(bytes.clone()))),
             DataSource::File { path, offset, size } => {
                 let blob = self.file(path, *offset, size.or(nbytes.filter(|_| offset.is_some())))?;
                 return self.noted(raw(blob));
@@ -240,7 +240,7 @@ impl<'d, 'a> Finder<'d, 'a> {
 
     fn find_bytes(&mut self, data: &Data<'a>) -> Option<ResolvedData> {
         let blob = match &data.source {
-            DataSource::Bytes(bytes) => Blob::bytes(&bytes[..]),
+            DataSource::Bytes(bytes) => Blob::bytes(bytes.clone()),
             DataSource::File { path, offset, size } => self.file(path, *offset, *size)?,
             DataSource::Npy(path) => self.npy(path, None)?.1.blob,
             DataSource::Safetensors(path, name) => self.safetensors(path, name, None)?.1.blob,

@@ -1150,7 +1150,7 @@ impl Decoder {
             }
         }
         let mut fields = self.fields(node, &shape::DATA)?;
-        let data = Data::keys(self, &mut fields, (Some(id), Some(DataSource::Bytes(Vec::new()))))?;
+        let data = Data::keys(self, &mut fields, (Some(id), Some(DataSource::Bytes([].into()))))?;
         let all = || format!("one of {}", fields.shape.one_of.join(", "));
         let kind = self.alternative(&fields, "data have exactly one source", all)?;
         let value = fields.take(kind)?;
@@ -1172,9 +1172,9 @@ impl Decoder {
 
     fn source<'a>(&mut self, kind: &str, value: SourceNode<'a>, fields: &mut MapFields<'a>) -> Option<DataSource<'a>> {
         Some(match kind {
-            data_map::hex => DataSource::Bytes(self.hex(value)?),
-            data_map::base64 => DataSource::Bytes(self.base64(value)?),
-            data_map::text => DataSource::Bytes(self.text(value, "a string")?.value.into_owned().into_bytes()),
+            data_map::hex => DataSource::Bytes(self.hex(value)?.into()),
+            data_map::base64 => DataSource::Bytes(self.base64(value)?.into()),
+            data_map::text => DataSource::Bytes(self.text(value, "a string")?.value.into_owned().into_bytes().into()),
             data_map::numbers => DataSource::Numbers(self.list(value, "a list of numbers")),
             data_map::fill => {
                 let count = fields.value(self, data_map::size, Decoder::size);

@@ -4,6 +4,7 @@
 //! here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::grammar::grammar;
 use crate::layout::options::LayoutOptions;
@@ -340,7 +341,7 @@ pub enum DataSource<'a> {
     /// Numbers, nested as the tensor or flat.
     Numbers(Vec<SourceNode<'a>>),
     /// Bytes.
-    Bytes(Vec<u8>),
+    Bytes(Arc<[u8]>),
     /// A number, repeated; the count is given if there is no tensor.
     Fill(NumericValue, Option<u64>),
     /// A progression.

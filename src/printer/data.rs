@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
-use super::extracted::ExtractedFiles;
+use super::extracted::{ExtractedFiles, Identity, identity};
 use super::options::{LargeData, PrintOptions, Printer};
 use super::yaml;
 use pte_model::data::number;
@@ -32,6 +32,14 @@ pub struct DataPrinter<'d> {
     extracted: &'d RefCell<ExtractedFiles>,
     /// Payloads under `data`, with their names.
     named: HashMap<BlobId, String>,
+    /// Large data that were printed.
+    printed: HashMap<Identity, PrintedData>,
+    /// Size in bytes of large data that may still be printed for the first time.
+    readable: u64,
+    /// Number of large data under `data`.
+    named_data: usize,
+    /// Size in bytes of large data that may still be repeated.
+    repeatable: u64,
     /// Entries of `data`.
     definitions: String,
     /// Sizes in bytes of the graphs of payloads that were printed.
@@ -40,22 +48,48 @@ pub struct DataPrinter<'d> {
     left: usize,
 }
 
-/// Maximum size in bytes of the graphs of payloads that are printed at more than one delegate.
+/// How large data were printed.
+#[derive(Default)]
+struct PrintedData {
+    /// Name under `data`.
+    name: Option<String>,
+    /// The number that all elements have, by their type.
+    fills: Vec<(ScalarType, String)>,
+}
+
+/// Maximum size in bytes of the data that are written in the YAML of a file of this size, or to other files. Data of a regular file do
+/// not overlap; those of a hostile one may all be the same bytes.
+pub fn readable(file_len: u64) -> u64 {
+    file_len.saturating_add(1 << 20)
+}
+
+/// Maximum size in bytes of the graphs of payloads that are printed at more than one delegate, and of large data that are repeated.
 const MAX_REPEATED: usize = 1 << 20;
 
 impl<'d> DataPrinter<'d> {
-    /// Creates a printer of data that refers to the input file by its path.
-    pub fn new(options: &'d PrintOptions, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
-        let (named, graphs) = (HashMap::new(), HashMap::new());
-        let (definitions, left) = (String::new(), MAX_REPEATED);
-        DataPrinter { options, name: None, refers: false, extracted, named, definitions, graphs, left }
+    /// Creates a printer of data that refers to the input file by its path, and prints up to `readable` bytes.
+    pub fn new(options: &'d PrintOptions, readable: u64, extracted: &'d RefCell<ExtractedFiles>) -> DataPrinter<'d> {
+        DataPrinter {
+            options,
+            name: None,
+            refers: false,
+            extracted,
+            named: HashMap::new(),
+            printed: HashMap::new(),
+            readable,
+            named_data: 0,
+            repeatable: MAX_REPEATED as u64,
+            definitions: String::new(),
+            graphs: HashMap::new(),
+            left: MAX_REPEATED,
+        }
     }
 
     /// Creates a printer of data that refers to the input file by the name that [`DataPrinter::files`] declares.
     pub fn with_name(printer: Printer<'d>) -> DataPrinter<'d> {
         DataPrinter {
             name: Some(file_name(&printer.options.file)),
-            ..DataPrinter::new(printer.options, printer.extracted)
+            ..DataPrinter::new(printer.options, printer.readable, printer.extracted)
         }
     }
 
@@ -67,7 +101,7 @@ impl<'d> DataPrinter<'d> {
             Some(_) | None => String::new(),
         };
         if !self.definitions.is_empty() {
-            out += "# Payloads of several delegates.\ndata:\n";
+            out += "# Data that are used several times.\ndata:\n";
             out += &self.definitions;
         }
         out
@@ -98,7 +132,8 @@ impl<'d> DataPrinter<'d> {
             return Ok(name.clone());
         }
         let own = format!("payload{}", self.named.len());
-        let bytes = self.bytes(blob, &own)?;
+        self.claim(blob)?;
+        let bytes = self.large(blob, &own)?;
         let _ = writeln!(self.definitions, "  {own}: {bytes}");
         self.named.insert(id, own.clone());
         Ok(own)
@@ -110,14 +145,75 @@ impl<'d> DataPrinter<'d> {
     /// Data that cannot be read.
     pub fn tensor(&mut self, blob: &Blob, tensor: &Tensor, name: &str) -> io::Result<String> {
         if blob.len <= SMALL || self.options.large_data == LargeData::Inline {
+            if let Some(printed) = self.again(blob, Some(tensor))? {
+                return Ok(printed);
+            }
             let bytes = blob.to_vec()?;
-            return Ok(match (fill(&bytes, tensor), numbers(&bytes, tensor)) {
-                (Some(number), _) => source(&format!("fill: {number}"), blob),
-                (None, Some(numbers)) if blob.copy == 0 => numbers,
-                (None, _) => source(&hex(&bytes), blob),
+            if let Some(number) = fill(&bytes, tensor) {
+                let printed = source(&format!("fill: {number}"), blob);
+                if let Some(known) = identity(blob).and_then(|identity| self.printed.get_mut(&identity)) {
+                    known.fills.push((tensor.scalar_type, printed.clone()));
+                }
+                return Ok(printed);
+            }
+            return Ok(match numbers(&bytes, tensor) {
+                Some(numbers) if blob.copy == 0 => numbers,
+                Some(_) | None => source(&hex(&bytes), blob),
             });
         }
+        self.claim(blob)?;
         self.large(blob, name)
+    }
+
+    /// Counts the bytes of large data that are read to be printed, unless they were printed before. Returns `true` for new ones.
+    ///
+    /// # Errors
+    /// The data of the file overlap, so that printing them would take more than its size.
+    fn claim(&mut self, blob: &Blob) -> io::Result<bool> {
+        if blob.len <= SMALL || self.options.large_data == LargeData::Refer {
+            return Ok(true);
+        }
+        let identity = identity(blob);
+        if identity.as_ref().is_some_and(|identity| self.printed.contains_key(identity)) {
+            return Ok(false);
+        }
+        let left = self.readable.checked_sub(blob.len).ok_or_else(|| {
+            io::Error::other("the data overlap, and are larger than the file in total; print them with `--data refer`")
+        });
+        self.readable = left?;
+        self.printed.extend(identity.map(|identity| (identity, PrintedData::default())));
+        Ok(true)
+    }
+
+    /// Returns large inline data as they were printed before: as one number, or beyond a total size as a name under `data`. `None` if
+    /// they are printed in place.
+    ///
+    /// # Errors
+    /// Data that cannot be read, and those that overlap.
+    fn again(&mut self, blob: &Blob, tensor: Option<&Tensor>) -> io::Result<Option<String>> {
+        if self.claim(blob)? {
+            return Ok(None);
+        }
+        let Some(known) = identity(blob).and_then(|identity| self.printed.get_mut(&identity)) else { return Ok(None) };
+        if let Some(tensor) = tensor.filter(|tensor| tensor.nbytes() == Some(blob.len))
+            && let Some((_, printed)) = known.fills.iter().find(|(scalar_type, _)| *scalar_type == tensor.scalar_type)
+        {
+            return Ok(Some(printed.clone()));
+        }
+        if known.name.is_none() {
+            if let Some(left) = self.repeatable.checked_sub(blob.len) {
+                self.repeatable = left;
+                return Ok(None);
+            }
+            if self.name.is_none() {
+                return Err(io::Error::other("the same data are repeated too often to print them"));
+            }
+            let name = format!("data{}", self.named_data);
+            self.named_data += 1;
+            let _ = writeln!(self.definitions, "  {name}: {}", source(&hex(&blob.to_vec()?), blob));
+            known.name = Some(name);
+        }
+        Ok(known.name.clone())
     }
 
     /// Returns bytes as YAML. Small data are printed as numbers of the tensor's element type, with that type. `name` is
@@ -129,6 +225,9 @@ impl<'d> DataPrinter<'d> {
         let is_whole = tensor.nbytes() == Some(blob.len) && blob.len > 0;
         if !is_whole || (blob.len > SMALL && self.options.large_data != LargeData::Inline) {
             return self.bytes(blob, name);
+        }
+        if let Some(printed) = self.again(blob, None)? {
+            return Ok(printed);
         }
         let bytes = blob.to_vec()?;
         let count = tensor.scalar_type.info().map_or(1, |info| blob.len / info.size);
@@ -149,10 +248,14 @@ impl<'d> DataPrinter<'d> {
     /// # Errors
     /// Data that cannot be read.
     pub fn bytes(&mut self, blob: &Blob, name: &str) -> io::Result<String> {
-        match blob.len > SMALL {
-            true => self.large(blob, name),
-            false => Ok(source(&hex(&blob.to_vec()?), blob)),
+        if blob.len <= SMALL {
+            return Ok(source(&hex(&blob.to_vec()?), blob));
         }
+        let printed = match self.options.large_data {
+            LargeData::Inline => self.again(blob, None)?,
+            LargeData::Refer | LargeData::Extract(_) | LargeData::Hash => self.claim(blob).map(|_| None)?,
+        };
+        printed.map_or_else(|| self.large(blob, name), Ok)
     }
 
     /// Returns large data as a reference, if that is requested and possible. The reference has the size, so that

@@ -35,12 +35,12 @@ pub struct ExtractedFile {
     pub data: Blob,
 }
 
-/// Files of extracted data. Printing the same data with the same name again returns the same file.
+/// Files of extracted data. Printing the same data again returns the same file.
 #[derive(Debug, Default)]
 pub struct ExtractedFiles {
     files: Arc<BTreeMap<PathBuf, Blob>>,
-    /// Path by name and identity of the data.
-    known: HashMap<(String, Identity), String>,
+    /// Path by identity of the data.
+    known: HashMap<Identity, String>,
     /// Used file names in lower case, because file systems may ignore case.
     taken: HashSet<String>,
     /// Next number for each name.
@@ -50,7 +50,7 @@ pub struct ExtractedFiles {
 }
 
 /// Source, length, and offset or address: equal ones are the same data.
-type Identity = (bool, u64, u64);
+pub type Identity = (bool, u64, u64);
 
 /// Maximum length of a file name without number and extension; file systems allow 255 bytes, some fewer.
 const MAX_NAME: usize = 120;
@@ -65,7 +65,7 @@ impl ExtractedFiles {
     /// Returns the path of the file for `blob`, with `/` between its components. `name` is the base of the file name.
     pub fn add(&mut self, folder: &Path, name: &str, blob: &Blob) -> String {
         let base = file_name(name);
-        let key = identity(blob).map(|identity| (base.clone(), identity));
+        let key = identity(blob);
         if let Some(path) = key.as_ref().and_then(|key| self.known.get(key)) {
             return path.clone();
         }
@@ -120,7 +120,7 @@ impl ExtractedFiles {
 }
 
 /// Returns the identity of data that are in a file or in memory.
-fn identity(blob: &Blob) -> Option<Identity> {
+pub fn identity(blob: &Blob) -> Option<Identity> {
     match &blob.source {
         BlobSource::File { offset, .. } => Some((false, blob.len, *offset)),
         // The address stays taken, since `files` has a reference.

@@ -23,7 +23,7 @@ use pte_model::diagnostics::counted;
 pub fn print_all(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
     let mut out = String::new();
     print(layout, &mut out);
-    print_raw(raw, &mut out, &mut DataPrinter::new(printer.options, printer.extracted))?;
+    print_raw(raw, &mut out, &mut DataPrinter::new(printer.options, printer.readable, printer.extracted))?;
     Ok(out)
 }
 

@@ -51,7 +51,8 @@ use pte_model::program::Program;
 /// The file cannot be read, or has an unknown format.
 pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: &Assembler<'_>) -> io::Result<Printed> {
     let extracted = RefCell::new(ExtractedFiles::default());
-    let printer = Printer { folder, options, assembler, extracted: &extracted };
+    let printer =
+        Printer { folder, options, assembler, readable: data::readable(origin.len()?), extracted: &extracted };
     let mut printed = match origin.format()? {
         Some(Format::FlatTensor) => flat_tensor::print(origin, printer),
         Some(Format::BundledProgram) => program::print_bundled(origin, printer),

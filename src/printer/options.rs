@@ -80,6 +80,8 @@ pub struct Printer<'p> {
     pub options: &'p PrintOptions,
     /// Assembles YAML.
     pub assembler: &'p Assembler<'p>,
+    /// Maximum size in bytes of the data that are written in the YAML or to other files.
+    pub readable: u64,
     /// Files that the YAML refers to.
     pub extracted: &'p RefCell<ExtractedFiles>,
 }

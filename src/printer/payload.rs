@@ -72,7 +72,14 @@ pub fn graph(payload: &Blob, name: &str, options: &PrintOptions, indent: &str, o
         Ok(graph) => {
             let extracted = RefCell::new(ExtractedFiles::default());
             let _ = write!(out, "{indent}graph:");
-            graph.print(true, &format!("{indent}  "), name, 0, out, &mut DataPrinter::new(options, &extracted))
+            graph.print(
+                true,
+                &format!("{indent}  "),
+                name,
+                0,
+                out,
+                &mut DataPrinter::new(options, payload.len(), &extracted),
+            )
         }
         Err(reason) => {
             let _ = writeln!(out, "{indent}# Not printed as a graph: {}.", escaped(&reason));

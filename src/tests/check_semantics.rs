@@ -12,7 +12,7 @@ use pte_check::RuleId::{self, *};
 use pte_check::rules::RULES;
 use pte_check::semantics::check;
 use pte_check::{Findings, Location, Profile, RuleSeverity};
-use pte_model::data::Origin;
+use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::format::ScalarType;
 use pte_model::program::element::Element;
 use pte_model::program::{
@@ -1085,6 +1085,105 @@ fn computed_ints_are_limited() {
         assert_eq!(found.len(), expected, "{count}: {found:?}");
         assert!(found.iter().all(|found| found.ends_with("128 possible Ints")), "{found:?}");
     }
+}
+
+/// Inferred list items that every method may take (docs/check.md).
+const LEAST_INFERRED: usize = 1 << 20;
+
+/// Returns the least size for which a program reaches a limit: the one below does not. It is between the two bounds.
+fn first_beyond(unit: &str, bounds: [usize; 2], program: impl Fn(usize) -> Program) -> usize {
+    let is_beyond = |size: usize| {
+        let found = exceeded(&program(size));
+        assert!(found.iter().all(|found| found.ends_with(unit)), "{unit}: {found:?}");
+        !found.is_empty()
+    };
+    let [mut below, mut above] = bounds;
+    assert!(!is_beyond(below) && is_beyond(above), "{unit}");
+    while below + 1 < above {
+        let middle = usize::midpoint(below, above);
+        *(if is_beyond(middle) { &mut above } else { &mut below }) = middle;
+    }
+    above
+}
+
+/// 100 Ints are possible as the dimension in which a list of `items` tensors is joined, besides the one in the file.
+fn joined_in_many_dimensions(items: usize) -> Program {
+    let mut program = branches(100);
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let list = add(plan, EValue::TensorList(Some(ids(&vec![0; items]))));
+    let out = add_tensor(plan, 256, 4);
+    call(plan, "aten::cat.out", &[list, 3, out, out]);
+    program
+}
+
+/// Each of the 101 combinations takes the items of the list, and so do the call itself and what follows if its result is not known.
+#[test]
+fn inferred_items_are_limited() {
+    // Accesses of the list count for the limit, too.
+    let expected = LEAST_INFERRED / (103 - 16);
+    let found = first_beyond("inferred list items", [expected - 200, expected + 200], joined_in_many_dimensions);
+    assert!(found.abs_diff(expected) < 150, "{found}, expected about {expected}");
+}
+
+/// `count` Ints, and as many jumps that depend on an input: each block has a state of all Ints.
+fn written_ints(count: usize) -> Program {
+    let mut program = program(&chain("", ""));
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let [one, zero, number] = [1, 0, 1].map(|number| add(plan, EValue::Int(number)));
+    let condition = add(plan, EValue::Bool(true));
+    plan.inputs.get_or_insert_default().push(ValueId(number));
+    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
+    for _ in 0..count {
+        let next = instructions(plan).len();
+        jump(plan, next, condition, next as i32 + 2);
+        let result = add(plan, EValue::Int(0));
+        call(plan, "executorch_prim::add.Scalar", &[one, one, result]);
+    }
+    program
+}
+
+#[test]
+fn written_ints_are_limited() {
+    first_beyond("computed Ints", [100, 1500], written_ints);
+}
+
+/// Constants of `len` bytes in total as indices. They are in no file, so that the test does not take 256 MiB of memory.
+fn constant_indices(len: usize) -> Program {
+    let mut program = program(&chain("", ""));
+    for part in [len / 16 * 8, len - len / 16 * 8] {
+        let source = BlobSource::File { path: std::path::Path::new("no such file").into(), offset: 0 };
+        let data = program.add_blob(Blob::new(part as u64, source));
+        let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+        let mut indices = Tensor::new(ScalarType::LONG, &[(part / 8) as i32]);
+        indices.data = TensorData::Blob(data);
+        let (zero, indices) = (add(plan, EValue::Int(0)), add(plan, EValue::Tensor(indices)));
+        let out = add_tensor(plan, 256, (part / 8) as i32);
+        call(plan, "aten::index_select.out", &[0, zero, indices, out, out]);
+    }
+    program
+}
+
+#[test]
+fn constant_bytes_are_limited() {
+    for (len, expected) in [((1 << 28) - 8, 0), (1 << 28, 0), ((1 << 28) + 8, 1)] {
+        let found = exceeded(&constant_indices(len));
+        assert_eq!(found.len(), expected, "{len}: {found:?}");
+        assert!(found.iter().all(|found| found.ends_with("constant bytes")), "{found:?}");
+    }
+}
+
+/// A call of an operator with several outs ends with a list of them.
+#[test]
+fn a_list_of_no_outs_is_reported() {
+    let mut program = program(
+        "    values: {x: {tensor: float32, sizes: [8]}}\n    inputs: [x]\n    outputs: [v, i]\n    instructions:\n      \
+         - {kernel: aten::topk.values, args: [x, 3], out: [v, i]}\n",
+    );
+    assert_eq!(found(&program), []);
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let list = args(plan, 0).last().unwrap().0 as usize;
+    plan.values.as_mut().unwrap()[list] = EValue::TensorList(Some(Vec::new()));
+    assert_eq!(found(&program), [(O_4, "methods.forward.instructions[0].args[7]".to_owned())]);
 }
 
 /// A loop is executed up to a limit, which is an error if kernels read the counter. A wrong row is found below it.

@@ -166,15 +166,24 @@ fn the_runtime_executes_programs() {
         all.extend_from_slice(bytes);
     }
     fs::write(&path, &all).unwrap();
-    let mut script = tempfile::tempfile().unwrap();
-    script.write_all(lines.as_bytes()).unwrap();
-    script.rewind().unwrap();
-    let mut command = Command::new(driver);
-    command.arg(&path).args(["--many", "yes", "--executions", "2", "--gigabytes", "2", "--content", "ones"]);
-    let output = command.stdin(Stdio::from(script)).output().unwrap();
-    assert!(output.status.success());
+    // Memory that nothing initialised has other content in each run.
+    let run = |perturbed: &str| {
+        let mut script = tempfile::tempfile().unwrap();
+        script.write_all(lines.as_bytes()).unwrap();
+        script.rewind().unwrap();
+        let mut command = Command::new(&driver);
+        command.arg(&path).args(["--many", "yes", "--executions", "2", "--gigabytes", "2", "--content", "ones"]);
+        let output = command.env("MALLOC_PERTURB_", perturbed).stdin(Stdio::from(script)).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let outcomes = run("85");
+    let again = run("170");
+    let differing: Vec<(&str, &str)> =
+        outcomes.lines().zip(again.lines()).filter(|(one, other)| one != other).collect();
+    assert!(differing.is_empty(), "seed {seed}: {differing:?}");
     let (mut executed, mut failures) = (0, Vec::new());
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in outcomes.lines() {
         let Some((number, outcome)) = line.split_once(' ') else { continue };
         let Ok(number) = number.parse::<usize>() else { continue };
         match outcome.starts_with("ok") {

@@ -1240,6 +1240,53 @@ fn what_reads_find_in_memory_is_meaning() {
     assert_eq!(changes(&found((0, 32), (0, 96)), DiffArea::Meaning), [argument(3, "self")]);
 }
 
+/// A tensor that consists of the results of many instructions, and is read many times, has more parts than are followed. Later reads
+/// are then not compared, which is a difference.
+#[test]
+fn reads_that_are_not_compared_are_a_difference() {
+    let program = |count: usize, last: usize| {
+        let memory = |sizes: usize, offset: usize| {
+            format!("{{tensor: float32, sizes: [{sizes}], mutable: true, memory: {{pool: 1, offset: {offset}}}}}")
+        };
+        let result = |name: &str, offset: usize| {
+            let memory = format!("memory: {{pool: 1, offset: {offset}}}");
+            format!("      {name}: {{tensor: float32, sizes: [4], {memory}}}\n")
+        };
+        let mut values: String = (0..count).map(|number| result(&format!("a{number}"), 16 * number)).collect();
+        let end = 16 * count;
+        values += &result("x", end);
+        values += &result("p", end + 16 + 16 * last);
+        values += &result("q", end + 48 - 16 * (last + 1));
+        values += &format!("      all: {}\n      c: {}\n", memory(4 * count, 0), memory(4 * count, end + 64));
+        values += &format!("      r: {}\n      d: {}\n", memory(4, end + 16), memory(4, 2 * end + 64));
+        let mut instructions: String = (0..count)
+            .map(|number| format!("      - {{kernel: aten::relu.out, args: [x], out: a{number}}}\n"))
+            .collect();
+        instructions += &"      - {kernel: aten::abs.out, args: [all], out: c}\n".repeat(count);
+        instructions +=
+            "      - {kernel: aten::relu.out, args: [x], out: p}\n      - {kernel: aten::abs.out, args: [x], out: q}\n";
+        instructions += "      - {kernel: aten::neg.out, args: [r], out: d}\n";
+        assembled(&format!(
+            "methods:\n  forward:\n    values:\n{values}    inputs: [x]\n    outputs: [c, d]\n    instructions:\n{instructions}"
+        ))
+    };
+    let meaning = |count: usize| {
+        let [left, right] = [0, 1].map(|last| program(count, last));
+        assert_eq!(compared(&left, &left).list, []);
+        let found = compared(&left, &right);
+        assert_eq!(lines(&found), lines(&compared(&right, &left).mirrored()));
+        let found = found.list.into_iter().filter(|difference| difference.area == DiffArea::Meaning);
+        found.map(|difference| (difference.path, difference.left.unwrap().value)).collect::<Vec<_>>()
+    };
+    // The last instruction reads another result.
+    let few = meaning(100);
+    assert!(few.len() == 1 && few[0].0.starts_with("methods.forward.instructions[202].args[0]"), "{few:?}");
+    let many = meaning(1500);
+    let [(path, value)] = &many[..] else { panic!("{many:?}") };
+    assert_eq!(path, "methods.forward");
+    assert!(value.starts_with("not compared from instruction "), "{value}");
+}
+
 /// The same program with memory of its own for each tensor: another plan, and the same meaning.
 #[test]
 fn another_planner_is_no_meaning() {

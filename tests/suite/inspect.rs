@@ -428,3 +428,30 @@ fn copies_are_named() {
     assert_eq!((json["duplicated_bytes"].as_u64(), json["duplicates"][0]["bytes"].as_u64()), (Some(8), Some(8)));
     assert_eq!(json["duplicates"][0]["copies"].as_array().unwrap().len(), 2);
 }
+
+/// A summary, `memory` and the summary of the dump have the same bytes of tensors, also if some of them are views.
+#[test]
+fn the_bytes_of_tensors_are_those_of_the_dump() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut views = 0;
+    for name in ["dynamic_batch", "dtypes", "kv_cache", "topk", "xnnpack_two_delegates", "methods"] {
+        let folder = Folder::new(&[]);
+        let source = examples.join(format!("{name}.yaml"));
+        folder.run(&[source.to_str().unwrap(), "-o", "m.pte", "-q"]).exits(0);
+        let dump = folder.run(&["dump", "m.pte", "-o", "m.yaml"]).exits(0);
+        assert_eq!(dump.stderr, "", "{name}");
+        views += String::from_utf8(folder.read("m.yaml")).unwrap().matches("view: ").count();
+        let bytes_of = |file: &str| -> Vec<u64> {
+            let summary = folder.run(&[file, "-o", "again.pte"]).exits(0).stderr;
+            let counts = summary.split(" for tensors of ").skip(1);
+            counts.map(|rest| rest.split_once(" byte").unwrap().0.parse().unwrap()).collect()
+        };
+        let json: Value = serde_json::from_slice(&folder.run(&["memory", "m.pte", "--json"]).exits(0).stdout).unwrap();
+        let pools = |method: &Value| -> u64 {
+            method["pools"].as_array().unwrap().iter().map(|pool| pool["unshared"].as_u64().unwrap()).sum()
+        };
+        let expected: Vec<u64> = json["methods"].as_array().unwrap().iter().map(pools).collect();
+        assert_eq!([bytes_of("m.pte"), bytes_of("m.yaml")], [expected.clone(), expected], "{name}");
+    }
+    assert!(views > 0);
+}

@@ -1,4 +1,5 @@
-//! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same list or payload. Each
+//! Work and memory of all commands: files of less than 1 MB in which many calls, delegates or methods refer to the same list or payload, or many
+//! tensors to the same or overlapping data. Each
 //! command must end within 2 s of CPU time and 200 MB of memory; `diff`, which reads two files, within 400 MB.
 //!
 //! The limits are those of an optimised build; a debug build gets ten times the CPU time, because it takes four to eight times as long. Memory
@@ -103,6 +104,22 @@ fn payloads(payload: &str, methods: usize, delegates: usize) -> String {
     out
 }
 
+/// Program with `tensors` constants. Those of the file are small; `raw` then makes them ranges of the first one, which has `bytes` bytes: the
+/// same range if `step` is 0, or ranges that overlap, each of which begins `step` bytes after the previous one.
+fn constants(tensors: usize, bytes: usize, step: usize) -> String {
+    let mut out = format!(
+        "methods:\n  forward:\n    outputs: [w0]\n    values:\n      w0: {{tensor: uint8, sizes: [{bytes}], data: {{random: {{seed: 1}}}}}}\n"
+    );
+    let mut set = String::new();
+    for number in 1..tensors {
+        let _ = writeln!(out, "      w{number}: {{tensor: int32, sizes: [1], data: [{number}]}}");
+        let size = bytes.saturating_sub(step * number) / 4;
+        let _ = writeln!(set, "    methods.forward.values[{number}].sizes[0]: {size}");
+        let _ = writeln!(set, "    constant_segment.offsets[{}]: {}", number + 1, step * number);
+    }
+    format!("{out}raw:\n  set:\n{set}")
+}
+
 /// Graph of XNNPACK with `nodes` operations.
 fn graph(nodes: usize) -> String {
     let nodes: Vec<String> = (0..nodes)
@@ -129,7 +146,7 @@ fn assembled(yaml: &str) -> Vec<u8> {
 /// A random file, with its description.
 fn random_file(random: &mut Random) -> (String, Vec<u8>) {
     let name;
-    let yaml = match random.below(3) {
+    let yaml = match random.below(4) {
         0 | 1 => {
             let (operator, kind) = random.pick(&[
                 ("aten::cat.out", "tensor_list"),
@@ -145,6 +162,12 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
             let calls = ((SIZE - 4 * items - 80 * distinct) / 70).min(calls);
             name = format!("{items} items of a {kind}, {distinct} distinct, in {calls} calls of {operator}");
             lists(operator, kind, items, distinct, calls)
+        }
+        2 => {
+            let (tensors, bytes) = (2 + random.below(2500), 1000 + random.below(600_000));
+            let step = random.pick(&[0, 4, 16]);
+            name = format!("{tensors} constants in the same {bytes} bytes, each {step} after the previous one");
+            constants(tensors, bytes, step)
         }
         _ => {
             let (methods, delegates) = (1 + random.below(20), 1 + random.below(250));
@@ -174,6 +197,10 @@ fn shared_lists_and_payloads_are_printed_once() {
             &file,
             &["dump m.pte", "dump m.pte --data inline", "report m.pte --data-statistics"],
         ));
+    }
+    for (name, step) in [("same constants", 0), ("overlapping constants", 16)] {
+        let file = assembled(&constants(1000, 400_000, step));
+        failed.extend(exceeding(name, &file, &["dump m.pte --data inline", "dump m.pte --data hash", "check m.pte"]));
     }
     assert!(failed.is_empty(), "{failed:#?}");
 }

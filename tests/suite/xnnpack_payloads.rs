@@ -384,6 +384,8 @@ fn overrides_set_fields_of_payloads() {
     let base = "methods.forward.delegates.part.payload";
     for (rule, field, found) in [
         (RuleId::D_11, "header.flatbuffer_size: 4096", "a graph at 32..4128"),
+        // More than 64 MiB.
+        (RuleId::D_11, "header.flatbuffer_size: 100000000", "a graph at 32..100000032"),
         (RuleId::D_11, "identifier: XN07", "without an XNNPACK identifier"),
         (RuleId::D_12, "nodes[0].output_id: 99", "unknown value 99"),
         (RuleId::D_12, "xnodes[0].xnode_union_type: 200", "unknown operation type 200"),

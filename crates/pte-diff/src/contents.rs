@@ -16,8 +16,11 @@ use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::{PoolContent, PoolRange};
 use pte_model::program::{EValue, FieldReference, Memory, TensorData, ValueId};
 
-/// Maximum number of pieces of memory that are followed for the reads of a method. Later reads are not compared.
-const WORK: u64 = 1 << 20;
+/// Number of pieces of memory that are followed for the reads of every method, and further ones for each access. A method of an exporter
+/// has a few pieces for each read; only many tensors that overlap in parts reach the limit. Later reads are not compared, which is a
+/// difference.
+const LEAST_WORK: u64 = 1 << 20;
+const WORK_PER_ACCESS: u64 = 64;
 
 /// Writer of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -106,7 +109,8 @@ struct Follower<'v, 's> {
     /// By value: the range of its bytes in planned memory, or in that of the caller; `None` if it has none, or if the range is not
     /// known.
     ranges: Vec<Option<PoolRange>>,
-    work: u64,
+    /// Pieces that may still be followed; `None` if there were more.
+    work: Option<u64>,
 }
 
 impl<'v, 's> Follower<'v, 's> {
@@ -120,7 +124,9 @@ impl<'v, 's> Follower<'v, 's> {
             // A move changes the tensor's location.
             ranges[alias.result] = None;
         }
-        let mut follower = Follower { view, pools: PoolContent::default(), ranges, work: WORK };
+        let work = LEAST_WORK.saturating_add(WORK_PER_ACCESS.saturating_mul(view.accesses.list.len() as u64));
+        let work = Some(work).filter(|_| !view.accesses.is_truncated);
+        let mut follower = Follower { view, pools: PoolContent::default(), ranges, work };
         // State has content when the method is loaded, inputs when it runs.
         for value in follower.states() {
             follower.write(value, Writer::Caller(value as u32));
@@ -143,11 +149,8 @@ impl<'v, 's> Follower<'v, 's> {
 
     fn read(&mut self, value: usize, place: ReadPlace, found: &mut Vec<Read>) {
         let Some(Some(range)) = self.ranges.get(value) else { return };
-        if self.work == 0 {
-            return;
-        }
         let pieces = pieces(&self.pools, *range);
-        self.work = self.work.saturating_sub(pieces.len() as u64);
+        self.work = self.work.and_then(|work| work.checked_sub(pieces.len() as u64));
         found.push(Read { place, value, pieces });
     }
 
@@ -158,10 +161,10 @@ impl<'v, 's> Follower<'v, 's> {
         let (mut found, mut written): (_, Vec<&Access>) = (Vec::new(), Vec::new());
         let (mut arg, mut item) = (None, 0);
         for access in view.accesses.of_step(number) {
-            if self.work == 0 {
+            self.work = self.work.and_then(|work| work.checked_sub(1));
+            if self.work.is_none() {
                 return found;
             }
-            self.work -= 1;
             item = if arg == Some(access.arg) { item + 1 } else { 0 };
             arg = Some(access.arg);
             if access.reads() && access.kind != AccessKind::Release {
@@ -211,8 +214,8 @@ fn meetings(view: &MethodView<'_>) -> HashSet<usize> {
     blocks::jumps(view.plan).into_iter().flat_map(|jump| [jump.step as usize + 1, jump.to as usize]).collect()
 }
 
-/// Returns the reads of a method by step, with those of the caller at the end.
-fn reads(view: &MethodView<'_>) -> Vec<Vec<Read>> {
+/// Returns the reads of a method by step, with those of the caller at the end, and the step after which they exceed the limit.
+fn reads(view: &MethodView<'_>) -> (Vec<Vec<Read>>, Option<usize>) {
     let meetings = meetings(view);
     let mut follower = Follower::new(view);
     let mut found = Vec::with_capacity(view.steps.len() + 1);
@@ -220,9 +223,14 @@ fn reads(view: &MethodView<'_>) -> Vec<Vec<Read>> {
         if meetings.contains(&step) {
             follower.pools = PoolContent::default();
         }
+        if follower.work.is_none() {
+            found.resize_with(view.steps.len() + 1, Vec::new);
+            return (found, Some(step));
+        }
         found.push(if step < view.steps.len() { follower.step(step) } else { follower.end() });
     }
-    found
+    let last = view.steps.len();
+    (found, follower.work.is_none().then_some(last))
 }
 
 /// Compares the content that aligned instructions and the caller find in the tensors that they read.
@@ -233,10 +241,21 @@ pub fn compare(
     matching: &Matching<'_>,
     found: &mut Differences,
 ) {
-    if !found.has(DiffArea::Meaning) {
+    // The same instructions on the same values find the same content.
+    if !found.has(DiffArea::Meaning) || views[0].plan == views[1].plan {
         return;
     }
-    let [left, right] = views.map(reads);
+    let [(left, left_end), (right, right_end)] = views.map(reads);
+    if left_end.is_some() || right_end.is_some() {
+        let part = |side: usize, end: Option<usize>| {
+            let view = views[side];
+            let value = end.map_or("compared".to_owned(), |step| {
+                format!("not compared from instruction {step} on: its reads of planned memory have too many parts")
+            });
+            DifferingPart::new(view.side.method_path(view.number), value)
+        };
+        found.changed(DiffArea::Meaning, DiffTopic::Method, part(0, left_end), part(1, right_end));
+    }
     let mut comparison = Comparison { views, aligned, matching, reported: HashSet::new() };
     for (step, reads) in left.iter().take(aligned.len()).enumerate() {
         if let Some(other) = aligned[step] {

@@ -1,6 +1,7 @@
 //! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,11 +45,49 @@ pub struct Blob {
     pub copy: u32,
 }
 
+/// A range of bytes in memory. Ranges of the same bytes share them, also if they overlap: the tensors of a hostile file may all have
+/// the same constant.
+#[derive(Debug, Clone)]
+pub struct SharedBytes {
+    bytes: Arc<[u8]>,
+    range: Range<usize>,
+}
+
+impl SharedBytes {
+    /// Returns a range of these bytes; `None` if it is outside.
+    pub fn range(&self, offset: usize, len: usize) -> Option<SharedBytes> {
+        let start = self.range.start.checked_add(offset)?;
+        let end = start.checked_add(len).filter(|end| *end <= self.range.end)?;
+        Some(SharedBytes { bytes: self.bytes.clone(), range: start..end })
+    }
+}
+
+impl From<Arc<[u8]>> for SharedBytes {
+    fn from(bytes: Arc<[u8]>) -> SharedBytes {
+        let range = 0..bytes.len();
+        SharedBytes { bytes, range }
+    }
+}
+
+impl std::ops::Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.range.clone()]
+    }
+}
+
+impl PartialEq for SharedBytes {
+    fn eq(&self, other: &SharedBytes) -> bool {
+        **self == **other
+    }
+}
+
 /// Source of a blob's bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlobSource {
     /// Bytes in memory.
-    Bytes(Arc<[u8]>),
+    Bytes(SharedBytes),
     /// A range of a file.
     File {
         /// File.
@@ -111,8 +150,8 @@ impl Blob {
 
     /// Creates a blob of bytes in memory.
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
-        let bytes = bytes.into();
-        Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes))
+        let bytes: Arc<[u8]> = bytes.into();
+        Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes.into()))
     }
 
     /// Joins blobs, one after the other, without empty ones. `None` if the length overflows.
@@ -157,8 +196,12 @@ impl Blob {
                 let Some(offset) = start.checked_add(offset) else { return Ok(None) };
                 Blob::new(len, BlobSource::File { path: path.clone(), offset })
             }
-            BlobSource::Bytes(_)
-            | BlobSource::Repeat(_)
+            BlobSource::Bytes(bytes) => {
+                let range = usize::try_from(offset).ok().zip(usize::try_from(len).ok());
+                let Some(bytes) = range.and_then(|(offset, len)| bytes.range(offset, len)) else { return Ok(None) };
+                Blob::new(len, BlobSource::Bytes(bytes))
+            }
+            BlobSource::Repeat(_)
             | BlobSource::Iota { .. }
             | BlobSource::Random { .. }
             | BlobSource::Converted { .. }

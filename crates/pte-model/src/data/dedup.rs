@@ -53,15 +53,33 @@ pub fn alike(blobs: &[Blob]) -> io::Result<Vec<BlobId>> {
     Ok(alike)
 }
 
-/// Deduplicates blobs with equal samples: those with the same range of a file are equal, the others are hashed.
+/// Source of bytes. Blobs of a length with the same one are equal.
+#[derive(PartialEq, Eq, Hash)]
+enum Bytes<'b> {
+    /// From an offset of a file on.
+    File(&'b std::path::Path, u64),
+    /// From an address on.
+    Memory(*const u8),
+    /// A repeated pattern.
+    Repeat(&'b [u8]),
+}
+
+/// Deduplicates blobs with equal samples: those with the same source are equal, the others are hashed.
 fn merge(blobs: &[Blob], alike: &[usize], same: &mut [BlobId]) -> Result<(), (usize, io::Error)> {
-    let mut ranges: HashMap<(&std::path::Path, u64), usize> = HashMap::new();
+    let mut ranges: HashMap<Bytes<'_>, usize> = HashMap::new();
     let mut different = Vec::with_capacity(alike.len());
     for &index in alike {
-        let mut first = index;
-        if let BlobSource::File { path, offset } = &blobs[index].source {
-            first = *ranges.entry((path, *offset)).or_insert(index);
-        }
+        let range = match &blobs[index].source {
+            BlobSource::File { path, offset } => Some(Bytes::File(path, *offset)),
+            BlobSource::Bytes(bytes) => Some(Bytes::Memory(bytes.as_ptr())),
+            BlobSource::Repeat(pattern) => Some(Bytes::Repeat(pattern)),
+            BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. }
+            | BlobSource::Reordered { .. }
+            | BlobSource::Joined(_) => None,
+        };
+        let first = range.map_or(index, |range| *ranges.entry(range).or_insert(index));
         same[index] = BlobId(first as u32);
         if first == index {
             different.push(index);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::blob::SharedBytes;
 use super::{Blob, BlobSource, positioned, workers};
 use crate::format::{Format, container};
 
@@ -161,7 +162,10 @@ impl Origin {
             Origin::Part { path, offset: start, .. } => {
                 BlobSource::File { path: path.clone(), offset: start.checked_add(offset)? }
             }
-            Origin::Bytes(bytes) => BlobSource::Bytes(bytes[offset as usize..(offset + len) as usize].into()),
+            Origin::Bytes(bytes) => {
+                let (offset, len) = (usize::try_from(offset).ok()?, usize::try_from(len).ok()?);
+                BlobSource::Bytes(SharedBytes::from(bytes.clone()).range(offset, len)?)
+            }
             Origin::Planned(planned) => return planned.range(offset, len),
         };
         Some(Blob::new(len, source))

@@ -34,7 +34,7 @@ impl BundledProgramContents {
     /// The file cannot be read, or has become too short.
     pub fn program_origin(&self) -> io::Result<Origin> {
         Ok(match &self.program.source {
-            BlobSource::Bytes(bytes) => Origin::Bytes(bytes.clone()),
+            BlobSource::Bytes(bytes) => Origin::Bytes(bytes[..].into()),
             BlobSource::File { path, offset } => {
                 Origin::Part { path: path.clone(), offset: *offset, len: self.program.len }
             }
