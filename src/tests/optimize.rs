@@ -8,11 +8,10 @@ use pte_model::program::{ExecutionPlan, Memory};
 fn optimized(parts: &str, pass: OptimizePass) -> ExecutionPlan {
     let yaml = forward(parts);
     let mut resolved = Model::from_yaml("test", &yaml, ".").resolve().unwrap_or_else(|error| panic!("{error}\n{yaml}"));
-    let mut options = OptimizeOptions::default();
-    options.passes = vec![pass];
+    let options = OptimizeOptions { passes: vec![pass], ..OptimizeOptions::default() };
     let done = resolved.optimize(&options).unwrap();
     let [before, after] = done.methods[0].instructions;
-    let changes = done.methods[0].changes.iter().filter(|change| change.change.starts_with("removed"));
+    let changes = done.methods[0].changes.iter().filter(|change| change.change.noun().is_some());
     assert_eq!(changes.count(), before - after, "{:?}", done.methods[0].changes);
     let assembly = resolved.to_files(&Options::default()).unwrap();
     let findings = assembly.check(&crate::CheckOptions::default()).unwrap();

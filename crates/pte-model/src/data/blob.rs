@@ -60,6 +60,11 @@ impl SharedBytes {
         let end = start.checked_add(len).filter(|end| *end <= self.range.end)?;
         Some(SharedBytes { bytes: self.bytes.clone(), range: start..end })
     }
+
+    /// Returns `true` if two ranges are the same bytes of the same memory. It reads none.
+    pub fn is_same_memory(&self, other: &SharedBytes) -> bool {
+        self.range == other.range && Arc::ptr_eq(&self.bytes, &other.bytes)
+    }
 }
 
 impl From<Arc<[u8]>> for SharedBytes {

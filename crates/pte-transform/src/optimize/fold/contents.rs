@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 
 use pte_model::data::{Blob, BlobId, BlobSource, dedup};
 use pte_model::program::Program;
@@ -109,7 +108,7 @@ fn is_same(a: &Blob, b: &Blob) -> bool {
     use BlobSource::{Bytes, File, Reordered, Repeat};
     a.len() == b.len()
         && match (a.source(), b.source()) {
-            (Bytes(a), Bytes(b)) => Arc::ptr_eq(a, b),
+            (Bytes(a), Bytes(b)) => a.is_same_memory(b),
             (File { path: a, offset: at }, File { path: b, offset }) => a == b && at == offset,
             (Repeat(a), Repeat(b)) => a == b,
             (
