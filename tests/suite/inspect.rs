@@ -448,7 +448,9 @@ fn the_bytes_of_tensors_are_those_of_the_dump() {
         let pools = |method: &Value| -> u64 {
             method["pools"].as_array().unwrap().iter().map(|pool| pool["unshared"].as_u64().unwrap()).sum()
         };
-        let expected: Vec<u64> = json["methods"].as_array().unwrap().iter().map(pools).collect();
+        // The summary of a method without planned memory has no bytes.
+        let expected = json["methods"].as_array().unwrap().iter().map(pools).filter(|bytes| *bytes > 0);
+        let expected: Vec<u64> = expected.collect();
         assert_eq!([bytes_of("m.pte"), bytes_of("m.yaml")], [expected.clone(), expected], "{name}");
     }
     assert!(views > 0);
