@@ -23,9 +23,9 @@ pub struct BoundArguments {
     /// Make all inputs static
     #[arg(long = "static")]
     all_static: bool,
-    /// Method, if there are several
-    #[arg(long, value_name = "NAME")]
-    method: Option<String>,
+    /// Method; needed once if there are several
+    #[arg(long, value_name = "METHOD")]
+    method: Vec<String>,
     #[command(flatten)]
     edit: EditArguments,
 }
@@ -43,7 +43,11 @@ pub fn run(arguments: &BoundArguments, messages: &Messages) -> Result<Exit, Fail
     }
     let model = arguments.edit.open(&arguments.input, messages)?;
     let mut options = BoundOptions::default();
-    options.method.clone_from(&arguments.method);
+    options.method = match &*arguments.method {
+        [] => None,
+        [method] => Some(method.clone()),
+        [_, _, ..] => return Err(Failure::usage("`--method` can be given once: bounds are those of one method")),
+    };
     options.inputs.clone_from(&arguments.inputs);
     options.all_static = arguments.all_static;
     let mut resolved = model.resolve_for_changes()?;

@@ -240,8 +240,8 @@ impl Screen<'_> {
             let (calls, bytes) = (counted(constant.calls, "call"), counted(constant.bytes, "byte"));
             self.line(
                 4,
-                "calls on constants",
-                &format!("{calls} with results of {bytes} in planned memory, which `optimize` folds"),
+                "constant calls",
+                &format!("{calls} on constants, with results of {bytes} in planned memory; `optimize` folds them"),
             );
         }
         let calls = |rows: &[(String, usize)]| -> Vec<String> {

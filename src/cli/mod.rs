@@ -81,6 +81,7 @@ Examples:
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
+  pte-emit optimize model.pte -o small.pte            the same outputs with less planned memory
   pte-emit merge enc.pte dec.pte -o both.pte --rename enc:forward=encode --rename dec:forward=decode
                                                       the methods of both in one program, equal data once
   pte-emit extract both.pte --method 'enc*' -o e.pte  some methods, with what they need

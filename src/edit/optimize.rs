@@ -56,6 +56,22 @@ impl Default for OptimizeOptions {
 }
 
 /// What [`Resolved::optimize`] did.
+///
+/// ```
+/// use pte_emit::{InstructionChange, Model, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+///
+/// let mut options = OptimizeOptions::default();
+/// options.passes.retain(|pass| *pass != OptimizePass::Memory);
+/// assert_eq!(OptimizePass::ALL.map(OptimizePass::word), ["folding", "identity", "memory"]);
+///
+/// let mut linear = Model::open("examples/linear.yaml")?.resolve()?;
+/// let done = linear.optimize(&options)?;
+/// let forward: &OptimizedMethod = &done.methods[0];
+/// let transposed: &OptimizedInstruction = &forward.changes[0];
+/// assert_eq!((&*transposed.operator, transposed.change), ("aten::permute_copy.out", InstructionChange::Folded));
+/// assert_eq!(transposed.change.noun(), Some("folded call"));
+/// # Ok::<(), pte_emit::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -157,9 +173,9 @@ impl Resolved {
     ///     outputs: [y]
     ///     instructions:
     ///       - {kernel: aten::clone.out, args: [x, null], out: copy}
-    ///       - {kernel: aten::relu.out, args: [copy], out: y}
+    ///       - {kernel: aten::mul.out, args: [copy, x], out: y}
     /// ";
-    /// let mut resolved = Model::from_yaml("relu.yaml", yaml, ".").resolve()?;
+    /// let mut resolved = Model::from_yaml("square.yaml", yaml, ".").resolve()?;
     /// let done = resolved.optimize(&OptimizeOptions::default())?;
     /// assert_eq!(done.methods[0].instructions, [2, 1]);
     /// assert_eq!(done.methods[0].planned, [48, 32]);

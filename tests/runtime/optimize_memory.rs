@@ -1,4 +1,4 @@
-//! Programs with minimized memory ([`Resolved::minimize_memory`]): `check` accepts them, no method is larger, and in the real runtime their
+//! Programs with minimized memory ([`Resolved::minimize_memory`]), and optimized ones ([`Resolved::optimize`]): `check` accepts them, no method is larger, and in the real runtime their
 //! outputs have the same bits as before, in three executions one after the other.
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --release --test runtime optimize_memory:: -- --ignored --nocapture`.
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
 use pte_emit::program::{EValue, ExecutionPlan, MemoryPlanner, Program, Tensor};
-use pte_emit::{Assembly, CheckOptions, MethodMemory, MinimizeOptions, Model, Options, Resolved};
+use pte_emit::{Assembly, CheckOptions, MethodMemory, MinimizeOptions, Model, OptimizeOptions, Options, Resolved};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;
@@ -170,22 +170,33 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
         .collect();
     assert!(new.len() <= old.len() || more.is_empty(), "{name}: {more:?}");
     let Some(script) = script(before.program()) else { return false };
-    let runner = runner::locate();
-    let expected = answers(&runner, &before, &script);
-    let found = answers(&runner, &after, &script);
-    let (Ok(expected), Ok(found)) = (&expected, &found) else {
-        assert!(expected.is_err(), "{name}: {found:?}");
-        return false;
-    };
-    if expected != found {
-        let folder = std::env::temp_dir().join("optimize_memory");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("before.pte"), before.program_file().unwrap().to_vec().unwrap()).unwrap();
-        std::fs::write(folder.join("after.pte"), after.program_file().unwrap().to_vec().unwrap()).unwrap();
-        let first = expected.iter().zip(found).find(|(one, other)| one != other);
-        panic!("{name}: other outputs, see {}: {first:?}\n{methods:?}", folder.display());
+    let expected = answers(&runner::locate(), &before, &script);
+    for after in [after, optimized(name, resolved(), stated)] {
+        let found = answers(&runner::locate(), &after, &script);
+        let (Ok(expected), Ok(found)) = (&expected, &found) else {
+            assert!(expected.is_err(), "{name}: {found:?}");
+            return false;
+        };
+        if expected != found {
+            let folder = std::env::temp_dir().join("optimize_memory");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("before.pte"), before.program_file().unwrap().to_vec().unwrap()).unwrap();
+            std::fs::write(folder.join("after.pte"), after.program_file().unwrap().to_vec().unwrap()).unwrap();
+            let first = expected.iter().zip(found).find(|(one, other)| one != other);
+            panic!("{name}: other outputs, see {}: {first:?}\n{methods:?}", folder.display());
+        }
     }
-    expected.iter().any(|answer| answer == "execute ok")
+    expected.is_ok_and(|expected| expected.iter().any(|answer| answer == "execute ok"))
+}
+
+/// Returns a program after all passes of [`Resolved::optimize`].
+fn optimized(name: &str, mut resolved: Resolved, stated: u64) -> Assembly {
+    let done = resolved.optimize(&OptimizeOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let after = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let planned: u64 = after.program().plans().iter().map(planned).sum();
+    assert_eq!(planned, done.methods.iter().map(|method| method.planned[1]).sum::<u64>(), "{name}");
+    assert!(planned <= stated, "{name}: {stated} -> {planned}");
+    after
 }
 
 fn planned(plan: &ExecutionPlan) -> u64 {

@@ -64,7 +64,7 @@ fn the_command_writes_nothing_after_an_error() {
     folder
         .run(&["bound", large, "--input", "x=1x4x8192", "-o", "out.pte"])
         .exits(1)
-        .stderr_contains("above the bound 4096");
+        .stderr_contains("above the bound 1280");
     folder.run(&["bound", large, "--input", "x=8", "-o", "out.pte"]).exits(1).stderr_contains("it has 3 dimensions");
     folder.run(&["bound", large, "-o", "out.pte"]).exits(2).stderr_contains("add `--input NAME=SIZES` or `--static`");
     folder.run(&["bound", large, "--input", "x", "-o", "out.pte"]).exits(2).stderr_contains("expected NAME=SIZES");

@@ -7,6 +7,16 @@ use pte_analysis::operators::MethodOperators;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 
 /// Calls of a method whose arguments are constants, part of [`crate::summary::MethodSummary`].
+///
+/// ```
+/// use pte_inspect::constant_calls::ConstantCalls;
+/// use pte_inspect::summary::ProgramSummary;
+///
+/// # let _ = |summary: &ProgramSummary| {
+/// let calls: ConstantCalls = summary.methods[0].constant_calls;
+/// println!("{} calls with results of {} bytes", calls.calls, calls.bytes);
+/// # };
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -22,7 +32,7 @@ const MAX_ITEMS: usize = 64;
 
 impl ConstantCalls {
     /// Counts the calls of a method, with those whose arguments are results of others.
-    pub fn of(plan: &ExecutionPlan) -> ConstantCalls {
+    pub(crate) fn of(plan: &ExecutionPlan) -> ConstantCalls {
         let operators = MethodOperators::known(plan);
         let written = operators.written(plan);
         let is_input = plan.is_input();
