@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
-use pte_emit::program::{EValue, ExecutionPlan, MemoryPlanner, Program, Tensor};
+use pte_emit::program::{EValue, MemoryPlanner, Program, Tensor};
 use pte_emit::{Assembly, CheckOptions, MethodMemory, MinimizeOptions, Model, OptimizeOptions, Options, Resolved};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, program};
@@ -136,9 +136,13 @@ fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<Strin
     let (pte, ptds) = files::write(assembly, folder.path()).unwrap();
     let mut answers = runner::run(runner, &pte, &ptds, MODE, script)?;
     let mut has_failed = false;
-    answers.retain(|answer| {
+    answers.retain_mut(|answer| {
         if answer.starts_with("load ") {
             has_failed = false;
+        }
+        // Without its `.ptd`, a program fails for the first constant that it misses, which may be another one once it has fewer.
+        if answer.starts_with("load error ") {
+            answer.truncate("load error".len());
         }
         // State remains undetermined, too.
         has_failed |= answer.starts_with("execute ") && answer != "execute ok";
@@ -151,13 +155,13 @@ fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<Strin
 fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
     let resolved = || model.resolve_for_changes().unwrap_or_else(|error| panic!("{name}: {error}"));
     let Ok(before) = resolved().to_files(&Options::default()) else { return false };
-    let stated: u64 = before.program().plans().iter().map(planned).sum();
+    let stated = planned(&before);
     let methods = table.add(name, &resolved);
     let mut changed = resolved();
     assert_eq!(changed.minimize_memory(&MinimizeOptions::default()), methods, "{name}: not the same again");
     let after = changed.to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let planned: u64 = after.program().plans().iter().map(planned).sum();
-    assert!(planned <= stated, "{name}: {stated} -> {planned}");
+    let minimized = planned(&after);
+    assert!(minimized <= stated, "{name}: {stated} -> {minimized}");
     let errors = |assembly: &Assembly| {
         let reports = assembly.check(&CheckOptions::default()).unwrap();
         let rules = reports.iter().flat_map(|report| &report.list).map(|finding| finding.to_string());
@@ -193,14 +197,16 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
 fn optimized(name: &str, mut resolved: Resolved, stated: u64) -> Assembly {
     let done = resolved.optimize(&OptimizeOptions::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
     let after = resolved.to_files(&Options::default()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let planned: u64 = after.program().plans().iter().map(planned).sum();
+    let planned = planned(&after);
     assert_eq!(planned, done.methods.iter().map(|method| method.planned[1]).sum::<u64>(), "{name}");
     assert!(planned <= stated, "{name}: {stated} -> {planned}");
     after
 }
 
-fn planned(plan: &ExecutionPlan) -> u64 {
-    plan.memory.non_const_buffer_sizes.iter().flatten().filter_map(|size| u64::try_from(*size).ok()).sum()
+/// Returns the size of all pools in bytes.
+fn planned(assembly: &Assembly) -> u64 {
+    let sizes = assembly.plan().memory.iter().flat_map(|memory| &memory.sizes);
+    sizes.filter_map(|size| u64::try_from(*size).ok()).sum()
 }
 
 /// Returns the files of a folder with these extensions, also those in its folders.
