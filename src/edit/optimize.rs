@@ -148,8 +148,8 @@ impl InstructionChange {
     pub const fn noun(self) -> Option<&'static str> {
         match self {
             InstructionChange::Folded => Some("folded call"),
-            InstructionChange::Copy => Some("copy that changes nothing"),
-            InstructionChange::View => Some("copy that is a view"),
+            InstructionChange::Copy => Some("identity call"),
+            InstructionChange::View => Some("reshaping call"),
             InstructionChange::EqualCall => Some("repeated call"),
             InstructionChange::Unused => Some("unused instruction"),
             InstructionChange::Kept => None,

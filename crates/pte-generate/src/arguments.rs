@@ -1076,11 +1076,13 @@ fn pad(draft: &mut Draft<'_>, count: usize) {
 }
 
 fn fft(draft: &mut Draft<'_>) {
-    let sizes = draft.sizes(1, 4);
-    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
-    draft.set("self", Operand::Tensor(first));
+    let mut sizes = draft.sizes(1, 4);
     let mut dims = draft.dims(sizes.len(), 1);
     dims.iter_mut().filter(|dim| **dim < 0).for_each(|dim| *dim += sizes.len() as i64);
+    // Without elements to transform, the kernel leaves its out as it was.
+    dims.iter().for_each(|dim| sizes[*dim as usize] = sizes[*dim as usize].max(1));
+    let first = TensorOperand::new(draft.main, &sizes, Content::Input);
+    draft.set("self", Operand::Tensor(first));
     let last = sizes[dims[dims.len() - 1] as usize];
     draft.set("dim", Operand::Ints(dims));
     let normalization = Operand::Int(draft.random.between(0, 2));
