@@ -1,7 +1,7 @@
 //! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
 //! same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- merge`, `-- bytes`, `-- questions`,
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- merge`, `-- optimize`, `-- bytes`, `-- questions`,
 //! `-- fixtures` and `-- instructions` run one part. There are no thresholds.
 
 // Shared with the other benchmark.
@@ -201,6 +201,43 @@ fn merges(bytes: u64, rounds: usize) {
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
 }
 
+/// `optimize` of a network with `bytes` bytes of weights, each transposed by an instruction, which is folded. The baseline is a copy of the
+/// program.
+fn optimized(bytes: u64, rounds: usize) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    // A weight of 1024 by 1024 numbers has the size of a tensor.
+    let size = if bytes < TENSOR { 64 } else { 1024 };
+    let count = (bytes / TENSOR).max(1);
+    let mut text = "methods:\n  forward:\n    values:\n".to_owned();
+    let mut instructions = String::new();
+    for i in 0..count {
+        text += &format!("      w{i}: {{tensor: float32, sizes: [{size}, {size}], data: {{random: {{seed: {i}}}}}}}\n");
+        let input = if i == 0 { "x".to_owned() } else { format!("y{}", i - 1) };
+        instructions += &format!("      - {{kernel: aten::permute_copy.out, args: [w{i}, [1, 0]], out: t{i}}}\n");
+        instructions += &format!("      - {{kernel: aten::mm.out, args: [{input}, t{i}], out: y{i}}}\n");
+    }
+    text +=
+        &format!("      x: {{tensor: float32, sizes: [1, {size}]}}\n    inputs: [x]\n    outputs: [y{}]\n", count - 1);
+    fs::write(folder.join("m.yaml"), format!("{text}    instructions:\n{instructions}")).expect("there is room");
+    pte_emit(folder, &["m.yaml", "-o", "m.pte", "-q"]);
+    let peak = Cell::new(0);
+    let optimize = || {
+        peak.set(peak.get().max(pte_emit(folder, &["optimize", "m.pte", "-o", "o.pte", "-q"])));
+        fs::remove_file(folder.join("o.pte")).expect("it was written");
+    };
+    let copy = || {
+        fs::copy(folder.join("m.pte"), folder.join("c.pte")).expect("there is room");
+        fs::remove_file(folder.join("c.pte")).expect("it was written");
+    };
+    let mut cases: Vec<Case<'_>> =
+        vec![("std::fs::copy (baseline)", Box::new(copy)), ("optimize, all weights transposed", Box::new(optimize))];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("optimize of a program of {} MiB", bytes / MIB), times[0], &rows);
+    println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+}
+
 /// Time per byte for increasing sizes; the input is a sparse file.
 fn bytes(largest: u64) {
     println!("\ntime per byte: a sparse .safetensors to a .ptd");
@@ -364,6 +401,9 @@ fn main() {
     }
     if requested("merge") {
         merges(if quick { 8 * MIB } else { GIB }, if quick { 1 } else { 5 });
+    }
+    if requested("optimize") {
+        optimized(if quick { MIB } else { 352 * MIB }, if quick { 1 } else { 9 });
     }
     if requested("bytes") {
         bytes(if quick { MIB } else { 16 * GIB });
