@@ -25,7 +25,7 @@ const KIBIBYTES: u64 = 200 << 10;
 /// Largest file in bytes.
 const SIZE: usize = 1 << 20;
 
-/// Commands with a file `m.pte`.
+/// Commands with a file `m.pte`, and `other.pte`.
 const COMMANDS: &[&str] = &[
     "dump m.pte",
     "dump m.pte --data inline",
@@ -43,7 +43,17 @@ const COMMANDS: &[&str] = &[
     "report m.pte --to dot",
     "report m.pte --to model-explorer",
     "m.pte -o pruned.pte --prune",
+    "optimize m.pte -o optimized.pte",
+    "strip m.pte -o stripped.pte",
+    "extract m.pte --method '*' -o extracted.pte",
+    "merge m.pte other.pte -o merged.pte",
+    "bound m.pte --static -o bound.pte",
+    "weights list m.pte",
+    "manifest m.pte",
 ];
+
+/// Program that is merged with `m.pte`.
+const OTHER: &str = "methods: {other: {inputs: [x], outputs: [x], values: {x: {tensor: float32, sizes: [1]}}}}";
 
 /// Runs a command within the limits.
 fn limited(folder: &Folder, command: &str) -> Output {
@@ -63,6 +73,7 @@ fn limited(folder: &Folder, command: &str) -> Output {
 fn exceeding(name: &str, file: &[u8], commands: &[&str]) -> Vec<String> {
     let folder = Folder::new(&[]);
     folder.write("m.pte", file);
+    folder.write("other.pte", &assembled(OTHER));
     let fails = |command: &&&str| {
         let Output { status, stderr, .. } = limited(&folder, command);
         let is_over =

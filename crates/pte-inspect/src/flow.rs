@@ -14,6 +14,31 @@ use pte_model::program::ExecutionPlan;
 /// many wrote.
 const WRITERS: usize = 8;
 
+/// Number of values that the instructions of a program list in addition to one for each argument: a list of many items
+/// can be an argument of many instructions. Each takes up to half a kilobyte in a report.
+const MAX_LISTED: usize = 1 << 16;
+
+/// Number of values that instructions may still list in addition to one for each argument.
+pub struct Left(usize);
+
+impl Default for Left {
+    fn default() -> Left {
+        Left(MAX_LISTED)
+    }
+}
+
+impl Left {
+    /// Removes the last values of a list that has more than `args` and what is left, and returns how many.
+    fn cut(&mut self, values: &mut Vec<usize>, args: usize) -> usize {
+        let before = values.len();
+        let more = before.saturating_sub(args).min(self.0);
+        self.0 -= more;
+        values.truncate(args + more);
+        values.shrink_to_fit();
+        before - values.len()
+    }
+}
+
 /// A value that an instruction reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
@@ -53,6 +78,10 @@ pub struct Step {
     pub reads: Vec<Read>,
     /// Values that it writes, each once.
     pub writes: Vec<usize>,
+    /// Number of further values that it reads.
+    pub more_reads: usize,
+    /// Number of further values that it writes.
+    pub more_writes: usize,
 }
 
 /// Follows the instructions in order, and tracks which ones wrote the content of each value.
@@ -83,32 +112,38 @@ impl<'j> Flow<'j> {
         Read { value, writers: self.writers[self.facts[value].owner].clone() }
     }
 
-    /// Follows all instructions, and returns what they read and write.
-    pub fn steps(&mut self, count: usize, jumps: &[Jump]) -> Vec<Step> {
-        let mut steps: Vec<Step> = (0..count).map(|number| self.step(number)).collect();
+    /// Returns true if an instruction wrote a value until now.
+    pub fn is_written(&self, value: usize) -> bool {
+        !self.writers[self.facts[value].owner].is_empty()
+    }
+
+    /// Follows instructions, of which `args` has the numbers of arguments, and returns what they read and write.
+    pub fn steps(&mut self, args: impl Iterator<Item = usize>, jumps: &[Jump], left: &mut Left) -> Vec<Step> {
+        let mut steps: Vec<Step> = args.enumerate().map(|(number, args)| self.step(number, args, left)).collect();
         self.carry(&mut steps, jumps);
         steps
     }
 
     /// Returns what the next instruction reads and writes.
-    fn step(&mut self, number: usize) -> Step {
+    fn step(&mut self, number: usize, args: usize, left: &mut Left) -> Step {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for access in self.accesses.of_step(number) {
             let value = access.value as usize;
-            let read = self.read(value);
             // Lists are read through their items, and the label of a node has the literals.
-            let is_literal = self.facts[value].is_literal && read.writers.is_empty();
+            let is_literal = self.facts[value].is_literal && !self.is_written(value);
             if access.reads() && !is_literal {
-                reads.push(read);
+                reads.push(value);
             }
             if access.writes() && !self.facts[value].is_list {
                 writes.push(value);
             }
         }
-        reads.sort_unstable_by_key(|read| read.value);
-        reads.dedup();
-        writes.sort_unstable();
-        writes.dedup();
+        for values in [&mut reads, &mut writes] {
+            values.sort_unstable();
+            values.dedup();
+        }
+        let more_reads = left.cut(&mut reads, args);
+        let reads = reads.into_iter().map(|value| self.read(value)).collect();
         let around = self.skips.around(number as u32);
         for value in writes.iter().map(|value| self.facts[*value].owner) {
             let writers = &mut self.writers[value];
@@ -118,7 +153,8 @@ impl<'j> Flow<'j> {
             }
             writers.push(number);
         }
-        Step { reads, writes }
+        let more_writes = left.cut(&mut writes, args);
+        Step { reads, writes, more_reads, more_writes }
     }
 
     /// Adds the writers of the previous iteration of a loop to what its instructions read: in the outermost loop, the

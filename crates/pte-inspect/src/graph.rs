@@ -2,14 +2,14 @@
 //! payloads of XNNPACK, and the findings of `check` and differences about each element. Layout and drawing are left to
 //! [`crate::report`].
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::Subject;
 pub use super::flow::Read;
 
-use super::flow::{Flow, Step, ValueFacts};
+use super::flow::{Flow, Left, Step, ValueFacts};
 use super::memory::Labels;
 use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, DataStatistics, TensorStatistics};
@@ -140,6 +140,12 @@ pub struct GraphNode {
     /// Values that it reads, with the instructions that may have written each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<Read>,
+    /// Number of further values that it writes: lists of a program can have many items in many calls.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_writes: usize,
+    /// Number of further values that it reads.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_reads: usize,
     /// Instruction that is executed instead of the next one if a condition is false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jump: Option<usize>,
@@ -182,6 +188,10 @@ pub struct GraphFrame {
     pub context: Option<String>,
 }
 
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 impl ProgramGraph {
     /// Builds the graphs of a program. `findings` has the paths of the findings of `check` about its file,
     /// `differences` the paths of the differences from another program.
@@ -212,7 +222,9 @@ impl ProgramGraph {
         }
         let targets = Targets::new(program, findings, differences);
         let methods = program.plans().iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets));
+        let mut left = Left::default();
+        let methods =
+            methods.map(|(method, plan)| MethodGraph::new(subject, method, plan, &numbers, &targets, &mut left));
         let mut graph = ProgramGraph { version: VERSION, methods: methods.collect(), payloads };
         if let Some(statistics) = statistics {
             graph.add_statistics(program, &drafts, &numbers, statistics);
@@ -270,6 +282,7 @@ impl MethodGraph {
         plan: &ExecutionPlan,
         payloads: &HashMap<BlobId, usize>,
         targets: &Targets,
+        left: &mut Left,
     ) -> MethodGraph {
         let program = subject.program;
         let index = |value: &ValueId| value.within(plan.values().len());
@@ -282,19 +295,22 @@ impl MethodGraph {
         let jumps = blocks::jumps(plan);
         let facts = values.iter().enumerate().map(|(number, value)| value.facts(number)).collect();
         let mut flow = Flow::new(plan, &subject.operators[method], facts, &jumps);
-        let mut steps = flow.steps(plan.instructions().count(), &jumps).into_iter();
+        let args = plan.instructions().map(|instruction| instruction.args().len());
+        let mut steps = flow.steps(args, &jumps, left).into_iter();
         let mut nodes: Vec<GraphNode> = Vec::new();
         for chain in plan.chains.iter().flatten() {
             let first = nodes.len();
             for instruction in chain.instructions.iter().flatten() {
                 let number = nodes.len();
-                let Step { reads, writes } = steps.next().unwrap_or_default();
+                let Step { reads, writes, more_reads, more_writes } = steps.next().unwrap_or_default();
                 let jump = instruction.destination().and_then(|to| usize::try_from(to).ok());
                 nodes.push(GraphNode {
                     label: labels.index(instruction),
                     delegate: delegate(plan, instruction),
                     args: instruction.args().iter().filter_map(index).collect(),
                     writes,
+                    more_writes,
+                    more_reads,
                     reads,
                     jump: jump.and_then(|to| first.checked_add(to)),
                     always: condition(instruction).is_some_and(|value| plan.value(value) == Some(&EValue::Bool(false))),
@@ -303,10 +319,9 @@ impl MethodGraph {
                 });
             }
         }
-        let written: HashSet<usize> = nodes.iter().flat_map(|node| node.writes.iter().copied()).collect();
         let conditions = plan.instructions().map(|instruction| condition(instruction).as_ref().and_then(index));
         for (node, condition) in nodes.iter_mut().zip(conditions) {
-            node.always &= condition.is_some_and(|value| !written.contains(&value));
+            node.always &= condition.is_some_and(|value| !flow.is_written(value));
         }
         let delegates = plan.delegates().iter().enumerate().map(|(number, delegate)| GraphDelegate {
             backend: delegate.id.clone().unwrap_or_default(),

@@ -37,13 +37,20 @@ fn moved(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]
     let count = plan.values().len();
     // By value: it is an input, or something other than a move may write it.
     let mut is_set = plan.is_input();
+    // By value: its items are set, too. Many calls can have the same long list.
+    let mut has_set_items = vec![false; count];
     for instruction in plan.instructions() {
         for usage in operators.uses(instruction) {
             let is_move = instruction.args().is_empty() && usage.kind == AccessKind::Alias;
             let is_written = usage.kind.may_write() && usage.kind != AccessKind::Release && !is_move;
+            let Some(is_done) = usage.value.item_mut(&mut has_set_items).filter(|is_done| is_written && !**is_done)
+            else {
+                continue;
+            };
+            *is_done = true;
             for item in plan.value(usage.value).map_or(&[][..], |value| value.as_tensors()).iter().chain([&usage.value])
             {
-                item.item_mut(&mut is_set).into_iter().for_each(|set| *set |= is_written);
+                item.item_mut(&mut is_set).into_iter().for_each(|set| *set = true);
             }
         }
     }

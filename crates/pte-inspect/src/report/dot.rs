@@ -44,7 +44,7 @@ fn write_method(number: usize, method: &MethodGraph, out: &mut String) {
             (true, false) => "",
         };
         let width = if method.is_changed(node) { ", penwidth=3" } else { "" };
-        let hidden = match node.reads.len() - drawn[index] {
+        let hidden = match node.reads.len() - drawn[index] + node.more_reads {
             0 => String::new(),
             count => format!("values without edges: {count}"),
         };

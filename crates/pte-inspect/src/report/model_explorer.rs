@@ -132,7 +132,7 @@ fn method_graph(number: usize, method: &MethodGraph) -> ViewerGraph {
             label: shown(method.label(node)),
             namespace: namespace(method, node),
             subgraph_ids: Some(payload(method, node).map(payload_id).into_iter().collect()),
-            attrs: Some(attributes(method, index, node, node.reads.len() - drawn)),
+            attrs: Some(attributes(method, index, node, node.reads.len() - drawn + node.more_reads)),
             incoming_edges: Some(incoming.collect()),
             inputs_metadata: metadata(reads.iter().map(|read| method.described(read.value))),
             outputs_metadata: metadata(node.writes.iter().map(|value| method.described(*value))),

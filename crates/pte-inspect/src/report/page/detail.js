@@ -56,6 +56,8 @@ function details(method, methodIndex, visible) {
       const to = node.jump < method.nodes.length ? `instruction ${node.jump}` : "the end";
       rows.push([node.always ? "jumps to" : "if false", to]);
     }
+    for (const [name, more] of [["values read, not listed", node?.more_reads], ["values written, not listed", node?.more_writes]])
+      if (more) rows.push([name, grouped(more)]);
     if (item.kind === "value") {
       const open = show.memory(methodIndex, value(item.value).base ?? item.value);
       rows.push([item.role, [value(item.value).type, open && [" ", button("memory plan", open)]]]);
