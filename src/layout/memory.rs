@@ -9,7 +9,7 @@ pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
 use super::shared::SharedState;
 use super::{LayoutError, align_up, minimal};
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::operators::{AccessKind, MethodOperators};
 use pte_analysis::planning::regions::BodyInput;
 use pte_analysis::planning::{Lifetimes, executed, lifetimes, value_requests};
 use pte_model::diagnostics::{Code, counted};
@@ -39,13 +39,31 @@ pub fn plan(
         }
     };
     let mut planning = MethodPlanner::new(method, plan, &requested, &lifetimes);
-    planning.place_explicit();
+    planning.place_explicit(&unwritten(plan, operators));
     planning.place_shared(shared);
     for (device, group) in planning.automatic() {
         planning.place_automatic(device, group);
     }
     planning.place_views();
     planning.finish()
+}
+
+/// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and that has no data:
+/// it has the bytes of another one. A file has no other sign of a view.
+fn unwritten(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
+    let is_placed = |tensor: &Tensor| matches!(tensor.memory, Memory::At { .. }) && tensor.data == TensorData::None;
+    let mut unwritten = vec![false; plan.values().len()];
+    plan.tensors().filter(|(_, tensor)| is_placed(tensor)).for_each(|(value, _)| unwritten[value] = true);
+    if !unwritten.contains(&true) {
+        return unwritten;
+    }
+    let unknown = plan.instructions().flat_map(|instruction| operators.uses(instruction));
+    let unknown = unknown.filter(|usage| usage.kind == AccessKind::Unknown).filter_map(|usage| usage.value.get());
+    let inputs = plan.inputs.iter().flatten().filter_map(|input| input.get());
+    for value in operators.written(plan).into_iter().chain(unknown).chain(inputs) {
+        unwritten.get_mut(value).into_iter().for_each(|flag| *flag = false);
+    }
+    unwritten
 }
 
 struct MethodPlanner<'a> {
@@ -126,7 +144,7 @@ impl<'a> MethodPlanner<'a> {
 
     /// Adopts explicit offsets. Tensors may overlap, for example as views; `check` reports writes to live content
     ///
-    fn place_explicit(&mut self) {
+    fn place_explicit(&mut self, unwritten: &[bool]) {
         for (value, tensor) in self.plan.tensors() {
             let Memory::At { pool, offset } = self.requested[value] else { continue };
             let size = self.nbytes(value, tensor);
@@ -141,7 +159,7 @@ impl<'a> MethodPlanner<'a> {
             let end = align_up(end, self.alignment).unwrap_or(u64::MAX);
             self.places[value] = Some((pool, offset));
             // A view has the bytes of its base, also if its offset is explicit, as in a file.
-            if !self.lifetimes.is_view[value] {
+            if !self.lifetimes.is_view[value] && !unwritten[value] {
                 self.unshared = self.unshared.saturating_add(size);
             }
             self.explicit.entry(pool).and_modify(|room| *room = end.max(*room)).or_insert(end);

@@ -73,6 +73,6 @@ fn the_command_writes_nothing_after_an_error() {
     folder
         .run(&["bound", large, "--input", "0=_x_x8!", "-o", "out.pte"])
         .exits(0)
-        .stderr_contains("`x`: [1, 4, 8] from [1, 4, 4096], now static");
+        .stderr_contains("`x`: [1, 4, 8] from [1, 4, 1280], now static");
     assert_eq!(folder.names(), ["out.pte"]);
 }
