@@ -460,6 +460,10 @@ impl Command<'_> {
         let targets = destination.targets(&files, &assembly, main.as_deref())?;
         if messages.warns() {
             let mut options = self.validator.clone();
+            if arguments.internal_data.iter().any(String::is_empty) {
+                // Their data are in the program now.
+                options.with.clear();
+            }
             options.reported.clone_from(assembly.unknown_operators());
             let findings = (format.validate)(&assembly, &files, &options)?;
             let file = FileFindings::of_source(&source, assembly.warnings.clone(), findings);

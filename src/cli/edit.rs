@@ -196,15 +196,20 @@ fn validate(
     let names = SourceNames::new(assembly);
     let errors = findings.iter().flat_map(|findings| &findings.list);
     let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
-    let errors: Vec<_> = errors.map(|finding| Code::UnmetRequest.whole(names.lines(finding).to_string())).collect();
+    // The first line is the finding, the others are about the rule.
+    let message = |text: String| {
+        let mut lines = text.lines();
+        let message = Code::UnmetRequest.whole(lines.next().unwrap_or_default().to_owned());
+        let about: Vec<&str> = lines.map(str::trim).collect();
+        if about.is_empty() { message } else { message.help(about.join("; ")) }
+    };
+    let errors: Vec<_> = errors.map(|finding| message(names.lines(finding).to_string())).collect();
     if errors.is_empty() {
         return Ok(());
     }
-    let help = "the result would be rejected by `check`: nothing is written; `pte-emit check` shows whether the input has the same errors";
+    let help = "`pte-emit check` shows whether the input has the same errors";
     let mut report = Report::new(label, "", errors);
-    if let Some(last) = report.diagnostics.last_mut() {
-        last.help = Some(help.to_owned());
-    }
+    report.diagnostics.push(Code::UnmetRequest.whole("the result has errors: it is not written".to_owned()).help(help));
     Err(Error::new(report).into())
 }
 

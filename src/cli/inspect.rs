@@ -241,7 +241,7 @@ impl Screen<'_> {
             self.line(
                 4,
                 "constant calls",
-                &format!("{calls} on constants, with results of {bytes} in planned memory; `optimize` folds them"),
+                &format!("{calls} on constants, with results of {bytes} in planned memory; `optimize` can fold them"),
             );
         }
         let calls = |rows: &[(String, usize)]| -> Vec<String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::text::{counted, escaped};
-use pte_emit::{Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
+use pte_emit::{InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
@@ -77,6 +77,14 @@ fn text(done: &Optimization, explain: bool) -> String {
         let done = summary(method);
         if !done.is_empty() {
             let _ = writeln!(out, "  {}", done.join(", "));
+        }
+        let too_large = changes.iter().filter(|change| change.change == InstructionChange::TooLarge).count();
+        if too_large > 0 {
+            let calls = counted(too_large as u64, "call");
+            let _ = writeln!(
+                out,
+                "  not folded, because the file would grow: {calls} on constants; `--max-growth BYTES` allows it"
+            );
         }
         if let Some(reason) = &method.kept {
             let _ = writeln!(out, "  the memory plan stays: {reason}");

@@ -104,7 +104,7 @@ pub struct OptimizedMethod {
     pub planner: Option<String>,
     /// Reason why the memory plan stays, and with it the instructions that need memory; `None` if it may change.
     pub kept: Option<String>,
-    /// Changes in the order of the instructions, and the calls of known operators on constants that stay.
+    /// Changes in the order of the instructions, and the calls on constants that stay.
     pub changes: Vec<OptimizedInstruction>,
 }
 
@@ -141,6 +141,8 @@ pub enum InstructionChange {
     Unused,
     /// It stays, although its arguments are constants.
     Kept,
+    /// It stays, because the file would grow by more than [`OptimizeOptions::max_growth`].
+    TooLarge,
 }
 
 impl InstructionChange {
@@ -152,7 +154,7 @@ impl InstructionChange {
             InstructionChange::View => Some("reshaping call"),
             InstructionChange::EqualCall => Some("repeated call"),
             InstructionChange::Unused => Some("unused instruction"),
-            InstructionChange::Kept => None,
+            InstructionChange::Kept | InstructionChange::TooLarge => None,
         }
     }
 }
@@ -318,7 +320,8 @@ fn folded_calls(done: &Folded) -> Vec<(usize, OptimizedInstruction)> {
     });
     let left = done.left.iter().map(|call| {
         let (instruction, operator, message) = (call.step, call.operator.clone(), format!("stays: {}", call.reason));
-        (call.method, OptimizedInstruction { instruction, operator, change: InstructionChange::Kept, message })
+        let change = if call.is_too_large { InstructionChange::TooLarge } else { InstructionChange::Kept };
+        (call.method, OptimizedInstruction { instruction, operator, change, message })
     });
     folded.chain(left).collect()
 }

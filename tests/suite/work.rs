@@ -73,7 +73,7 @@ fn limited(folder: &Folder, command: &str) -> Output {
 fn exceeding(name: &str, file: &[u8], commands: &[&str]) -> Vec<String> {
     let folder = Folder::new(&[]);
     folder.write("m.pte", file);
-    folder.write("other.pte", &assembled(OTHER));
+    folder.write("other.pte", assembled(OTHER));
     let fails = |command: &&&str| {
         let Output { status, stderr, .. } = limited(&folder, command);
         let is_over =

@@ -1,5 +1,6 @@
 //! Data of any size: a length and a source that produces the bytes. Only data written in the YAML are held in memory.
 
+use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -47,7 +48,7 @@ pub struct Blob {
 
 /// A range of bytes in memory. Ranges of the same bytes share them, also if they overlap: the tensors of a hostile file may all have
 /// the same constant.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SharedBytes {
     bytes: Arc<[u8]>,
     range: Range<usize>,
@@ -79,6 +80,12 @@ impl std::ops::Deref for SharedBytes {
 
     fn deref(&self) -> &[u8] {
         &self.bytes[self.range.clone()]
+    }
+}
+
+impl fmt::Debug for SharedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 

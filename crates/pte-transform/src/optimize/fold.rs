@@ -31,7 +31,7 @@ pub struct FoldOptions {
 pub struct Folded {
     /// The calls that were removed, in the order of the methods and instructions.
     pub calls: Vec<FoldedCall>,
-    /// The calls of known operators that stay, in the order of the methods and instructions.
+    /// The calls of known operators on constants that stay, in the order of the methods and instructions.
     pub left: Vec<LeftCall>,
     /// By method: former positions of the remaining instructions, counted through all chains.
     pub steps: Vec<Vec<usize>>,
@@ -71,7 +71,7 @@ pub fn fold(program: &mut Program, methods: &[bool], options: FoldOptions) -> io
         let (method, step, operator) = (call.method, call.step as usize, call.operator.clone());
         if !is_folded[at] {
             let reason = "the file would grow".to_owned();
-            done.left.push(LeftCall { method, step, operator, reason });
+            done.left.push(LeftCall { method, step, operator, reason, is_too_large: true });
             continue;
         }
         let mut folded = FoldedCall { method, step, operator, constants: Vec::new(), bytes: 0 };

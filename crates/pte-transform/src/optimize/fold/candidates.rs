@@ -33,6 +33,8 @@ pub struct LeftCall {
     pub operator: String,
     /// Why it stays, in words.
     pub reason: String,
+    /// The file would grow by more than [`super::FoldOptions::max_growth`].
+    pub is_too_large: bool,
 }
 
 /// A call that can be folded.
@@ -136,12 +138,14 @@ impl Candidates {
                         results: results.into_iter().map(|(value, _, content)| (value, content)).collect(),
                     });
                 }
+                Err(Refusal::NotConstant) => {}
                 Err(Refusal::Io(error)) => return Err(error),
                 Err(Refusal::Reason(reason)) => self.left.push(LeftCall {
                     method: method.index,
                     step: step as usize,
                     operator: operator.name.to_string(),
                     reason,
+                    is_too_large: false,
                 }),
             }
         }
@@ -152,7 +156,7 @@ impl Candidates {
         for (step, instruction) in method.plan.instructions().enumerate() {
             if let Some(operator) = method.operators.called(instruction) {
                 let (operator, reason) = (operator.name.to_string(), reason.to_owned());
-                self.left.push(LeftCall { method: method.index, step, operator, reason });
+                self.left.push(LeftCall { method: method.index, step, operator, reason, is_too_large: false });
             }
         }
     }

@@ -46,6 +46,8 @@ pub enum Contained {
 
 /// Why a call is not a candidate.
 pub enum Refusal {
+    /// An argument is not a constant.
+    NotConstant,
     Reason(String),
     Io(io::Error),
 }
@@ -104,12 +106,9 @@ impl<'p> Method<'p> {
     pub fn arguments(&self, operator: &ResolvedOperator, args: &[ValueId]) -> Result<Arguments<'p>, Refusal> {
         let count = operator.signature.ins().count();
         let mut arguments = Arguments { list: Vec::with_capacity(count), contents: Vec::with_capacity(count) };
-        for (at, arg) in args.iter().take(count).enumerate() {
+        for arg in args.iter().take(count) {
             let found = arg.within(self.known.len()).and_then(|value| self.argument(value));
-            let Some((argument, contained)) = found else {
-                let name = operator.signature.args.get(at).map_or("", |arg| &arg.name);
-                return refuse(format!("argument `{name}` is not a constant"));
-            };
+            let Some((argument, contained)) = found else { return Err(Refusal::NotConstant) };
             arguments.list.push(argument);
             arguments.contents.push(contained);
         }
