@@ -9,7 +9,7 @@ pub use super::greedy::MAX_POOLS;
 use super::greedy::{self, PlanRequest};
 use super::shared::SharedState;
 use super::{LayoutError, align_up, minimal};
-use pte_analysis::operators::{AccessKind, MethodOperators};
+use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::regions::BodyInput;
 use pte_analysis::planning::{Lifetimes, executed, lifetimes, value_requests};
 use pte_model::diagnostics::{Code, counted};
@@ -48,22 +48,46 @@ pub fn plan(
     planning.finish()
 }
 
-/// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and that has no data:
-/// it has the bytes of another one. A file has no other sign of a view.
+/// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and that has no data,
+/// if others have bytes there: it is a view of them. A file has no other sign of a view.
 fn unwritten(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
-    let is_placed = |tensor: &Tensor| matches!(tensor.memory, Memory::At { .. }) && tensor.data == TensorData::None;
+    let place = |tensor: &Tensor| match tensor.memory {
+        Memory::At { pool, offset } => Some((pool, offset, offset.checked_add(tensor.nbytes()?)?)),
+        _ => None,
+    };
     let mut unwritten = vec![false; plan.values().len()];
-    plan.tensors().filter(|(_, tensor)| is_placed(tensor)).for_each(|(value, _)| unwritten[value] = true);
+    let placed = plan.tensors().filter(|(_, tensor)| tensor.data == TensorData::None && place(tensor).is_some());
+    placed.for_each(|(value, _)| unwritten[value] = true);
     if !unwritten.contains(&true) {
         return unwritten;
     }
-    let unknown = plan.instructions().flat_map(|instruction| operators.uses(instruction));
-    let unknown = unknown.filter(|usage| usage.kind == AccessKind::Unknown).filter_map(|usage| usage.value.get());
     let inputs = plan.inputs.iter().flatten().filter_map(|input| input.get());
-    for value in operators.written(plan).into_iter().chain(unknown).chain(inputs) {
+    for value in operators.maybe_written(plan).into_iter().chain(inputs) {
         unwritten.get_mut(value).into_iter().for_each(|flag| *flag = false);
     }
+    let bases = plan.tensors().filter(|(value, _)| !unwritten[*value]).filter_map(|(_, tensor)| place(tensor));
+    let bases = union(bases.collect());
+    for (value, tensor) in plan.tensors() {
+        if let Some((pool, start, end)) = place(tensor).filter(|_| unwritten[value]) {
+            let next = bases.partition_point(|(other, _, base_end)| (*other, *base_end) <= (pool, start));
+            unwritten[value] =
+                bases.get(next).is_some_and(|(other, base_start, _)| *other == pool && *base_start < end);
+        }
+    }
     unwritten
+}
+
+/// Joins ranges of bytes in pools that overlap or adjoin; the result is in order.
+fn union(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
+    ranges.sort_unstable();
+    ranges.dedup_by(|(pool, start, end), (last_pool, _, last_end)| {
+        let joins = pool == last_pool && *start <= *last_end;
+        if joins {
+            *last_end = *end.max(last_end);
+        }
+        joins
+    });
+    ranges
 }
 
 struct MethodPlanner<'a> {

@@ -304,14 +304,23 @@ impl MethodOperators {
 
     /// Returns the values that instructions of a method certainly write, with the items of lists.
     pub fn written(&self, plan: &ExecutionPlan) -> HashSet<usize> {
-        let mut written = HashSet::new();
-        for usage in plan.instructions().flat_map(|instruction| self.uses(instruction)) {
-            if usage.kind.is_result() || usage.kind.is_in_place() {
-                let items = plan.value(usage.value).map_or(&[][..], EValue::as_tensors);
-                written.extend(items.iter().chain([&usage.value]).filter_map(|value| value.get()));
-            }
-        }
-        written
+        self.values_with(plan, |kind| kind.is_result() || kind.is_in_place())
+    }
+
+    /// Returns the values that instructions of a method write or may write, with the items of lists.
+    pub fn maybe_written(&self, plan: &ExecutionPlan) -> HashSet<usize> {
+        self.values_with(plan, |kind| kind.is_result() || kind.is_in_place() || kind == AccessKind::Unknown)
+    }
+
+    /// Returns the values that are used in this way, with the items of lists.
+    fn values_with(&self, plan: &ExecutionPlan, is_wanted: impl Fn(AccessKind) -> bool) -> HashSet<usize> {
+        let usages = plan.instructions().flat_map(|instruction| self.uses(instruction));
+        // Many calls can have the same long list.
+        let used: HashSet<usize> =
+            usages.filter(|usage| is_wanted(usage.kind)).filter_map(|usage| usage.value.get()).collect();
+        let lists = used.iter().filter_map(|value| plan.values().get(*value)).flat_map(EValue::as_tensors);
+        let items: Vec<usize> = lists.filter_map(|item| item.get()).collect();
+        used.into_iter().chain(items).collect()
     }
 }
 

@@ -128,9 +128,10 @@ impl<'p> KernelCall<'_, 'p> {
         let results: Vec<ValueId> = results.copied().collect();
         let meta = |result: &ValueId| fixed(result.item(self.method.values())?.as_tensor()?);
         let outs: Vec<TensorMeta> = results.iter().map(meta).collect::<Option<_>>()?;
-        let read: u64 = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(Blob::len).sum();
-        workers::lock(&self.method.constant_bytes)
-            .spend(usize::try_from(read).unwrap_or(usize::MAX).min(MAX_RESULT))?;
+        // An evaluation reads no larger content in memory.
+        let read = |blob: &Blob| usize::try_from(blob.len()).unwrap_or(usize::MAX).min(MAX_RESULT);
+        let read = arguments.iter().flat_map(|(_, blobs)| blobs).flatten().map(read).fold(0, usize::saturating_add);
+        workers::lock(&self.method.constant_bytes).spend(read)?;
         let record = pte_operators::find(&self.known.name)?;
         let found = record.evaluate(&list, &data, &outs, MAX_RESULT as u64).ok()?;
         let at = results.iter().position(|result| result.get() == Some(value))?;

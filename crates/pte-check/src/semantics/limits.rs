@@ -93,10 +93,10 @@ pub static COMPUTED: Limit = Limit {
     per_access: 0,
 };
 
-/// Constants that kernels read as indices, zero points or conditions.
+/// Constants that are read as numbers or conditions, or from which calls compute such, with the results.
 pub static CONSTANTS: Limit = Limit {
     unit: "constant byte",
-    reached_by: "large constants as indices or zero points",
+    reached_by: "large constants as indices, zero points, repetitions or conditions, or from which calls compute them",
     least: 1 << 28,
     per_access: 0,
 };
