@@ -362,7 +362,7 @@ fn a_payload_is_replaced_by_bytes_whose_keys_exist() {
         .exits(1)
         .stderr_contains("unknown payload `forward/part7`; there are `forward/part0`");
     folder.write("junk.bin", "junk");
-    replace("m.pte", "forward/part0", "junk.bin").exits(1).stderr_contains("rejected by `check`");
+    replace("m.pte", "forward/part0", "junk.bin").exits(1).stderr_contains("the result has errors: it is not written");
     replace("m.pte", "forward/part0", "none.bin").exits(3);
     folder.run(&["payload", "replace", "m.pte", "forward/part0", "-o", "new.pte"]).exits(2);
 }
