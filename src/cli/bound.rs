@@ -98,6 +98,9 @@ fn summary(report: &BoundReport, assembly: &Assembly, before: &[u64]) -> String 
     if report.removed_tests > 0 {
         let _ = writeln!(out, "{} removed, whose inputs do not fit", counted(report.removed_tests, "test"));
     }
+    if let Some(reason) = &report.kept {
+        let _ = writeln!(out, "the memory plan stays: {reason}; use `bound` before `optimize`");
+    }
     let plans = assembly.program().plans();
     for ((plan, before), after) in plans.iter().zip(before).zip(planned(assembly)) {
         let name = clipped(plan.name.as_deref().unwrap_or("(no name)"));

@@ -20,6 +20,8 @@ pub struct BoundReport {
     pub bounded: Bounded,
     /// Number of tests that were removed, because their inputs exceed the new bounds or are not of the static sizes.
     pub removed_tests: usize,
+    /// Reason why the memory plan of the method stays, so that it needs as much memory as before; `None` if it is planned again.
+    pub kept: Option<String>,
 }
 
 impl Resolved {
@@ -68,7 +70,9 @@ impl Resolved {
             removed_tests += before - tests.cases.len();
         }
         self.tests.retain(|tests| !tests.cases.is_empty());
-        Ok(BoundReport { method, bounded, removed_tests })
+        let changed = self.program.plans().iter().find(|plan| plan.name.as_deref() == Some(&*method));
+        let kept = changed.and_then(super::memory::kept_plan);
+        Ok(BoundReport { method, bounded, removed_tests, kept })
     }
 }
 

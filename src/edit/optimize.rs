@@ -7,7 +7,7 @@ use crate::layout;
 use crate::pipeline::Resolved;
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
-use pte_model::program::{MemoryPlan, Program};
+use pte_model::program::{MemoryPlan, MemoryPlanner, Program};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
 use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
 
@@ -188,7 +188,7 @@ impl Resolved {
     /// # Errors
     /// The memory of the program cannot be planned, or data cannot be read.
     pub fn optimize(&mut self, options: &OptimizeOptions) -> Result<Optimization, Error> {
-        let before = self.planned_memory(&self.program)?;
+        let before = self.planned_memory(&self.program, false)?;
         let kept: Vec<Option<String>> = self.program.plans().iter().map(kept_plan).collect();
         let mut allowed: Vec<bool> = kept.iter().map(Option::is_none).collect();
         let mut best = self.candidate(options, &allowed)?;
@@ -238,8 +238,8 @@ impl Resolved {
         if !options.passes.contains(&OptimizePass::Identity) {
             return Ok(start);
         }
-        let with_equal_calls = self.simplified(&start, methods, true)?;
-        let without = self.simplified(&start, methods, false)?;
+        let with_equal_calls = self.simplified(&start, methods, options, true)?;
+        let without = self.simplified(&start, methods, options, false)?;
         let total = |memory: &[u64]| memory.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
         let is_larger = total(&with_equal_calls.memory) > total(&without.memory);
         Ok(if is_larger { without } else { with_equal_calls })
@@ -256,15 +256,21 @@ impl Resolved {
             changes = folded_calls(&done);
             (steps, growth) = (done.steps, done.growth);
         }
-        let memory = self.planned_memory(&program)?;
+        let memory = self.planned_memory(&program, options.passes.contains(&OptimizePass::Memory))?;
         Ok(Candidate { program, values, delegates, steps, changes, memory, growth })
     }
 
     /// Returns a program without copies that change nothing, and what has no effect.
-    fn simplified(&self, from: &Candidate, methods: &[bool], equal_calls: bool) -> Result<Candidate, Error> {
+    fn simplified(
+        &self,
+        from: &Candidate,
+        methods: &[bool],
+        options: &OptimizeOptions,
+        equal_calls: bool,
+    ) -> Result<Candidate, Error> {
         let mut program = from.program.clone();
         let done = simplify(&mut program, methods, SimplifyOptions { equal_calls });
-        let memory = self.planned_memory(&program)?;
+        let memory = self.planned_memory(&program, options.passes.contains(&OptimizePass::Memory))?;
         let mut changes = from.changes.clone();
         changes.extend(done.changes.iter().map(|change| {
             let step = from.steps[change.method][change.step];
@@ -285,11 +291,22 @@ impl Resolved {
         })
     }
 
-    /// Returns the planned memory of each method in bytes.
-    fn planned_memory(&self, program: &Program) -> Result<Vec<u64>, Error> {
-        let planned = layout::plan_memory(program).map_err(|errors| self.error(self.layout_messages(errors)))?;
-        let bytes = |plan: &MemoryPlan| plan.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum();
-        Ok(planned.iter().map(bytes).collect())
+    /// Returns the planned memory of each method in bytes; with `best`, that of the minimal planner if it is less.
+    fn planned_memory(&self, program: &Program, best: bool) -> Result<Vec<u64>, Error> {
+        let planned = |program: &Program| -> Result<Vec<u64>, Error> {
+            let planned = layout::plan_memory(program).map_err(|errors| self.error(self.layout_messages(errors)))?;
+            let bytes = |plan: &MemoryPlan| plan.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum();
+            Ok(planned.iter().map(bytes).collect())
+        };
+        let own = planned(program)?;
+        if !best {
+            return Ok(own);
+        }
+        let mut minimal = Program { blobs: Vec::new(), ..program.clone() };
+        for plan in minimal.execution_plan.iter_mut().flatten().filter(|plan| kept_plan(plan).is_none()) {
+            plan.memory.planner = MemoryPlanner::Minimal;
+        }
+        Ok(own.into_iter().zip(planned(&minimal)?).map(|(own, minimal)| own.min(minimal)).collect())
     }
 }
 

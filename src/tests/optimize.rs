@@ -149,3 +149,23 @@ fn results_of_other_paths_stay() {
     // The last call is unused; the two equal calls are on different paths.
     assert_eq!(changed.instructions().count(), 6);
 }
+
+#[test]
+fn views_of_values_that_are_moved_stay() {
+    // The content of `m` is that of the moved value, not in the memory that is planned for `m`.
+    let parts = "values: {x: f32[2, 2], c: {tensor: bool, sizes: [1]}}, inputs: [x, c], outputs: [o],
+        instructions: [{jump_false: {cond: c, to: e}}, {kernel: aten::abs.out, args: [x], out: a}, {move: {from: a, to: m}},
+        {jump_false: {cond: false, to: f}}, {label: e, kernel: aten::neg.out, args: [x], out: b}, {move: {from: b, to: m}},
+        {label: f, kernel: aten::view_copy.out, args: [m, [4]], out: v}, {kernel: aten::sin.out, args: [v], out: o}]";
+    assert_eq!(optimized(parts, OptimizePass::Identity).instructions().count(), 8);
+}
+
+#[test]
+fn bases_of_views_keep_their_memory() {
+    // A view of the copy cannot be one of the constant, which has no planned memory.
+    let parts =
+        "values: {x: f32[2, 2], k: {tensor: float32, data: [[0.5, 2.0], [3.0, -4.0]]}}, inputs: [x], outputs: [o],
+        instructions: [{kernel: aten::clone.out, args: [k, null], out: a}, {view: a, sizes: [4], out: b},
+        {kernel: aten::view_copy.out, args: [b, [2, 2]], out: c}, {kernel: aten::add.out, args: [c, x, 1], out: o}]";
+    assert_eq!(optimized(parts, OptimizePass::Identity).instructions().count(), 2);
+}

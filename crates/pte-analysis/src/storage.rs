@@ -72,6 +72,11 @@ impl Storage {
         }
     }
 
+    /// Returns the first value that shares the memory of a value.
+    pub fn first(&self, value: usize) -> usize {
+        self.firsts[value]
+    }
+
     /// Returns true if two values share memory.
     pub fn share(&self, one: usize, other: usize) -> bool {
         self.firsts[one] == self.firsts[other]

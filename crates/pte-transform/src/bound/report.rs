@@ -59,7 +59,7 @@ impl FromStr for InputBound {
     }
 }
 
-/// What [`bound`] changed.
+/// What [`bound`](crate::bound::bound) changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Bounded {

@@ -17,7 +17,7 @@ pub struct MergeInput {
     pub tests: Vec<MethodTests>,
 }
 
-/// Options of [`merge`].
+/// Options of [`merge`](crate::merge::merge).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct MergeOptions {
@@ -30,7 +30,7 @@ pub struct MergeOptions {
     pub share_state: bool,
 }
 
-/// What [`merge`] did.
+/// What [`merge`](crate::merge::merge) did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Merged {

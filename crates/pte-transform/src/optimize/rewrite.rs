@@ -1,8 +1,9 @@
 //! Changes of a method that are applied together: removed instructions, values that replace others, and values that become views.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::prune::{keep_instructions, renumber_values};
+use pte_analysis::aliases::{AliasKind, aliases};
 use pte_analysis::blocks::{block_numbers, jumps};
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::MethodOperators;
@@ -20,6 +21,11 @@ pub struct Context<'p> {
     blocks: Vec<usize>,
     /// By value: last step that uses its memory.
     last: Vec<Option<(u32, u32)>>,
+    /// By value: a move, or a call that returns its argument, gives it or a value of its memory the memory of another one, so that its
+    /// content is not in the place that is planned for it.
+    is_replaced: Vec<bool>,
+    /// By value: another one is a view of it.
+    is_base: Vec<bool>,
 }
 
 /// How the result of a removed instruction is supplied.
@@ -52,7 +58,19 @@ impl<'p> Context<'p> {
         }
         let blocks = if jumps(plan).is_empty() { Vec::new() } else { block_numbers(plan) };
         let last = storage.spans();
-        Some(Context { is_input: plan.is_input(), is_output, blocks, last, plan, operators, storage })
+        let count = plan.values().len();
+        let found = aliases(plan, operators).into_iter().filter(|alias| alias.kind != AliasKind::View);
+        let replaced: Vec<usize> = found.map(|alias| storage.first(alias.result)).collect();
+        let replaced: HashSet<usize> = replaced.into_iter().collect();
+        let is_replaced = (0..count).map(|value| replaced.contains(&storage.first(value))).collect();
+        let mut is_base = vec![false; count];
+        for (_, tensor) in plan.tensors() {
+            if let Memory::View { base } = tensor.memory {
+                is_base.get_mut(base as usize).into_iter().for_each(|flag| *flag = true);
+            }
+        }
+        let is_input = plan.is_input();
+        Some(Context { is_input, is_output, blocks, last, is_replaced, is_base, plan, operators, storage })
     }
 
     /// Returns a tensor.
@@ -118,7 +136,12 @@ impl<'p> Context<'p> {
             return None;
         }
         if is_like(from, to) {
-            return Some(Supply::Value(source));
+            // A view needs a base in planned memory.
+            let is_lost = self.is_base[result] && from.memory == Memory::None;
+            return (!is_lost).then_some(Supply::Value(source));
+        }
+        if self.is_replaced[source] || self.is_replaced[result] {
+            return None;
         }
         let is_fixed = |tensor: &Tensor| tensor.shape_dynamism == TensorShapeDynamism::STATIC;
         let has_place = match from.memory {
