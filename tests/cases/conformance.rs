@@ -372,7 +372,7 @@ fn edited_graphs_compute_as_edited_modules() {
         ("xnnpack", "xnnpack", "1e-4", &[]),
         ("xnnpack", "xnnpack_weight", "1e-4", &[("numbers: [0.5, -0.25]", "numbers: [1.5, -2]")]),
         ("xnnpack", "xnnpack_clamp", "1e-4", &[("output_max: 6", "output_max: 1")]),
-        ("xnnpack", "xnnpack_relu", "1e-4", &[("output: v8, ", "output: inserted, "), (transpose, &inserted)]),
+        ("xnnpack", "xnnpack_relu", "1e-4", &[("output: v8}", "output: inserted}"), (transpose, &inserted)]),
         ("xnnpack_quantized", "xnnpack_quantized", "2e-2", &[]),
         (
             "xnnpack_quantized",
