@@ -198,7 +198,7 @@ impl Command<'_> {
         }
         let source = match io::open(input) {
             Ok(source) if source.is_text() => source,
-            Ok(binary) => return vec![self.assemble_document(stem(input), binary, messages)],
+            Ok(binary) => return vec![self.assemble_document(io::stem(input), binary, messages)],
             Err(error) => return vec![Err(error.into())],
         };
         let documents = match sources.documents(source) {
@@ -216,7 +216,7 @@ impl Command<'_> {
             return vec![Err(Failure::Usage(message))];
         }
         let document = |(source, number)| {
-            let mut name = stem(input).to_owned();
+            let mut name = io::stem(input).to_owned();
             if count > 1 {
                 name.push(format!("-{number}"));
             }
@@ -373,8 +373,8 @@ impl AssembleArguments {
         }
         self.destination().format()?;
         for (position, input) in self.inputs.iter().enumerate() {
-            if let Some(other) = self.inputs[..position].iter().find(|other| stem(other) == stem(input)) {
-                let (other, name) = (other.display(), stem(input).display());
+            if let Some(other) = self.inputs[..position].iter().find(|other| io::stem(other) == io::stem(input)) {
+                let (other, name) = (other.display(), io::stem(input).display());
                 let input = input.display();
                 return usage(&format!(
                     "{other} and {input} have the same output {name}.pte; assemble them one by one"
@@ -421,7 +421,7 @@ impl AssembleArguments {
         let max_bytes = self.max_shard_size?;
         let target = self.destination().target(name, OutputFormat::default_of(true));
         let file = self.data_file().filter(|file| !file.as_os_str().is_empty()).or(target.as_deref());
-        let name = file.map_or(name, stem).to_string_lossy().into_owned();
+        let name = file.map_or(name, io::stem).to_string_lossy().into_owned();
         Some(Shards::new(max_bytes, name))
     }
 }
@@ -429,11 +429,6 @@ impl AssembleArguments {
 /// Returns true for a path that ends with a separator.
 fn is_folder_name(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().last().is_some_and(|last| std::path::is_separator(char::from(*last)))
-}
-
-/// File name of an input without its extension.
-fn stem(input: &Path) -> &OsStr {
-    if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }
 
 impl Command<'_> {
@@ -502,7 +497,7 @@ impl Command<'_> {
         }
         let source = io::open_binary(input)?;
         let program_file = source.bundled_program()?;
-        let target = destination.target(stem(input), program);
+        let target = destination.target(io::stem(input), program);
         destination.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
         arguments.deny_before_writing(0, sources)?;
         let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));

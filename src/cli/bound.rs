@@ -60,8 +60,7 @@ pub fn run(arguments: &BoundArguments, messages: &Messages) -> Result<Exit, Fail
 
 /// Returns the planned memory of each method in bytes.
 fn planned(assembly: &Assembly) -> Vec<u64> {
-    let size = |size: &i64| u64::try_from(*size).unwrap_or(0);
-    assembly.plan().memory.iter().map(|memory| memory.sizes.iter().map(size).fold(0, u64::saturating_add)).collect()
+    assembly.plan().memory.iter().map(|memory| memory.total()).collect()
 }
 
 /// Describes what was done.

@@ -3,7 +3,6 @@
 //! An output that `check` rejects is not written.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -120,7 +119,7 @@ impl EditArguments {
             let message = format!("nothing to write: a .{} needs a tensor or a blob", format.extension);
             return Err(Error::input(Code::UnmetRequest, &label, message).into());
         }
-        let main = destination.target(stem(input), format);
+        let main = destination.target(io::stem(input), format);
         let mut targets = if self.dry_run && main.is_none() {
             vec![None; files.len()]
         } else {
@@ -211,9 +210,4 @@ fn validate(
     let mut report = Report::new(label, "", errors);
     report.diagnostics.push(Code::UnmetRequest.whole("the result has errors: it is not written".to_owned()).help(help));
     Err(Error::new(report).into())
-}
-
-/// File name of an input without its extension.
-fn stem(input: &Path) -> &OsStr {
-    if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
 }

@@ -108,6 +108,11 @@ pub fn is_text_file(path: &Path) -> bool {
     path.is_file() && Model::open_binary(path).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
 }
 
+/// Returns the name of an input without its extension.
+pub fn stem(input: &Path) -> &OsStr {
+    if input.as_os_str() == STREAM { "stdin".as_ref() } else { input.file_stem().unwrap_or_default() }
+}
+
 /// Returns the extension of a file, also of one whose name is only an extension, such as `.yaml`.
 pub fn extension(path: &Path) -> Option<&OsStr> {
     path.extension().or_else(|| path.file_name()?.to_str()?.strip_prefix('.').map(OsStr::new))

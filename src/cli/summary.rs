@@ -29,7 +29,7 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         let name = escaped(plan.name.as_deref().unwrap_or("(no name)"));
         let instructions = counted(instructions(plan), "instruction");
         let _ = write!(out, "  {name}: {}, {instructions}", counted(plan.values().len(), "value"));
-        let used: u64 = memory.sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).sum();
+        let used = memory.total();
         if used > 0 {
             let pools = memory.sizes.iter().skip(1).map(i64::to_string).collect::<Vec<_>>().join(" + ");
             let _ = write!(out, ", memory {pools} bytes for tensors of {}", bytes(memory.unshared));

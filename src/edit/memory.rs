@@ -172,8 +172,7 @@ fn best_candidate(
 
 /// Returns the size of all pools of a method in bytes; `None` if its memory cannot be planned.
 fn planned_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
-    let planned = layout::memory::plan(method, plan, operators, shared).ok()?;
-    Some(planned.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).fold(0, u64::saturating_add))
+    layout::memory::plan(method, plan, operators, shared).ok().map(|planned| planned.total())
 }
 
 /// Returns the reason why the memory plan of a method stays; `None` if it may change.

@@ -295,8 +295,7 @@ impl Resolved {
     fn planned_memory(&self, program: &Program, best: bool) -> Result<Vec<u64>, Error> {
         let planned = |program: &Program| -> Result<Vec<u64>, Error> {
             let planned = layout::plan_memory(program).map_err(|errors| self.error(self.layout_messages(errors)))?;
-            let bytes = |plan: &MemoryPlan| plan.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum();
-            Ok(planned.iter().map(bytes).collect())
+            Ok(planned.iter().map(MemoryPlan::total).collect())
         };
         let own = planned(program)?;
         if !best {

@@ -315,8 +315,7 @@ impl MethodSummary {
             operators: counts(kernels.iter().map(|(_, operator)| *operator)),
             delegates: delegates.collect(),
             named_data_bytes: named.of_method(plan),
-            planned_bytes: memory
-                .map_or(0, |memory| memory.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).sum()),
+            planned_bytes: memory.map_or(0, |memory| memory.total()),
             constant_calls: ConstantCalls::of(plan),
             method_allocator: AllocatorSummary { bytes: allocator.bytes, at_least: allocator.is_lower_bound },
         }

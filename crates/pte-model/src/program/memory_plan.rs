@@ -50,6 +50,17 @@ impl MemoryPlan {
         }
     }
 
+    /// Returns the size of all pools in bytes, at most `u64::MAX`. Negative sizes, which only malformed files have, count as 0.
+    ///
+    /// ```
+    /// use pte_model::program::MemoryPlan;
+    ///
+    /// assert_eq!(MemoryPlan { sizes: vec![0, 80, -1, 16], ..MemoryPlan::default() }.total(), 96);
+    /// ```
+    pub fn total(&self) -> u64 {
+        self.sizes.iter().filter_map(|size| u64::try_from(*size).ok()).fold(0, u64::saturating_add)
+    }
+
     /// Returns true if a method states the location of all its planned tensors, and the sizes of its pools: nothing is left to a planner.
     #[doc(hidden)]
     pub fn is_whole(&self, plan: &ExecutionPlan) -> bool {

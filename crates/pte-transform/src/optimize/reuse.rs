@@ -5,7 +5,7 @@
 
 use super::alive::AliveMemory;
 use pte_analysis::access::{Access, Accesses};
-use pte_analysis::aliases::{AliasKind, aliases};
+use pte_analysis::aliases::replaced;
 use pte_analysis::operators::{AccessKind, MethodOperators, ResolvedOperator};
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 
@@ -30,10 +30,7 @@ pub fn reuse(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Vec<Reuse
     if accesses.is_truncated {
         return Vec::new();
     }
-    let mut is_replaced = vec![false; count];
-    for alias in aliases(plan, operators).iter().filter(|alias| alias.kind != AliasKind::View) {
-        is_replaced[alias.result] = true;
-    }
+    let is_replaced = replaced(plan, operators);
     let alive = AliveMemory::of(plan, operators);
     let joined = vec![None; count];
     let mut finder = Finder { plan, is_input: plan.is_input(), is_replaced, alive, joined };

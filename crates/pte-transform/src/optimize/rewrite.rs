@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::prune::{keep_instructions, renumber_values};
-use pte_analysis::aliases::{AliasKind, aliases};
+use pte_analysis::aliases::replaced;
 use pte_analysis::blocks::{block_numbers, jumps};
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::MethodOperators;
@@ -59,9 +59,9 @@ impl<'p> Context<'p> {
         let blocks = if jumps(plan).is_empty() { Vec::new() } else { block_numbers(plan) };
         let last = storage.spans();
         let count = plan.values().len();
-        let found = aliases(plan, operators).into_iter().filter(|alias| alias.kind != AliasKind::View);
-        let replaced: Vec<usize> = found.map(|alias| storage.first(alias.result)).collect();
-        let replaced: HashSet<usize> = replaced.into_iter().collect();
+        let replaced = replaced(plan, operators);
+        let replaced = (0..count).filter(|value| replaced[*value]).map(|value| storage.first(value));
+        let replaced: HashSet<usize> = replaced.collect();
         let is_replaced = (0..count).map(|value| replaced.contains(&storage.first(value))).collect();
         let mut is_base = vec![false; count];
         for (_, tensor) in plan.tensors() {
