@@ -248,6 +248,21 @@ impl Inference {
     }
 }
 
+/// Returns a number, a string, or a list of numbers as an argument; `None` for an absent string or list, and for tensors and lists of
+/// values.
+pub fn literal_argument(value: &EValue) -> Option<Argument<'_>> {
+    Some(match value {
+        EValue::Null => Argument::Null,
+        EValue::Int(int) => Argument::Int(IntMeta::Exact(*int)),
+        EValue::Bool(value) => Argument::Bool(*value),
+        EValue::Double(value) => Argument::Double(*value),
+        EValue::String(text) => Argument::Str(text.as_deref()?),
+        EValue::DoubleList(items) => Argument::Doubles(items.as_deref()?),
+        EValue::BoolList(items) => Argument::Bools(items.as_deref()?),
+        EValue::Tensor(_) | EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => return None,
+    })
+}
+
 /// Returns the declared properties of a tensor; `None` if its sizes are absent or negative, or its dim_order has a
 /// different rank. All dimensions of a dynamic tensor count as dynamic except those of size 0 and 1, which never are.
 pub fn stated(tensor: &Tensor) -> Option<TensorMeta> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::kernels::KernelCall;
 use super::semantics::method::{ConstantInts, Contents};
-use pte_analysis::inference::stated;
+use pte_analysis::inference::{literal_argument, stated};
 use pte_model::data::{Blob, BlobSource, workers};
 use pte_model::format::ScalarType;
 use pte_model::program::{EValue, Tensor, ValueId};
@@ -163,13 +163,13 @@ impl<'p> KernelCall<'_, 'p> {
                 return Some((Argument::Tensor(Cow::Owned(meta)), vec![Some(blob)]));
             }
             _ if !self.is_unchanged(value) => return None,
-            EValue::Null => Argument::Null,
-            EValue::Int(int) => Argument::Int(IntMeta::Exact(*int)),
-            EValue::Bool(value) => Argument::Bool(*value),
-            EValue::Double(value) => Argument::Double(*value),
-            EValue::String(text) => Argument::Str(text.as_deref()?),
-            EValue::DoubleList(items) => Argument::Doubles(items.as_deref()?),
-            EValue::BoolList(items) => Argument::Bools(items.as_deref()?),
+            literal @ (EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)) => literal_argument(literal)?,
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_)
                 if self.method.accesses.is_truncated =>
             {

@@ -7,11 +7,11 @@ use std::io;
 
 use super::order::Order;
 use pte_analysis::access::{Access, Accesses, ValueIndex};
-use pte_analysis::inference::stated;
+use pte_analysis::inference::{literal_argument, stated};
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
 use pte_analysis::storage::Storage;
 use pte_model::program::{Device, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
-use pte_operators::inference::{Argument, Dim, IntMeta, TensorMeta};
+use pte_operators::inference::{Argument, Dim, TensorMeta};
 
 /// A method in which calls are evaluated.
 pub struct Method<'p> {
@@ -124,13 +124,13 @@ impl<'p> Method<'p> {
             return None;
         }
         let argument = match &self.plan.values()[value] {
-            EValue::Null => Argument::Null,
-            EValue::Int(int) => Argument::Int(IntMeta::Exact(*int)),
-            EValue::Bool(value) => Argument::Bool(*value),
-            EValue::Double(value) => Argument::Double(*value),
-            EValue::String(text) => Argument::Str(text.as_deref()?),
-            EValue::DoubleList(items) => Argument::Doubles(items.as_deref()?),
-            EValue::BoolList(items) => Argument::Bools(items.as_deref()?),
+            literal @ (EValue::Null
+            | EValue::Int(_)
+            | EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)) => literal_argument(literal)?,
             EValue::IntList(items) => {
                 let int = |item: &i64| match self.argument(ValueId::of_int(*item).within(self.known.len())?)? {
                     (Argument::Int(int), _) => Some(int),
