@@ -85,6 +85,7 @@ pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
     TruncatedRule, UnknownRuleId,
 };
+pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
     is_null_device,

@@ -20,6 +20,7 @@ use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 const CRATES: &[(&str, u32)] = &[
     ("pte-emit", 5),
     ("pte-check", 4),
+    ("pte-deploy", 4),
     ("pte-diff", 4),
     ("pte-generate", 4),
     ("pte-inspect", 4),
@@ -68,7 +69,7 @@ const LAYERS: &[(&str, Layers)] = &[
 ];
 
 /// Crates that answer questions about programs and files: of the root, the facade and the assembly ask them.
-const QUESTIONS: &[&str] = &["pte_check", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce"];
+const QUESTIONS: &[&str] = &["pte_check", "pte_deploy", "pte_diff", "pte_generate", "pte_inspect", "pte_reduce"];
 
 /// Modules of the root that use [`QUESTIONS`].
 const ASKING: &[&str] = &["facade", "assembly", "tests"];

@@ -1,0 +1,7 @@
+//! What a firmware or an application must contain to run programs: the programs as arrays in C or assembly, the kernels that they call, and
+//! the sizes of memory in the form that build systems read.
+//!
+//! It reads no file and writes none: its results are texts, or go to a writer of the caller.
+
+mod symbol;
+pub use symbol::{Symbol, SymbolError};
