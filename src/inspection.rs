@@ -413,15 +413,8 @@ impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
     fn of(model: &Model) -> Result<Inspected, Error> {
-        if let SourceContent::Binary(origin) = &model.source().content {
-            let program = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
-            return Ok(Inspected::new(program, Names::default()));
-        }
-        let assembly = model.assembly()?;
-        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
-        let program = assembly.program_file().map(read).transpose();
-        let program = program.map_err(|error| model.source().unreadable(&error))?;
-        Ok(Inspected::new(program.unwrap_or_default(), Names::of(assembly)))
+        let program = stored_program(model)?.unwrap_or_default();
+        Ok(Inspected::new(program, if model.is_text() { Names::of(model.assembly()?) } else { Names::default() }))
     }
 
     fn new(program: Program, names: Names) -> Inspected {
@@ -438,6 +431,16 @@ impl Inspected {
         }
         Subject::new(&self.program, &self.memory, values, self.names.delegates.clone())
     }
+}
+
+/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides; `None` for YAML without methods.
+pub(crate) fn stored_program(model: &Model) -> Result<Option<Program>, Error> {
+    if let SourceContent::Binary(origin) = &model.source().content {
+        return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));
+    }
+    let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
+    let program = model.assembly()?.program_file().map(read).transpose();
+    program.map_err(|error| model.source().unreadable(&error))
 }
 
 /// Reads the metadata of a `.pte`, or of the program of a `.bpte`.
