@@ -37,6 +37,7 @@
 mod builder;
 mod edit;
 mod inspection;
+mod kernels;
 mod model;
 mod payload;
 mod pipeline;
@@ -85,6 +86,7 @@ pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
     TruncatedRule, UnknownRuleId,
 };
+pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,

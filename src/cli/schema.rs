@@ -13,7 +13,7 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
-    use pte_emit::{FileSize, Inspection, Manifest, Payload, PayloadSummary, WeightChanges, WeightList};
+    use pte_emit::{FileSize, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList};
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -77,6 +77,7 @@ mod tests {
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (
                 "payload",
