@@ -403,7 +403,7 @@ impl Names {
 }
 
 /// A program to inspect, as it is stored in its file.
-struct Inspected {
+pub(crate) struct Inspected {
     program: Program,
     memory: Vec<MemoryPlan>,
     names: Names,
@@ -412,7 +412,7 @@ struct Inspected {
 impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
-    fn of(model: &Model) -> Result<Inspected, Error> {
+    pub(crate) fn of(model: &Model) -> Result<Inspected, Error> {
         if let SourceContent::Binary(origin) = &model.source().content {
             let program = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
             return Ok(Inspected::new(program, Names::default()));
@@ -429,7 +429,7 @@ impl Inspected {
         Inspected { program, memory, names }
     }
 
-    fn view(&self) -> Subject<'_> {
+    pub(crate) fn view(&self) -> Subject<'_> {
         let mut values = printer::values(&self.program);
         if let Some(names) = &self.names.values {
             // A program with overrides may have other methods than its YAML.
