@@ -169,9 +169,8 @@ impl<'a> Generator<'a> {
         }
         // A view shares the memory of its argument.
         if call.args[ins..].iter().any(|operand| operand.contents().contains(&Content::Unplaced)) {
-            let is_viewed = |item: &&mut Existing| {
-                matches!(item.tensor.content, Content::Value(value) if values.contains(&value))
-            };
+            let is_viewed =
+                |item: &&mut Existing| matches!(item.tensor.content, Content::Value(value) if values.contains(&value));
             self.tensors.iter_mut().filter(is_viewed).for_each(|item| item.is_shared = true);
         }
         // An argument that is written in place is a result.
