@@ -370,9 +370,7 @@ impl Model {
         match options.format {
             ReportFormat::Html => {}
             ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
-            ReportFormat::ModelExplorer => {
-                return Ok(format!("{:#}\n", reports::sorted(&reports::model_explorer::collection(&graph()?, &name))));
-            }
+            ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
         }
         let contents = self.inspect(&InspectOptions::default());
         let error = match &contents {

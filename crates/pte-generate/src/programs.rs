@@ -36,6 +36,8 @@ struct Existing {
     /// A call wrote it, so it is not an input.
     is_result: bool,
     is_used: bool,
+    /// Its memory is that of another tensor, which may be a constant or an input: a view, or the tensor that is viewed.
+    is_shared: bool,
 }
 
 /// A method that is being generated.
@@ -121,7 +123,7 @@ impl<'a> Generator<'a> {
         let meta = tensor.meta();
         let depends = pte_operators::facts(name).family != Family::Independent;
         let fits = |item: &&Existing| {
-            (item.is_result || !is_written)
+            (item.is_result && !item.is_shared || !is_written)
                 && !taken.contains(&item.tensor.content)
                 && item.tensor.scalar_type == meta.scalar_type
                 && (!depends || item.tensor.meta() == meta)
@@ -165,6 +167,12 @@ impl<'a> Generator<'a> {
                 | Operand::Same(_) => {}
             }
         }
+        // A view shares the memory of its argument.
+        if call.args[ins..].iter().any(|operand| operand.contents().contains(&Content::Unplaced)) {
+            let is_viewed =
+                |item: &&mut Existing| matches!(item.tensor.content, Content::Value(value) if values.contains(&value));
+            self.tensors.iter_mut().filter(is_viewed).for_each(|item| item.is_shared = true);
+        }
         // An argument that is written in place is a result.
         for (at, _) in signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::InPlace) {
             let written = values.get(at).copied();
@@ -185,7 +193,7 @@ impl<'a> Generator<'a> {
             }
             Content::Input | Content::Written | Content::Unplaced => {
                 let tensor = TensorOperand { content: Content::Value(value), ..tensor.clone() };
-                self.tensors.push(Existing { tensor, is_result, is_used: false });
+                self.tensors.push(Existing { tensor, is_result, is_used: false, is_shared: false });
             }
             Content::Constant(_) | Content::Over { .. } | Content::Missing => {}
         }
@@ -246,7 +254,7 @@ impl<'a> Generator<'a> {
         self.unary(from, to);
         self.method.land(end);
         let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
     }
 
     /// `y = f(x)`, and `y = g(y)` a few times.
@@ -270,6 +278,6 @@ impl<'a> Generator<'a> {
         self.method.land_at(back, again);
         self.method.land(end);
         let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
     }
 }
