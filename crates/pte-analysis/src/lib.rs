@@ -30,6 +30,7 @@ pub mod aliases;
 pub mod blocks;
 pub mod inference;
 pub mod lifetimes;
+pub mod moved;
 pub mod operators;
 pub mod planning;
 pub mod resizing;
