@@ -213,8 +213,7 @@ impl MovedMemory<'_> {
         let writes = |access: &Access| {
             let value = access.value as usize;
             let range = self.ranges[value].filter(|range| range.overlaps(&source));
-            let is_definite =
-                access.kind.writes_bytes() || access.kind == AccessKind::Unknown && !access.has_content;
+            let is_definite = access.kind.writes_bytes() || access.kind == AccessKind::Unknown && !access.has_content;
             let Some(range) = range.filter(|_| is_definite && value != holder.source && value != holder.value) else {
                 return false;
             };
