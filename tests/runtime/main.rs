@@ -4,6 +4,7 @@
 mod support;
 
 mod bound;
+mod control_flow;
 mod edit_programs;
 mod evaluation;
 mod fold;

@@ -1435,7 +1435,7 @@ rules! {
 
     X_4 Suspicious ALL
     "Memory of a live tensor is not overwritten."
-    "Tensors may share memory only if their lifetimes are disjoint."
+    "Tensors may share memory only if their lifetimes are disjoint. After a move, its target has the memory of its source. ExecuTorch's exporter overwrites the result of a `torch.cond` that is read after another one: state `memory: {planner: minimal}` for the method, or run `pte-emit optimize`."
     "the later read reads the bytes of the other tensor"
     "a at 0..64 and b at 32..96 of one pool: a is written, b is written, a is read"
 
