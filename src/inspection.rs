@@ -29,6 +29,7 @@ use pte_model::format::{Format, container};
 use pte_model::program::MemoryPlan;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
+use pte_payload::memory::Processor;
 
 /// Options of [`Model::memory`].
 ///
@@ -48,6 +49,8 @@ pub struct MemoryOptions {
     pub abi: Abi,
     /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
     pub external: bool,
+    /// Processor that executes delegates; `None` is [`Abi::processor`].
+    pub processor: Option<Processor>,
 }
 
 impl Model {
@@ -71,7 +74,8 @@ impl Model {
     /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
     pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
         let subject = Inspected::of(self)?;
-        Ok(ProgramMemory::new(&subject.view(), options.external, options.abi))
+        let processor = options.processor.unwrap_or(options.abi.processor());
+        Ok(ProgramMemory::new(&subject.view(), options.external, options.abi, processor))
     }
 }
 
@@ -353,7 +357,8 @@ impl Model {
             Err(error) => Some(error.to_string()),
         };
         let view = program.as_ref().ok().map(Inspected::view);
-        let memory = view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default()));
+        let memory =
+            view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default(), Abi::default().processor()));
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
         let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
-use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
+use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, Processor, ProgramMemory};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -23,6 +23,9 @@ pub struct MemoryArguments {
     /// Build of the runtime, for the method allocator
     #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
     abi: AbiName,
+    /// Processor that executes delegates, which decides how they pack weights; by default x86-avx512, and arm32 with --abi arm32
+    #[arg(long, value_enum, value_name = "PROCESSOR")]
+    processor: Option<ProcessorName>,
     /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
     #[arg(long)]
     external: bool,
@@ -41,6 +44,29 @@ enum AbiName {
     Bits64,
     /// 32-bit Arm
     Arm32,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ProcessorName {
+    /// 64-bit x86 with AVX-512 and VNNI
+    X86Avx512,
+    /// 64-bit x86 with AVX2
+    X86Avx2,
+    /// 64-bit Arm with dot product instructions
+    Arm64,
+    /// 32-bit Arm with NEON
+    Arm32,
+}
+
+impl From<ProcessorName> for Processor {
+    fn from(name: ProcessorName) -> Processor {
+        match name {
+            ProcessorName::X86Avx512 => Processor::X86Avx512,
+            ProcessorName::X86Avx2 => Processor::X86Avx2,
+            ProcessorName::Arm64 => Processor::Arm64,
+            ProcessorName::Arm32 => Processor::Arm32,
+        }
+    }
 }
 
 /// Most bars of a timeline that is not printed on a terminal.
@@ -63,6 +89,7 @@ pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Fai
     };
     let mut options = MemoryOptions::default();
     (options.abi, options.external) = (abi, arguments.external || !arguments.sources.with.is_empty());
+    options.processor = arguments.processor.map(Processor::from);
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
     for source in sources.open(&arguments.input)? {
@@ -88,12 +115,13 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
         }
         write_more("  ", method.pools.len(), limit, "pool", out);
         write_allocator(method, arguments.abi, out);
+        super::delegates::write(&method.delegates, limit, out);
     }
     write_more("", methods.len(), limit, "method", out);
 }
 
 /// Says how many items are not printed.
-fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
+pub fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
     if let Some(left) = io::rows_left(count, limit, &format!("more {noun}")) {
         let _ = writeln!(out, "{indent}{left}");
     }

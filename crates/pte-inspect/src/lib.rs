@@ -13,6 +13,7 @@ struct Readme;
 pub mod allocator;
 pub mod annotate;
 pub mod constant_calls;
+pub mod delegates;
 pub mod file;
 mod flow;
 pub mod graph;

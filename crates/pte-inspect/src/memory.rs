@@ -6,16 +6,18 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Subject;
-use super::allocator::{Abi, LoadedMemory, loaded_memory};
+use super::allocator::{self, Abi, LoadedMemory, loaded_memory};
+use super::delegates::{DelegateFootprint, footprints};
 use super::sweep::{Use, used_bytes};
 use pte_model::format::program::InstructionType;
 use pte_model::format::table::Union;
 use pte_model::program::instruction::Callee;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
 use pte_model::program::{Device, ExecutionPlan, Instruction};
+use pte_payload::memory::Processor;
 
 /// Version of the serialised form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
 ///
@@ -30,7 +32,7 @@ const VERSION: u32 = 3;
 /// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
 /// let plans: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
 /// let subject = Subject::new(&program, &plans, Vec::new(), Vec::new());
-/// let memory = ProgramMemory::new(&subject, false, Abi::default());
+/// let memory = ProgramMemory::new(&subject, false, Abi::default(), Abi::default().processor());
 /// assert_eq!(memory.methods[0].planned, 80);
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -43,6 +45,8 @@ pub struct ProgramMemory {
     pub version: u32,
     /// Binary interface that the sizes of the method allocator are for.
     pub abi: Abi,
+    /// Processor that the memory of delegates is for.
+    pub processor: Processor,
     /// Methods in the order of the program.
     pub methods: Vec<MethodFootprint>,
 }
@@ -62,6 +66,8 @@ pub struct MethodFootprint {
     pub instructions: Vec<String>,
     /// Memory that loading the method takes from the method allocator.
     pub method_allocator: MethodAllocator,
+    /// Memory that its delegates take, in the order of the program.
+    pub delegates: Vec<DelegateFootprint>,
 }
 
 /// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
@@ -154,20 +160,28 @@ pub struct PlannedTensor {
 
 impl ProgramMemory {
     /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
-    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> ProgramMemory {
+    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi, processor: Processor) -> ProgramMemory {
         let plans = subject.program.plans();
         let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
         let external = external || plans.iter().any(is_external);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi));
-        ProgramMemory { version: VERSION, abi, methods: methods.collect() }
+        let methods =
+            methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi, processor));
+        ProgramMemory { version: VERSION, abi, processor, methods: methods.collect() }
     }
 }
 
 impl MethodFootprint {
-    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodFootprint {
+    fn new(
+        subject: &Subject<'_>,
+        method: usize,
+        plan: &ExecutionPlan,
+        external: bool,
+        abi: Abi,
+        processor: Processor,
+    ) -> MethodFootprint {
         let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
-        let mut unknown_backends: Vec<String> = delegates.filter(|id| id != pte_payload::xnnpack::BACKEND).collect();
+        let mut unknown_backends: Vec<String> = delegates.filter(|id| !allocator::is_known(id)).collect();
         unknown_backends.sort_unstable();
         unknown_backends.dedup();
         let labels = Labels::new(plan);
@@ -187,6 +201,7 @@ impl MethodFootprint {
                 at_least: is_lower_bound,
                 unknown_backends,
             },
+            delegates: footprints(subject, method, plan, processor),
         }
     }
 }
