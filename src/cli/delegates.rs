@@ -30,6 +30,7 @@ fn write_delegate(delegate: &DelegateFootprint, out: &mut String) {
             MemorySource::Heap => "heap",
             MemorySource::MethodAllocator => "method allocator",
             MemorySource::TemporaryAllocator => "temporary allocator",
+            MemorySource::Loader => "data loader, nothing if it maps the file",
         };
         let held = match held {
             Held::Load => "from loading on",

@@ -120,11 +120,19 @@ fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, Descri
         held: Held::Call,
         shared: false,
     };
-    let parts = [handle, scratch].into_iter().filter(|part| part.bytes > 0).collect();
+    let in_place = DelegatePart {
+        content: "payload in place",
+        bytes: payload.len(),
+        alignment: ALIGNMENT,
+        source: MemorySource::Loader,
+        held: Held::Load,
+        shared: false,
+    };
+    let parts = [handle, scratch, in_place].into_iter().filter(|part| part.bytes > 0).collect();
     // The application defines its address and size, and the compiler does not write the size that it assumed.
     let not_counted =
         vec!["fast scratch memory (`ethosu_fast_scratch_size`), which the application provides".to_owned()];
-    Ok(DelegateMemory { parts, accuracy: Accuracy::Exact, keeps_payload: true, not_counted })
+    Ok(DelegateMemory { parts, accuracy: Accuracy::Exact, not_counted })
 }
 
 /// Returns the blocks up to the last one, which ends the payload.

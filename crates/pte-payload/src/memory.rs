@@ -49,6 +49,8 @@ pub enum MemorySource {
     MethodAllocator,
     /// The temporary allocator.
     TemporaryAllocator,
+    /// The data loader: nothing if it maps the file, otherwise a copy.
+    Loader,
 }
 
 /// Time during which a [`DelegatePart`] is in use.
@@ -105,9 +107,6 @@ pub struct DelegateMemory {
     pub parts: Vec<DelegatePart>,
     /// How exact the bytes are.
     pub accuracy: Accuracy,
-    /// The payload is in use until the method is destroyed; the runtime frees others after loading. Only loaders that copy data into memory need
-    /// memory for it.
-    pub keeps_payload: bool,
     /// What the parts do not contain, in words; empty if they are complete.
     pub not_counted: Vec<String>,
 }
@@ -119,9 +118,10 @@ impl DelegateMemory {
         parts.map(|part| part.bytes).fold(0, u64::saturating_add)
     }
 
-    /// Returns the sum of all parts in bytes; it saturates.
+    /// Returns the sum of all parts in bytes, without those that a loader may map; it saturates.
     pub fn total(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add)
+        let parts = self.parts.iter().filter(|part| part.source != MemorySource::Loader);
+        parts.map(|part| part.bytes).fold(0, u64::saturating_add)
     }
 }
 
