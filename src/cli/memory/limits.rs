@@ -1,7 +1,7 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
 use pte_emit::text::{clipped, counted};
-use pte_emit::{Code, Diagnostic, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
+use pte_emit::{Code, Diagnostic, Held, MemoryFigure, MemorySource, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
 use super::super::amounts::{bytes, pairs, unknown_key};
@@ -174,6 +174,14 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             };
             of(temporary.bytes, format!("for the temporary allocator ({most})"))
         }
+        MemoryFigure::Delegates => {
+            let taken = |delegate: &pte_emit::DelegateFootprint| {
+                let memory = delegate.memory.as_ref()?;
+                let bytes = memory.bytes(MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]);
+                Some((bytes, format!("for delegate {} of method {name}", clipped(&delegate.name))))
+            };
+            method.delegates.iter().filter_map(taken).collect()
+        }
         MemoryFigure::Inputs => boundary(&method.inputs, "for input"),
         MemoryFigure::Outputs => boundary(&method.outputs, "for output"),
         MemoryFigure::Files => {
@@ -190,6 +198,7 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             MemoryFigure::TemporaryAllocator,
             MemoryFigure::Inputs,
             MemoryFigure::Outputs,
+            MemoryFigure::Delegates,
         ]),
         MemoryFigure::TotalWithFiles => parts(&[MemoryFigure::Total, MemoryFigure::Files]),
         _ => Vec::new(),
