@@ -176,6 +176,8 @@ namespace {
 
 constexpr size_t kMethodMemory = size_t{256} << 20;
 constexpr size_t kTempMemory = size_t{64} << 20;
+// What a loader that copies data adds to each copy.
+constexpr size_t kLoaderAlignment = 16;
 
 struct Free {
   void operator()(void* block) const {
@@ -184,11 +186,15 @@ struct Free {
 };
 using Block = std::unique_ptr<uint8_t, Free>;
 
-// Zeros, so that indices in inputs are valid.
 Block aligned(size_t size) {
   const size_t rounded = (size + 63) / 64 * 64;
-  Block block(static_cast<uint8_t*>(
+  return Block(static_cast<uint8_t*>(
       std::aligned_alloc(64, rounded == 0 ? 64 : rounded)));
+}
+
+// Zeros, so that indices in inputs are valid.
+Block zeros(size_t size) {
+  Block block = aligned(size);
   std::memset(block.get(), 0, size);
   return block;
 }
@@ -264,7 +270,7 @@ rt::Error provide(rt::Method& method, Tensors& memory) {
       input.strides[input.order[dim]] = stride;
       stride *= input.sizes[input.order[dim]];
     }
-    memory.blocks.push_back(aligned(info->nbytes()));
+    memory.blocks.push_back(zeros(info->nbytes()));
     input.tensor = std::make_unique<executorch::aten::TensorImpl>(
         info->scalar_type(), static_cast<ssize_t>(input.sizes.size()),
         input.sizes.data(), memory.blocks.back().get(), input.order.data(),
@@ -284,7 +290,7 @@ rt::Error provide(rt::Method& method, Tensors& memory) {
     const auto& output = method.get_output(i);
     if (info.ok() && !info->is_memory_planned() && output.isTensor() &&
         output.toTensor().const_data_ptr() == nullptr) {
-      memory.blocks.push_back(aligned(info->nbytes()));
+      memory.blocks.push_back(zeros(info->nbytes()));
       const auto error =
           method.set_output_data_ptr(memory.blocks.back().get(), info->nbytes(), i);
       if (error != rt::Error::Ok) {
@@ -311,7 +317,7 @@ void run(
   for (size_t pool = 0; pool < meta->num_memory_planned_buffers(); ++pool) {
     const auto size =
         static_cast<size_t>(meta->memory_planned_buffer_size(pool).get());
-    blocks.push_back(aligned(size));
+    blocks.push_back(zeros(size));
     planned.emplace_back(blocks.back().get(), size);
   }
   rt::HierarchicalAllocator arena({planned.data(), planned.size()});
@@ -370,7 +376,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   rt::runtime_init();
-  auto loader = ext::FileDataLoader::from(file.c_str(), 4096);
+  auto loader = ext::FileDataLoader::from(file.c_str(), kLoaderAlignment);
   if (!loader.ok()) {
     std::fprintf(stderr, "%s: cannot be opened\n", file.c_str());
     return 2;
@@ -378,7 +384,7 @@ int main(int argc, char** argv) {
   std::unique_ptr<ext::FileDataLoader> data_loader;
   std::unique_ptr<ext::FlatTensorDataMap> data;
   if (!data_file.empty()) {
-    auto opened = ext::FileDataLoader::from(data_file.c_str(), 4096);
+    auto opened = ext::FileDataLoader::from(data_file.c_str(), kLoaderAlignment);
     if (!opened.ok()) {
       std::fprintf(stderr, "%s: cannot be opened\n", data_file.c_str());
       return 2;

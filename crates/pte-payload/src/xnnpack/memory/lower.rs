@@ -102,6 +102,15 @@ pub struct LoweredNode<'g> {
 }
 
 impl LoweredNode<'_> {
+    /// Returns `true` if the weights of a matrix product have the sizes `[inputs, outputs]`.
+    pub fn is_transposed(&self) -> bool {
+        self.is(Operation::FullyConnected) && self.number(fully_connected::flags) & u64::from(TRANSPOSED) != 0
+    }
+
+    fn is(&self, operation: Operation) -> bool {
+        self.source.is_some_and(|node| node.operation == NodeOperation::Known(operation))
+    }
+
     /// Returns a parameter; 0 if there is none.
     pub fn number(&self, slot: u16) -> u64 {
         self.source.and_then(|node| node.fields.get(usize::from(slot))).map_or(0, |field| field.uint().into())
@@ -157,7 +166,12 @@ impl<'g> Lowered<'g> {
         let Some(output) = outputs.first().copied().filter(|_| !inputs.is_empty()) else {
             return Err("it has no operands".to_owned());
         };
-        let Some(kind) = kind(operation, &self.values[output]) else { return Err("it is not supported".to_owned()) };
+        let Some(mut kind) = kind(operation, &self.values[output]) else {
+            return Err("it is not supported".to_owned());
+        };
+        if operation == Operation::Conv2d && is_pointwise(node) {
+            kind = Kind::FullyConnected;
+        }
         let lowered = LoweredNode {
             kind,
             source: Some(node),
@@ -457,6 +471,17 @@ impl Uses {
     fn only_consumer(&self, value: usize) -> Option<usize> {
         self.consumer[value].filter(|_| self.count[value] == 1)
     }
+}
+
+/// Returns `true` for a convolution that XNNPACK replaces by a matrix product.
+fn is_pointwise(node: &Node) -> bool {
+    use conv::*;
+    let number = |slot: u16| node.fields.get(usize::from(slot)).map_or(0, FieldContent::uint);
+    let are = |slots: &[u16], expected: u32| slots.iter().all(|slot| number(*slot) == expected);
+    let has_channels = number(group_input_channels).saturating_add(number(group_output_channels)) > 2;
+    has_channels
+        && are(&[groups, kernel_height, kernel_width, subsampling_height, subsampling_width], 1)
+        && are(&[padding_top, padding_right, padding_bottom, padding_left], 0)
 }
 
 /// Returns `true` for a bound that is not infinite.

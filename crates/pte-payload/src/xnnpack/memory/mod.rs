@@ -27,7 +27,7 @@ const MAX_PLANNED: usize = 1 << 14;
 const EXTRA_ROWS: u64 = 15;
 
 /// Bytes of the name of an operation, which the backend keeps for the trace.
-const NAME: u64 = 18;
+const NAME: u64 = 28;
 
 /// Difference from the runtime in per cent that a test allows: see `xnnpack_memory` in tests/runtime.
 const MEASURED: u8 = 5;
@@ -41,6 +41,17 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
     let lowered = Lowered::of(&graph).map_err(DescribeError::malformed)?;
     let operators = Operators::new(&lowered, processor);
     let nodes: Vec<NodeMemory> = lowered.nodes.iter().map(|node| operators.of(node)).collect();
+    if std::env::var_os("XDBG").is_some() {
+        for (n, m) in lowered.nodes.iter().zip(&nodes) {
+            eprintln!(
+                "{:?} {} in {:?} out {:?} {m:?}",
+                n.kind,
+                n.source.map_or("", |s| s.operation.word()),
+                lowered.values[n.inputs[0]].dims,
+                lowered.values[n.outputs[0]].dims
+            );
+        }
+    }
     let total = |part: fn(&NodeMemory) -> u64| nodes.iter().map(part).fold(0, u64::saturating_add);
     let usages = usages(&lowered, &nodes, processor);
     if usages.len() > MAX_PLANNED {

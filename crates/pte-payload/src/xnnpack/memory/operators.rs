@@ -200,7 +200,7 @@ impl<'l> Operators<'l> {
         let s = &self.structures;
         let Some(filter) = node.inputs.get(1).map(|filter| self.value(*filter)) else { return NodeMemory::default() };
         let (mut outputs, mut inputs) = (first(&filter.dims), last(&filter.dims));
-        if node.number(fully_connected::flags) & u64::from(TRANSPOSED) != 0 {
+        if node.is_transposed() {
             std::mem::swap(&mut outputs, &mut inputs);
         }
         let weights = self.matrix(self.product(node, filter), inputs, outputs, filter.group);
@@ -371,10 +371,10 @@ impl<'l> Operators<'l> {
         let fits = strides[0] <= size[0] && strides[1] <= size[1];
         let is_split = strides != [1, 1] && !dilated && fits;
         let parts = strides[0].saturating_mul(strides[1]);
-        let [_, height, width, _] = image(self.value(node.outputs[0]));
+        let [batch, height, width, _] = image(self.value(node.outputs[0]));
         let (objects, packed, pointers) = if is_split {
-            let largest = weights.tile.rows.last().copied().unwrap_or(1);
-            let columns = rounded(width.div_ceil(strides[1]), largest);
+            // XNNPACK selects the rows by the number of images.
+            let columns = rounded(width.div_ceil(strides[1]), tiles::rows(weights.tile, batch));
             let pointers = product(&[weights.elements, height, strides[1], columns]);
             (s.subconvolution.saturating_mul(parts), weights.packed(parts), pointers)
         } else {
