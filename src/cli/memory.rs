@@ -250,7 +250,7 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
         (loaded.constants, "constants"),
         (loaded.data_files, "metadata of .ptd files"),
         (sum(|method| method.loaded.external_constants), "constants of .ptd files"),
-        (sum(|method| method.loaded.payloads), "payloads"),
+        (sum(|method| method.loaded.payloads), "payloads and named data of delegates"),
     ];
     let bytes = parts.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
     let parts = parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} {what}"));
@@ -259,7 +259,8 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     let _ = writeln!(out, "  if a loader reads them there: {at_least}{}: {parts}", counted(bytes, "byte"));
     let freed = memory.methods.iter().map(|method| method.loaded.while_loading).max().unwrap_or(0);
     if freed > 0 {
-        let _ = writeln!(out, "    and up to {freed} of XNNPACK while a method is loaded, which are freed then");
+        let _ =
+            writeln!(out, "    and up to {freed} more while a method is loaded: payloads and named data of XNNPACK");
     }
     if loaded.at_least {
         let _ = writeln!(out, "    the metadata of the .ptd files count with --with");

@@ -11,7 +11,6 @@ use super::boundary::BoundaryBuffers;
 use super::delegates::{DelegateFootprint, footprints, total};
 use super::figures::MemoryTotal;
 use super::loading::{LoadedMethod, LoadedProgram};
-use super::summary::{NamedSizes, payload_graphs};
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
 use pte_analysis::operators::MethodOperators;
@@ -198,10 +197,8 @@ impl ProgramMemory {
         let external = runtime.external || needs_data_files(subject.program);
         let runtime = RuntimeKind { external, ..runtime };
         let plans = subject.program.plans();
-        let graphs = payload_graphs(subject.program);
-        let named = NamedSizes::new(subject.program, &graphs);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, &named, runtime));
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime));
         let methods: Vec<MethodFootprint> = methods.collect();
         let program = MemoryTotal { with_files: loaded.bytes, ..MemoryTotal::default() };
         let totals = || methods.iter().map(|method| method.total);
@@ -230,13 +227,7 @@ pub fn needs_data_files(program: &Program) -> bool {
 }
 
 impl MethodFootprint {
-    fn new(
-        subject: &Subject<'_>,
-        method: usize,
-        plan: &ExecutionPlan,
-        named: &NamedSizes<'_>,
-        runtime: RuntimeKind,
-    ) -> MethodFootprint {
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, runtime: RuntimeKind) -> MethodFootprint {
         let RuntimeKind { external, abi, processor } = runtime;
         let delegates = footprints(subject, method, plan, processor);
         let names = |is_unknown: fn(&DelegateFootprint) -> bool| {
@@ -267,7 +258,7 @@ impl MethodFootprint {
             temporary_allocator,
             inputs: BoundaryBuffers::inputs(subject, method, plan),
             outputs: BoundaryBuffers::outputs(subject, method, plan),
-            loaded: LoadedMethod::new(subject.program, plan, named),
+            loaded: LoadedMethod::new(subject.program, plan, &delegates),
             total: MemoryTotal::default(),
             not_counted: names(|delegate| delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())),
             delegate_bytes: total(&delegates, MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]),
