@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use crate::inspection::Inspected;
+use crate::inspection::{Inspected, MemoryOptions};
 use crate::model::{Model, ModelFile};
 use crate::recover::layout;
 use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_inspect::allocator::Abi;
-use pte_inspect::memory::{MethodFootprint, ProgramMemory};
+use pte_inspect::memory::MethodFootprint;
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -43,7 +43,7 @@ impl Model {
     /// let mut options = EmbeddedFileOptions::default();
     /// options.facts = true;
     /// let add = Model::open("examples/add.yaml")?.embedded_files(&options)?.remove(0);
-    /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 128));
+    /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 16));
     /// let forward = &add.facts.as_ref().unwrap().methods[0];
     /// assert_eq!((&forward.pools[..], forward.method_allocator.bits64), (&[48][..], 384));
     /// assert_eq!(forward.inputs[0].tensor.as_ref().unwrap().sizes, [2, 2]);
@@ -115,8 +115,8 @@ impl Model {
         let inspected = Inspected::of(self)?;
         let subject = inspected.view();
         let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
-        let memory = [Abi::Bits64, Abi::Arm32].map(|abi| ProgramMemory::new(&subject, external, abi));
-        let [bits64, bits32] = &memory;
+        let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| self.memory(&MemoryOptions { abi, external }));
+        let (bits64, bits32) = (bits64?, bits32?);
         let methods = subject.program.plans().iter().enumerate().zip(bits64.methods.iter().zip(&bits32.methods));
         let methods = methods.map(|((method, plan), (wide, narrow))| {
             let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
@@ -164,7 +164,7 @@ fn program_alignments(origin: &Origin) -> io::Result<Vec<u64>> {
     let mut found = reader::program::read(&program)?;
     let options = layout::placement(&mut found)?.map(|placement| placement.alignments());
     let named = found.program.named_data.iter().flatten().map(|entry| entry.alignment);
-    let has_segments = !found.segments.is_empty();
+    let has_segments = found.segments.iter().any(|(_, size)| *size > 0);
     Ok(named.chain(options.into_iter().flatten().filter(|_| has_segments)).collect())
 }
 

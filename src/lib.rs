@@ -88,8 +88,8 @@ pub use pte_check::{
     TruncatedRule, UnknownRuleId,
 };
 pub use pte_deploy::embed::{
-    BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding, InterfaceFacts,
-    MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
+    BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
+    InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
 };
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{

@@ -251,12 +251,7 @@ impl Command<'_> {
     }
 
     /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths. All inputs have been read.
-    fn finish(
-        &self,
-        written: Vec<Result<Written, Failure>>,
-        done: &mut Done,
-        messages: &Messages,
-    ) -> Exit {
+    fn finish(&self, written: Vec<Result<Written, Failure>>, done: &mut Done, messages: &Messages) -> Exit {
         let (mut outputs, mut summary, mut worst) = (Outputs::new(), String::new(), Exit::Ok);
         let mut targets = Vec::new();
         for written in written {

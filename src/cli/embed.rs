@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pte_emit::text::{counted, escaped};
 use pte_emit::{
     ByteSink, EMBED_BANNER, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Error, Format,
@@ -130,7 +130,9 @@ impl EmbedArguments {
             }
             None if self.output.is_dir() => {
                 let output = self.output.display();
-                Err(Failure::Usage(format!("output {output} is a folder: expected a name in it, such as {output}/model")))
+                Err(Failure::Usage(format!(
+                    "output {output} is a folder: expected a name in it, such as {output}/model"
+                )))
             }
             None if self.style.is_header => Ok(Form::Header),
             None => Ok(Form::Source),
@@ -310,7 +312,8 @@ fn relative(path: &Path, folder: &Path) -> Result<String, Failure> {
         Some(parts) if common > 0 => Ok(parts.join("/")),
         Some(_) | None => {
             let (path, folder) = (path.display(), folder.display());
-            let message = format!("{path} has no path in UTF-8 that is relative to the output folder {folder}: copy it there");
+            let message =
+                format!("{path} has no path in UTF-8 that is relative to the output folder {folder}: copy it there");
             Err(Failure::Usage(message))
         }
     }
@@ -344,10 +347,12 @@ fn is_own(path: &Path) -> bool {
 }
 
 fn summary(embedding: &Embedding, targets: &[Target<'_>]) -> String {
-    let names: Vec<String> = targets.iter().map(|target| escaped(&target.path.display().to_string()).into_owned()).collect();
+    let names: Vec<String> =
+        targets.iter().map(|target| escaped(&target.path.display().to_string()).into_owned()).collect();
     let mut out = format!("{}\n", names.join(", "));
     for file in embedding.files() {
-        let (symbol, size, alignment) = (&file.symbol, counted(file.content.len(), "byte"), embedding.alignment_of(file));
+        let (symbol, size, alignment) =
+            (&file.symbol, counted(file.content.len(), "byte"), embedding.alignment_of(file));
         out += &format!("  {symbol}: {size} of {}, aligned to {alignment}\n", escaped(&file.name));
     }
     out

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::text::string;
 use super::Embedding;
+use super::text::string;
 
 /// Macros of the preprocessor.
 const PREAMBLE: &str = "\
@@ -61,6 +61,7 @@ impl Embedding {
 /// Begins a global object of `bytes` bytes.
 fn begin(symbol: &str, bytes: &str, alignment: u64, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "    .globl PTE_EMIT_SYMBOL({symbol})\n    .p2align {}", alignment.trailing_zeros())?;
-    let (object, size) = (format!(".type PTE_EMIT_SYMBOL({symbol}), %object"), format!(".size PTE_EMIT_SYMBOL({symbol}), {bytes}"));
+    let (object, size) =
+        (format!(".type PTE_EMIT_SYMBOL({symbol}), %object"), format!(".size PTE_EMIT_SYMBOL({symbol}), {bytes}"));
     writeln!(out, "#if defined(__ELF__)\n    {object}\n    {size}\n#endif\nPTE_EMIT_SYMBOL({symbol}):")
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::facts_table::FACTS_TYPES;
 use super::text::{HexWriter, comment, string};
-use super::{Embedding, EmbeddedFile, Macro, MacroValue};
+use super::{EmbeddedFile, Embedding, Macro, MacroValue};
 
 /// First words of each file that is written.
 pub const BANNER: &str = "/* Written by pte-emit";

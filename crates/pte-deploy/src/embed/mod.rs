@@ -70,7 +70,8 @@ impl EmbeddedFile {
 /// assert_eq!((alignment(&[]), alignment(&[48]), alignment(&[1 << 20])), (16, 16, 4096));
 /// ```
 pub fn alignment(requirements: &[u64]) -> u64 {
-    let powers = requirements.iter().filter(|alignment| **alignment > 0).map(|alignment| 1 << alignment.trailing_zeros());
+    let powers =
+        requirements.iter().filter(|alignment| **alignment > 0).map(|alignment| 1 << alignment.trailing_zeros());
     powers.max().unwrap_or(MIN_ALIGNMENT).clamp(MIN_ALIGNMENT, MAX_ALIGNMENT)
 }
 
@@ -233,7 +234,12 @@ impl fmt::Display for EmbedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EmbedError::SameName(name, [one, other]) => {
-                write!(f, "{} and {} both define `{name}`: name one of the arrays otherwise", one.escape_debug(), other.escape_debug())
+                write!(
+                    f,
+                    "{} and {} both define `{name}`: name one of the arrays otherwise",
+                    one.escape_debug(),
+                    other.escape_debug()
+                )
             }
             EmbedError::Empty(file) => write!(f, "{} is empty: an array has at least one byte", file.escape_debug()),
         }
