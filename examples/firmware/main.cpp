@@ -7,7 +7,6 @@
 #include <executorch/runtime/executor/program.h>
 #include <executorch/runtime/platform/runtime.h>
 
-#include <cinttypes>
 #include <cstdio>
 
 #include "models.h"
@@ -23,7 +22,7 @@ namespace {
 // Memory of the method `linear.forward`.
 alignas(16) uint8_t linear_memory[LINEAR_FORWARD_METHOD_ALLOCATOR_SIZE - LESS_METHOD_MEMORY];
 alignas(16) uint8_t linear_pool_1[LINEAR_FORWARD_POOL_1_SIZE - LESS_PLANNED_MEMORY];
-alignas(16) uint8_t linear_temporary[LINEAR_FORWARD_TEMPORARY_ALLOCATOR_SIZE];
+alignas(16) uint8_t linear_temporary[1024];
 
 // Memory of the method `sources.npy`, which has no planned memory: its output is a constant.
 alignas(16) uint8_t npy_memory[SOURCES_NPY_METHOD_ALLOCATOR_SIZE - LESS_METHOD_MEMORY];
@@ -49,21 +48,16 @@ int run(
     const char* label,
     rt::MemoryManager& manager,
     const rt::NamedDataMap* data,
-    const float* input,
-    size_t input_bytes) {
+    const Tensor* input) {
   auto method = program.load_method(name, &manager, nullptr, data);
   if (!method.ok()) {
     return fail(label, method.error());
   }
   if (input != nullptr) {
-    // The input is planned: the method copies the values to its memory.
-    const rt::EValue& value = method->get_input(0);
-    float* to = value.toTensor().mutable_data_ptr<float>();
-    if (to == nullptr || value.toTensor().nbytes() != input_bytes) {
-      return fail(label, rt::Error::InvalidArgument);
-    }
-    for (size_t i = 0; i < input_bytes / sizeof(float); i++) {
-      to[i] = input[i];
+    // Copied to planned memory.
+    const rt::Error error = method->set_input(*input, 0);
+    if (error != rt::Error::Ok) {
+      return fail(label, error);
     }
   }
   const rt::Error error = method->execute();
@@ -90,9 +84,15 @@ int run_linear() {
   rt::Span<uint8_t> pools[LINEAR_FORWARD_POOLS] = {{linear_pool_1, sizeof(linear_pool_1)}};
   rt::HierarchicalAllocator planned({pools, LINEAR_FORWARD_POOLS});
   rt::MemoryManager manager(&method_allocator, &planned, &temporary);
-  const float input[] = {1, 2, 3, 4};
-  static_assert(sizeof(input) == LINEAR_FORWARD_INPUT_0_BYTES, "one input");
-  return run(*program, "forward", "linear.forward", manager, &data.get(), input, sizeof(input));
+  float values[] = {1, 2, 3, 4};
+  static_assert(sizeof(values) == LINEAR_FORWARD_INPUT_0_BYTES, "the input has four elements");
+  Tensor::SizesType sizes[LINEAR_FORWARD_INPUT_0_DIM] = LINEAR_FORWARD_INPUT_0_SIZES;
+  Tensor::DimOrderType order[] = {0, 1};
+  Tensor::StridesType strides[] = {sizes[1], 1};
+  executorch::aten::TensorImpl input(
+      static_cast<ScalarType>(LINEAR_FORWARD_INPUT_0_DTYPE), LINEAR_FORWARD_INPUT_0_DIM, sizes, values, order, strides);
+  const Tensor tensor(&input);
+  return run(*program, "forward", "linear.forward", manager, &data.get(), &tensor);
 }
 
 int run_npy() {
@@ -102,9 +102,9 @@ int run_npy() {
     return fail("sources", program.error());
   }
   rt::MemoryAllocator method_allocator(sizeof(npy_memory), npy_memory);
-  rt::HierarchicalAllocator planned({nullptr, 0});
+  rt::HierarchicalAllocator planned(rt::Span<rt::Span<uint8_t>>{});
   rt::MemoryManager manager(&method_allocator, &planned);
-  return run(*program, "npy", "sources.npy", manager, nullptr, nullptr, 0);
+  return run(*program, "npy", "sources.npy", manager, nullptr, nullptr);
 }
 
 } // namespace
