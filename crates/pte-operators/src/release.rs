@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::facts::Facts;
 use super::inference::constraints::{self, Constraint};
 use super::signature::{self, Signature};
+use super::temporary::Temporary;
 
 /// Record of an operator of a release.
 #[derive(Debug)]
@@ -21,8 +22,34 @@ pub struct Operator {
     pub constraints: Vec<Constraint>,
     /// Positions of the arguments with which the out may share exactly the same bytes.
     pub in_place: Vec<usize>,
+    /// What the kernel takes from the temporary allocator.
+    pub temporary: Temporary,
     /// Facts in the rows.
     pub facts: &'static Facts,
+}
+
+/// Target that registers the kernels of the runtime itself: those of the namespace `executorch_prim`, and a few of `aten`.
+pub const PRIM_OPS: &str = "executorch";
+
+impl Operator {
+    /// Returns the CMake target of ExecuTorch whose registration a build has to link for the operator. The default runtime, which
+    /// has no [`Operator::library`], consists of several.
+    ///
+    /// ```
+    /// let target = |name: &str| pte_operators::find(name).map(|operator| operator.target());
+    ///
+    /// assert_eq!(target("aten::add.out"), Some("portable_ops_lib"));
+    /// assert_eq!(target("aten::sym_size.int"), Some(pte_operators::PRIM_OPS));
+    /// assert_eq!(target("llama::update_cache.out"), Some("custom_ops"));
+    /// ```
+    pub fn target(&self) -> &'static str {
+        let namespace = self.name.split_once("::").map_or("", |(namespace, _)| namespace);
+        self.library.or(self.facts.target).unwrap_or(match namespace {
+            "executorch_prim" => PRIM_OPS,
+            "quantized_decomposed" => "quantized_ops_lib",
+            _ => "portable_ops_lib",
+        })
+    }
 }
 
 /// Tables of a release. Those with the extension `.table` have an operator per line, sorted by name.
@@ -36,6 +63,9 @@ pub struct Tables {
     pub types: &'static str,
     /// Arguments with which the out may share exactly the same bytes.
     pub sharing: &'static str,
+    /// Libraries whose kernels take nothing from the temporary allocator, beside the default runtime, unless a row says
+    /// otherwise. Nothing is known about the other libraries.
+    pub without_temporary: &'static [&'static str],
     /// Facts, each list sorted by name.
     pub rows: &'static [&'static [Facts]],
     /// An older release, whose rows hold for operators that `rows` do not have.
@@ -113,7 +143,9 @@ impl Release {
         let constraints = measured.chain(facts.constraints.iter().copied()).collect();
         let sharing = row(self.sharing.get_or_init(|| lines(self.tables.sharing)), name);
         let in_place = sharing.split(' ').filter_map(|argument| signature.position(argument)).collect();
-        Some(Operator { name, library: entry.library, constraints, in_place, facts, signature })
+        let is_known = entry.library.is_none_or(|library| self.tables.without_temporary.contains(&library));
+        let temporary = facts.temporary.unwrap_or(if is_known { Temporary::Nothing } else { Temporary::Unknown });
+        Some(Operator { name, library: entry.library, constraints, in_place, temporary, facts, signature })
     }
 
     fn facts(&self, name: &str) -> &'static Facts {
