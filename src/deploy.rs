@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::inspection::{Inspected, MemoryOptions};
 use crate::model::{Model, ModelFile};
 use crate::recover::layout;
+use pte_analysis::kernels::ProgramKernels;
 use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_inspect::allocator::Abi;
 use pte_inspect::memory::MethodFootprint;
@@ -13,7 +14,6 @@ use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
-use pte_model::program::Program;
 use pte_model::reader;
 
 /// Options of [`Model::embedded_files`].
@@ -43,7 +43,7 @@ impl Model {
     /// let mut options = EmbeddedFileOptions::default();
     /// options.facts = true;
     /// let add = Model::open("examples/add.yaml")?.embedded_files(&options)?.remove(0);
-    /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 128));
+    /// assert_eq!((add.symbol.as_str(), add.alignment), ("add_pte", 16));
     /// let forward = &add.facts.as_ref().unwrap().methods[0];
     /// assert_eq!((&forward.pools[..], forward.method_allocator.bits64), (&[48][..], 384));
     /// assert_eq!(forward.inputs[0].tensor.as_ref().unwrap().sizes, [2, 2]);
@@ -129,9 +129,12 @@ impl Model {
             let [bits64, bits32] = [wide, narrow].map(|method| method.method_allocator.bytes);
             facts.method_allocator = Bytes { bits64, bits32 };
             facts.is_lower_bound = wide.method_allocator.at_least;
+            let [bits64, bits32] = [wide, narrow].map(|method| method.temporary_allocator.bytes);
+            facts.temporary_allocator = Bytes { bits64, bits32 };
+            facts.is_temporary_lower_bound = wide.temporary_allocator.at_least;
             facts
         });
-        Ok(ProgramFacts::new(digest, kernels(subject.program), methods.collect()))
+        Ok(ProgramFacts::new(digest, ProgramKernels::of(subject.program).operators.len(), methods.collect()))
     }
 }
 
@@ -141,12 +144,6 @@ fn pools(method: &MethodFootprint) -> Vec<u64> {
     let mut sizes = vec![0; count];
     method.pools.iter().for_each(|pool| sizes[pool.pool - 1] = pool.bytes);
     sizes
-}
-
-/// Returns the number of operators in the tables of all methods, each once.
-fn kernels(program: &Program) -> usize {
-    let operators = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
-    operators.map(|operator| (&operator.name, &operator.overload)).collect::<std::collections::HashSet<_>>().len()
 }
 
 fn whole(origin: &Origin) -> io::Result<Blob> {
@@ -168,7 +165,7 @@ fn program_alignments(origin: &Origin) -> io::Result<Vec<u64>> {
     let mut found = reader::program::read(&program)?;
     let options = layout::placement(&mut found)?.map(|placement| placement.alignments());
     let named = found.program.named_data.iter().flatten().map(|entry| entry.alignment);
-    let has_segments = !found.segments.is_empty();
+    let has_segments = found.segments.iter().any(|(_, size)| *size > 0);
     Ok(named.chain(options.into_iter().flatten().filter(|_| has_segments)).collect())
 }
 
