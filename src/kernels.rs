@@ -56,7 +56,7 @@ impl Model {
 
 /// Collects the kernels of a program.
 pub(crate) fn needed_kernels(model: &Model) -> Result<ProgramKernels, Error> {
-    let program = stored_program(model)?.ok_or_else(|| {
+    let (program, _) = stored_program(model)?.ok_or_else(|| {
         Error::input(Code::UnexpectedInput, &model.label(), "expected a program: the YAML has no methods")
     })?;
     Ok(ProgramKernels::of(&program))

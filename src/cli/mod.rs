@@ -2,6 +2,7 @@
 //!
 //! Everything that does not concern files and terminals is in the library.
 
+mod amounts;
 mod annotate;
 mod assemble;
 mod bound;
@@ -76,7 +77,7 @@ Examples:
   pte-emit payload replace model.pte forward/part0 new.bin -o new.pte
                                                       another payload of a delegate
   pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
-  pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,kernel_calls=0,operators=0
+  pte-emit diff old.pte new.pte --budget size=+1%,planned=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments

@@ -108,5 +108,6 @@ build() {
 build runner
 build mutants
 build memory
+build trials
 
 echo "$dir/runner"

@@ -11,6 +11,7 @@ use crate::inference::{
 use crate::kinds::ResultKinds;
 use crate::movement;
 use crate::release::PRIM_OPS;
+use crate::temporary::{self, Temporary};
 
 /// Target of the kernels that only the optimized library has.
 const OPTIMIZED: Option<&str> = Some("optimized_native_cpu_ops_lib");
@@ -539,6 +540,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::tanh.out").maps_floats(true),
     operator("aten::topk.values", reduction::topk)
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
+        .temporary(Some(Temporary::Bytes(temporary::topk)))
         .random(Family::Topk, Samples::Numbers),
     operator("aten::transpose_copy.int_out", views::transpose)
         .evaluation(Some(evaluation::movement::moved))
