@@ -448,7 +448,7 @@ impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
     pub(crate) fn of(model: &Model) -> Result<Inspected, Error> {
-        let (program, loaded) = stored(model)?.unwrap_or_default();
+        let (program, loaded) = stored_program(model)?.unwrap_or_default();
         let names = if model.is_text() { Names::of(model.assembly()?) } else { Names::default() };
         Ok(Inspected::new(program, names, loaded))
     }
@@ -469,13 +469,9 @@ impl Inspected {
     }
 }
 
-/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides; `None` for YAML without methods.
-pub(crate) fn stored_program(model: &Model) -> Result<Option<Program>, Error> {
-    Ok(stored(model)?.map(|(program, _)| program))
-}
-
-/// Reads a program like [`stored_program`], and the bytes that a loader reads of its file.
-fn stored(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
+/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides, and the bytes that a loader reads of
+/// it; `None` for YAML without methods.
+pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
     if let SourceContent::Binary(origin) = &model.source().content {
         return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));
     }

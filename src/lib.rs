@@ -43,6 +43,7 @@ mod model;
 mod payload;
 mod pipeline;
 mod source;
+mod target;
 
 mod assembly;
 mod emitter;
@@ -75,7 +76,7 @@ pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
-    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
+    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings,
 };
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
@@ -84,9 +85,10 @@ pub use model::{DiffOptions, Documents, Model};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use pte_check::target::{Target, TargetAbi};
 pub use pte_check::{
-    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
-    TruncatedRule, UnknownRuleId,
+    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
+    SourcePosition, TruncatedRule, UnknownRuleId,
 };
 pub use pte_deploy::embed::{
     BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
@@ -148,6 +150,7 @@ pub use pte_transform::weights::set::{
     UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
 };
 pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
+pub use pte_yaml::bytes::parse_bytes;
 pub use pte_yaml::template::is_name as is_variable_name;
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

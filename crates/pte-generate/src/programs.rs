@@ -252,7 +252,7 @@ impl<'a> Generator<'a> {
             1 => {
                 let merged = self.moved_branch(&tensor, 1);
                 let tensor = TensorOperand { content: Content::Value(merged), ..tensor };
-                self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+                self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
             }
             _ => self.repeat(&tensor),
         }
