@@ -3,5 +3,6 @@
 //!
 //! It reads no file and writes none: its results are texts, or go to a writer of the caller.
 
+pub mod firmware;
 mod symbol;
 pub use symbol::{Symbol, SymbolError};
