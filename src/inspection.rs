@@ -3,6 +3,7 @@
 //! [`pte_inspect`]; [`pte_inspect::report`] draws reports.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::model::{DiffOptions, Model, ModelFile};
@@ -15,7 +16,8 @@ use pte_inspect::allocator::Abi;
 use pte_inspect::file::FileFacts;
 use pte_inspect::graph::ProgramGraph;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
-use pte_inspect::memory::ProgramMemory;
+use pte_inspect::loading::LoadedProgram;
+use pte_inspect::memory::{ProgramMemory, needs_data_files};
 use pte_inspect::names::owner_names;
 use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::{FileSize, SizeDimension};
@@ -48,22 +50,31 @@ pub struct MemoryOptions {
     pub abi: Abi,
     /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
     pub external: bool,
+    /// The `.ptd` files that the program is loaded with, beside those that YAML assembles to: their metadata count for
+    /// loaders that read files into RAM.
+    pub with: Vec<PathBuf>,
 }
 
 impl Model {
-    /// Computes the memory that the methods of a program need: planned memory over time, and the bytes that loading
-    /// takes from the method allocator of the runtime.
+    /// Computes the memory that the methods of a program need: planned memory over time, the method allocator and the
+    /// temporary allocator of the runtime, buffers of the caller, files in RAM, and the totals.
     ///
     /// The result consists of [`ProgramMemory`](crate::ProgramMemory), [`MethodFootprint`](crate::MethodFootprint),
-    /// [`MethodAllocator`](crate::MethodAllocator), [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak) and
-    /// [`PlannedTensor`](crate::PlannedTensor).
+    /// [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak), [`PlannedTensor`](crate::PlannedTensor),
+    /// [`MethodAllocator`](crate::MethodAllocator), [`TemporaryAllocator`](crate::TemporaryAllocator),
+    /// [`BoundaryBuffers`](crate::BoundaryBuffers), [`BoundaryTensor`](crate::BoundaryTensor),
+    /// [`LoadedProgram`](crate::LoadedProgram), [`LoadedMethod`](crate::LoadedMethod) and
+    /// [`MemoryTotal`](crate::MemoryTotal). [`MemoryFigure`](crate::MemoryFigure) returns its figures by name, as
+    /// [`MemoryAmount`](crate::MemoryAmount).
     ///
     /// ```
-    /// use pte_emit::{MemoryOptions, Model};
+    /// use pte_emit::{MemoryFigure, MemoryOptions, Model};
     ///
     /// let needed = Model::open("examples/add.yaml")?.memory(&MemoryOptions::default())?;
-    /// assert_eq!(needed.methods[0].planned, 48);
-    /// assert_eq!(needed.methods[0].method_allocator.bytes, 384);
+    /// let forward = &needed.methods[0];
+    /// assert_eq!((forward.planned, forward.method_allocator.bytes), (48, 384));
+    /// assert_eq!((forward.temporary_allocator.bytes, forward.inputs.bytes), (160, 0));
+    /// assert_eq!(MemoryFigure::Total.of(&needed).bytes, 48 + 384 + 160);
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
@@ -71,7 +82,23 @@ impl Model {
     /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
     pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {
         let subject = Inspected::of(self)?;
-        Ok(ProgramMemory::new(&subject.view(), options.external, options.abi))
+        let mut sizes = self.data_file_sizes()?;
+        for path in &options.with {
+            let name = path.display().to_string();
+            let frame = reader::flat_tensor::frame(&Origin::File(path.as_path().into()));
+            sizes.push(frame.map_err(|error| Error::io(&name, "", &error))?.metadata);
+        }
+        let loaded = subject.loaded.with_data_files(&sizes, needs_data_files(&subject.program));
+        let external = options.external || !options.with.is_empty();
+        Ok(ProgramMemory::new(&subject.view(), loaded, external, options.abi))
+    }
+
+    /// Returns the sizes in bytes of the metadata of the `.ptd` files that YAML assembles to.
+    fn data_file_sizes(&self) -> Result<Vec<u64>, Error> {
+        let SourceContent::Text(_) = &self.source().content else { return Ok(Vec::new()) };
+        let size = |file: OutputFile<'_>| Ok(reader::flat_tensor::frame(&file.origin()?)?.metadata);
+        let sizes = self.assembly()?.data_files().map(|(_, file)| size(file)).collect::<std::io::Result<Vec<u64>>>();
+        sizes.map_err(|error| self.source().unreadable(&error))
     }
 }
 
@@ -237,8 +264,8 @@ fn inspect_file(
             }
         }
         Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
-            Ok((program, wrong)) => {
-                let inspected = Inspected::new(program, names.clone());
+            Ok((program, wrong, loaded)) => {
+                let inspected = Inspected::new(program, names.clone(), loaded);
                 found.contents = Some(ProgramSummary::new(&inspected.view(), compare).map_err(failed)?);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }
@@ -353,7 +380,11 @@ impl Model {
             Err(error) => Some(error.to_string()),
         };
         let view = program.as_ref().ok().map(Inspected::view);
-        let memory = view.as_ref().map(|view| ProgramMemory::new(view, false, Abi::default()));
+        let data_files = self.data_file_sizes().unwrap_or_default();
+        let memory = program.as_ref().ok().zip(view.as_ref()).map(|(inspected, view)| {
+            let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
+            ProgramMemory::new(view, loaded, false, Abi::default())
+        });
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
         let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));
@@ -407,6 +438,8 @@ struct Inspected {
     program: Program,
     memory: Vec<MemoryPlan>,
     names: Names,
+    /// Bytes of its file, without `.ptd` files, that are in RAM if a loader reads them there.
+    loaded: LoadedProgram,
 }
 
 impl Inspected {
@@ -414,19 +447,19 @@ impl Inspected {
     /// because the figures must be those of the file.
     fn of(model: &Model) -> Result<Inspected, Error> {
         if let SourceContent::Binary(origin) = &model.source().content {
-            let program = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
-            return Ok(Inspected::new(program, Names::default()));
+            let (program, loaded) = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
+            return Ok(Inspected::new(program, Names::default(), loaded));
         }
         let assembly = model.assembly()?;
-        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _)| program);
+        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _, loaded)| (program, loaded));
         let program = assembly.program_file().map(read).transpose();
-        let program = program.map_err(|error| model.source().unreadable(&error))?;
-        Ok(Inspected::new(program.unwrap_or_default(), Names::of(assembly)))
+        let (program, loaded) = program.map_err(|error| model.source().unreadable(&error))?.unwrap_or_default();
+        Ok(Inspected::new(program, Names::of(assembly), loaded))
     }
 
-    fn new(program: Program, names: Names) -> Inspected {
+    fn new(program: Program, names: Names, loaded: LoadedProgram) -> Inspected {
         let memory = program.plans().iter().map(MemoryPlan::stated).collect();
-        Inspected { program, memory, names }
+        Inspected { program, memory, names, loaded }
     }
 
     fn view(&self) -> Subject<'_> {
@@ -440,21 +473,25 @@ impl Inspected {
     }
 }
 
-/// Reads the metadata of a `.pte`, or of the program of a `.bpte`.
-fn read(origin: &Origin) -> std::io::Result<Program> {
-    Ok(reader::program::read(&program_origin(origin)?)?.program)
+/// Reads the metadata of a `.pte`, or of the program of a `.bpte`, and the bytes that a loader reads of it.
+fn read(origin: &Origin) -> std::io::Result<(Program, LoadedProgram)> {
+    let origin = program_origin(origin)?;
+    let found = reader::program::read(&origin)?;
+    let loaded = LoadedProgram::new(&found, origin.len()?);
+    Ok((found.program, loaded))
 }
 
-/// Reads the metadata like [`read`], but accepts invalid references to data; returns the program and the errors in
-/// them.
-fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>)> {
-    let found = reader::program::read_part(&program_origin(origin)?)?;
+/// Reads the metadata like [`read`], but accepts invalid references to data; returns the errors in them, too.
+fn read_part(origin: &Origin) -> std::io::Result<(Program, Vec<String>, LoadedProgram)> {
+    let origin = program_origin(origin)?;
+    let found = reader::program::read_part(&origin)?;
+    let loaded = LoadedProgram::new(&found, origin.len()?);
     let wrong = found.missing.into_iter().map(|(at, text)| match at.path(&found.program) {
         path if path.is_empty() => text,
         path => format!("{path}: {text}"),
     });
     let wrong = wrong.collect();
-    Ok((found.program, wrong))
+    Ok((found.program, wrong, loaded))
 }
 
 /// Returns the program of a file: the file itself, or the one that a `.bpte` contains.

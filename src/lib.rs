@@ -93,9 +93,12 @@ pub use pte_diff::{
 pub use pte_generate::ProgramGenerator;
 pub use pte_inspect::allocator::Abi;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
+pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;
+pub use pte_inspect::figures::{MemoryAmount, MemoryFigure, MemoryTotal};
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
+pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
 pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
 pub use pte_inspect::report::ReportFormat;
 pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
@@ -103,6 +106,7 @@ pub use pte_inspect::summary::{
     AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
     NeededRelease, ProgramSummary, StateSummary, ValueSummary,
 };
+pub use pte_inspect::temporary::TemporaryAllocator;
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;

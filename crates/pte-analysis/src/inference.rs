@@ -14,6 +14,7 @@ use pte_operators::Base;
 use pte_operators::facts::Gradients;
 use pte_operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
 use pte_operators::movement::Strided;
+use pte_operators::temporary::Temporary;
 
 /// Knowledge about a value.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,6 +125,15 @@ impl Inference {
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
+    }
+
+    /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known.
+    pub fn temporary(&self, values: &[EValue], operator: &ResolvedOperator, args: &[ValueId]) -> Option<u64> {
+        match operator.temporary {
+            Temporary::Nothing => Some(0),
+            Temporary::Unknown => None,
+            Temporary::Bytes(rule) => rule(&Call::new(&operator.signature, &self.arguments(values, operator, args))),
+        }
     }
 
     /// Returns the result of a call that only moves elements, in the memory that has the elements of its first argument at `from`;

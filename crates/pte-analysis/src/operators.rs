@@ -9,6 +9,7 @@ use pte_operators::facts::Facts;
 use pte_operators::inference::Rule;
 use pte_operators::inference::constraints::Constraint;
 use pte_operators::kinds::Kinds;
+use pte_operators::temporary::Temporary;
 use pte_operators::{Base, OperatorSet, Role, Signature};
 
 /// Effect of an instruction on a value.
@@ -99,6 +100,8 @@ pub struct ResolvedOperator {
     pub library: Option<&'static str>,
     /// Positions of the arguments whose exact bytes the out may be; none are known of custom operators.
     pub in_place: &'static [usize],
+    /// What its kernel takes from the temporary allocator; unknown for custom operators.
+    pub temporary: Temporary,
     /// Positions of the outs.
     pub outs: Vec<usize>,
     /// Facts of the operator with this name, even if the signature is that of a custom operator.
@@ -138,6 +141,7 @@ impl ResolvedOperator {
             constraints: registered.map_or(&[], |operator| &operator.constraints),
             library: registered.and_then(|operator| operator.library),
             in_place: registered.map_or(&[], |operator| &operator.in_place),
+            temporary: registered.map_or(Temporary::Unknown, |operator| operator.temporary),
             facts,
         })
     }

@@ -7,7 +7,9 @@
 use serde::Serialize;
 
 use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::program::{
+    EValue, ExecutionPlan, MAX_DIMENSIONS, Memory, Program, Tensor, TensorShapeDynamism, ValueId,
+};
 use pte_payload::xnnpack;
 
 /// Binary interface that a runtime is built for.
@@ -91,6 +93,7 @@ const LAYOUTS: &[(Structure, [(u64, u64); 2])] = &[
 ];
 
 impl Structure {
+    /// Returns size and alignment in bytes.
     fn layout(self, abi: Abi) -> (u64, u64) {
         let row = LAYOUTS.iter().find(|(structure, _)| *structure == self);
         let (_, [bits64, arm32]) = row.unwrap_or(&LAYOUTS[0]);
@@ -118,6 +121,15 @@ impl Bump {
         let start = self.used.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
         self.used = start.saturating_add(size.saturating_mul(count as u64));
     }
+}
+
+/// Returns the size that the temporary allocator must have for the lookup of a kernel with this number of arguments. If it is
+/// smaller, the runtime takes their metadata from the method allocator, which [`LoadedMemory::bytes`] does not have room
+/// for. Each argument counts as a tensor of the largest rank.
+pub(crate) fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
+    let (meta, _) = Structure::TensorMeta.layout(abi);
+    let (dimension, _) = Structure::Byte.layout(abi);
+    (meta + dimension * MAX_DIMENSIONS as u64).saturating_mul(arguments as u64)
 }
 
 /// Returns the bytes that loading a method takes from the method allocator. `external` is true if the program is loaded

@@ -12,11 +12,14 @@ struct Readme;
 
 pub mod allocator;
 pub mod annotate;
+pub mod boundary;
 pub mod constant_calls;
+pub mod figures;
 pub mod file;
 mod flow;
 pub mod graph;
 pub mod inspection;
+pub mod loading;
 pub mod memory;
 pub mod names;
 pub mod payload_graph;
@@ -26,6 +29,7 @@ pub mod statistics;
 pub mod summary;
 mod sweep;
 mod targets;
+pub mod temporary;
 
 pub use targets::Marks;
 

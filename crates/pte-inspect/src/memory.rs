@@ -1,37 +1,49 @@
-//! Computes the memory that a program needs: planned memory over time, and the bytes that loading takes from the method
-//! allocator. `pte-emit` plans memory.
+//! Computes the memory that a program needs: planned memory over time, allocators, buffers of the caller, files in RAM, and the
+//! totals. `pte-emit` plans memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::Subject;
 use super::allocator::{Abi, LoadedMemory, loaded_memory};
+use super::boundary::BoundaryBuffers;
+use super::figures::MemoryTotal;
+use super::loading::{LoadedMethod, LoadedProgram};
+use super::summary::{NamedSizes, payload_graphs};
 use super::sweep::{Use, used_bytes};
+use super::temporary::TemporaryAllocator;
+use pte_analysis::operators::MethodOperators;
 use pte_model::format::program::InstructionType;
 use pte_model::format::table::Union;
 use pte_model::program::instruction::Callee;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
-use pte_model::program::{Device, ExecutionPlan, Instruction};
+use pte_model::program::{Device, ExecutionPlan, Instruction, Program};
 
 /// Version of the serialised form.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
 ///
 /// ```
 /// use pte_inspect::Subject;
 /// use pte_inspect::allocator::Abi;
+/// use pte_inspect::loading::LoadedProgram;
 /// use pte_inspect::memory::ProgramMemory;
 /// use pte_model::data::Origin;
 /// use pte_model::program::MemoryPlan;
 /// use pte_model::reader;
 ///
-/// let program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// let file = Origin::Bytes(pte_model::LINEAR_PTE.into());
+/// let contents = reader::program::read(&file)?;
+/// let loaded = LoadedProgram::new(&contents, file.len()?);
+/// let program = contents.program;
 /// let plans: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
 /// let subject = Subject::new(&program, &plans, Vec::new(), Vec::new());
-/// let memory = ProgramMemory::new(&subject, false, Abi::default());
-/// assert_eq!(memory.methods[0].planned, 80);
+/// let memory = ProgramMemory::new(&subject, loaded, false, Abi::default());
+/// let forward = &memory.methods[0];
+/// assert_eq!((forward.planned, forward.temporary_allocator.bytes), (80, 280));
+/// assert_eq!(memory.total.bytes, 80 + 280 + forward.method_allocator.bytes);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug, Clone, Serialize)]
@@ -43,6 +55,12 @@ pub struct ProgramMemory {
     pub version: u32,
     /// Binary interface that the sizes of the method allocator are for.
     pub abi: Abi,
+    /// Bytes of the files that are in RAM as long as the program, if a loader reads them there.
+    pub loaded: LoadedProgram,
+    /// Total of all methods at once.
+    pub total: MemoryTotal,
+    /// Largest total of a method; [`MemoryTotal::with_files`] includes the program.
+    pub largest_method: MemoryTotal,
     /// Methods in the order of the program.
     pub methods: Vec<MethodFootprint>,
 }
@@ -62,6 +80,18 @@ pub struct MethodFootprint {
     pub instructions: Vec<String>,
     /// Memory that loading the method takes from the method allocator.
     pub method_allocator: MethodAllocator,
+    /// Memory that loading and executing the method take from the temporary allocator.
+    pub temporary_allocator: TemporaryAllocator,
+    /// Tensors among the inputs.
+    pub inputs: BoundaryBuffers,
+    /// Tensors among the outputs.
+    pub outputs: BoundaryBuffers,
+    /// Bytes of the files that are in RAM as long as the method, if a loader reads them there.
+    pub loaded: LoadedMethod,
+    /// Total, without [`ProgramMemory::loaded`].
+    pub total: MemoryTotal,
+    /// Backends whose own memory the total does not contain.
+    pub not_counted: Vec<String>,
 }
 
 /// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
@@ -92,6 +122,8 @@ pub struct MemoryPool {
     pub device: String,
     /// Size in bytes.
     pub bytes: u64,
+    /// Alignment in bytes of its start, which the offsets of the exporter presuppose.
+    pub alignment: u64,
     /// Total size in bytes of its tensors, which is the size that the pool would have without sharing.
     pub unshared: u64,
     /// Bytes after the end of the last tensor: for alignment, and those that the exporter adds.
@@ -154,28 +186,60 @@ pub struct PlannedTensor {
 
 impl ProgramMemory {
     /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
-    pub fn new(subject: &Subject<'_>, external: bool, abi: Abi) -> ProgramMemory {
+    pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, external: bool, abi: Abi) -> ProgramMemory {
         let plans = subject.program.plans();
-        let is_external = |plan: &ExecutionPlan| plan.tensors().any(|(_, tensor)| tensor.is_external());
-        let external = external || plans.iter().any(is_external);
+        let external = external || needs_data_files(subject.program);
+        let graphs = payload_graphs(subject.program);
+        let named = NamedSizes::new(subject.program, &graphs);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, abi));
-        ProgramMemory { version: VERSION, abi, methods: methods.collect() }
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, &named, abi));
+        let methods: Vec<MethodFootprint> = methods.collect();
+        let program = MemoryTotal { bytes: 0, with_files: loaded.bytes, at_least: false };
+        let totals = || methods.iter().map(|method| method.total);
+        let most = |bytes: fn(MemoryTotal) -> u64| totals().map(bytes).max().unwrap_or(0);
+        let largest_method = MemoryTotal {
+            bytes: most(|total| total.bytes),
+            with_files: most(|total| total.with_files).saturating_add(loaded.bytes),
+            at_least: totals().any(|total| total.at_least),
+        };
+        ProgramMemory {
+            version: VERSION,
+            abi,
+            loaded,
+            total: totals().fold(program, MemoryTotal::plus),
+            largest_method,
+            methods,
+        }
     }
 }
 
+/// Returns true if a tensor of the program is in a `.ptd` file.
+pub fn needs_data_files(program: &Program) -> bool {
+    program.plans().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()))
+}
+
 impl MethodFootprint {
-    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, external: bool, abi: Abi) -> MethodFootprint {
-        let delegates = plan.delegates().iter().filter_map(|delegate| delegate.id.clone());
-        let mut unknown_backends: Vec<String> = delegates.filter(|id| id != pte_payload::xnnpack::BACKEND).collect();
-        unknown_backends.sort_unstable();
-        unknown_backends.dedup();
+    fn new(
+        subject: &Subject<'_>,
+        method: usize,
+        plan: &ExecutionPlan,
+        external: bool,
+        named: &NamedSizes<'_>,
+        abi: Abi,
+    ) -> MethodFootprint {
+        let backends = plan.delegates().iter().filter_map(|delegate| delegate.id.as_deref());
+        let backends: BTreeSet<&str> = backends.collect();
+        let names = |backends: &mut dyn Iterator<Item = &&str>| backends.map(|id| (*id).to_owned()).collect();
         let labels = Labels::new(plan);
         let instructions: Vec<String> =
             plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect();
         let pools = pools(subject, method, plan, &instructions);
         let LoadedMemory { bytes, without_temporary, is_lower_bound } =
             loaded_memory(subject.program, plan, external, abi);
+        let temporary_allocator = match subject.operators.get(method) {
+            Some(operators) => TemporaryAllocator::new(plan, operators, &instructions, abi),
+            None => TemporaryAllocator::new(plan, &MethodOperators::known(plan), &instructions, abi),
+        };
         MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
             planned: pools.iter().map(|pool| pool.bytes).fold(0, u64::saturating_add),
@@ -185,14 +249,37 @@ impl MethodFootprint {
                 bytes,
                 without_temporary_allocator: without_temporary,
                 at_least: is_lower_bound,
-                unknown_backends,
+                unknown_backends: names(&mut backends.iter().filter(|id| **id != pte_payload::xnnpack::BACKEND)),
             },
+            temporary_allocator,
+            inputs: BoundaryBuffers::inputs(subject, method, plan),
+            outputs: BoundaryBuffers::outputs(subject, method, plan),
+            loaded: LoadedMethod::new(subject.program, plan, named),
+            total: MemoryTotal::default(),
+            not_counted: names(&mut backends.iter()),
         }
+        .summed()
+    }
+
+    /// Sets the total.
+    fn summed(mut self) -> MethodFootprint {
+        let parts = [
+            self.planned,
+            self.method_allocator.bytes,
+            self.temporary_allocator.bytes,
+            self.inputs.bytes,
+            self.outputs.bytes,
+        ];
+        let bytes = parts.into_iter().fold(0, u64::saturating_add);
+        let at_least =
+            self.method_allocator.at_least || self.temporary_allocator.at_least || !self.not_counted.is_empty();
+        self.total = MemoryTotal { bytes, with_files: bytes.saturating_add(self.loaded.bytes), at_least };
+        self
     }
 }
 
 /// Describes what happens at a time of the timeline of a method with these instructions.
-fn event(instructions: &[String], time: usize) -> String {
+pub(crate) fn event(instructions: &[String], time: usize) -> String {
     match time.checked_sub(1).map(|index| (index, instructions.get(index))) {
         None => "the inputs are set".to_owned(),
         Some((index, Some(label))) => format!("instruction {index}, {label}"),
@@ -312,6 +399,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instruction
             pool: number,
             device: device(number),
             bytes,
+            alignment: DEFAULT_ALIGNMENT,
             unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
             peak: MemoryPeak { time: peak, event: event(instructions, peak) },
             lower_bound: most,

@@ -7,6 +7,7 @@ use super::inference::constraints::Constraint;
 use super::inference::out_type::Conversion;
 use super::kinds::{Kinds, ResultKinds};
 use super::movement::Movement;
+use super::temporary::Temporary;
 
 /// Comparison of two numbers.
 pub type Comparison = fn(f64, f64) -> bool;
@@ -112,6 +113,9 @@ facts! {
     is_undetermined: bool = false,
     /// Position of the tensor on a device other than the CPU, of a copy from or to it.
     on_device: Option<usize> = None,
+    /// What the kernel takes from the temporary allocator; `None` for what holds for its library
+    /// (`without_temporary` of a release).
+    temporary: Option<Temporary> = None,
     /// Positions of numbers of repetitions, and of an optional Int that is their sum.
     repetitions: Option<[usize; 2]> = None,
 }

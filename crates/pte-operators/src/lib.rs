@@ -22,6 +22,7 @@ mod releases;
 mod set;
 mod signature;
 mod similar;
+pub mod temporary;
 
 pub use description::OperatorDescription;
 pub use release::{Operator, Release};

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::facts::Facts;
 use super::inference::constraints::{self, Constraint};
 use super::signature::{self, Signature};
+use super::temporary::Temporary;
 
 /// Record of an operator of a release.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Operator {
     pub constraints: Vec<Constraint>,
     /// Positions of the arguments with which the out may share exactly the same bytes.
     pub in_place: Vec<usize>,
+    /// What the kernel takes from the temporary allocator.
+    pub temporary: Temporary,
     /// Facts in the rows.
     pub facts: &'static Facts,
 }
@@ -36,6 +39,9 @@ pub struct Tables {
     pub types: &'static str,
     /// Arguments with which the out may share exactly the same bytes.
     pub sharing: &'static str,
+    /// Libraries whose kernels take nothing from the temporary allocator, beside the default runtime, unless a row says
+    /// otherwise. Nothing is known about the other libraries.
+    pub without_temporary: &'static [&'static str],
     /// Facts, each list sorted by name.
     pub rows: &'static [&'static [Facts]],
     /// An older release, whose rows hold for operators that `rows` do not have.
@@ -113,7 +119,9 @@ impl Release {
         let constraints = measured.chain(facts.constraints.iter().copied()).collect();
         let sharing = row(self.sharing.get_or_init(|| lines(self.tables.sharing)), name);
         let in_place = sharing.split(' ').filter_map(|argument| signature.position(argument)).collect();
-        Some(Operator { name, library: entry.library, constraints, in_place, facts, signature })
+        let is_known = entry.library.is_none_or(|library| self.tables.without_temporary.contains(&library));
+        let temporary = facts.temporary.unwrap_or(if is_known { Temporary::Nothing } else { Temporary::Unknown });
+        Some(Operator { name, library: entry.library, constraints, in_place, temporary, facts, signature })
     }
 
     fn facts(&self, name: &str) -> &'static Facts {

@@ -56,6 +56,8 @@ pub struct ProgramContents {
     pub segments: Vec<(u64, u64)>,
     /// Offsets of the constants in their segment, with the reserved entry.
     pub constant_offsets: Vec<u64>,
+    /// Segment of the constants; `None` without constants in a segment. The runtime loads it as a whole.
+    pub constant_segment: Option<u32>,
     /// True if constants are inside the FlatBuffer (`constant_buffer`).
     pub inline_constants: bool,
     /// Segment of each entry of `named_data`.
@@ -248,6 +250,7 @@ fn parse(
         program: Program::default(),
         segments: Vec::new(),
         constant_offsets: Vec::new(),
+        constant_segment: None,
         inline_constants: false,
         named_segments: Vec::new(),
         data_entries: DataEntries::default(),
@@ -301,6 +304,7 @@ fn parse(
         header,
         segments: reader.segments,
         constant_offsets: reader.constant_offsets,
+        constant_segment: reader.constant_segment,
         inline_constants: reader.inline_constants,
         named_segments: reader.named_segments,
         data: reader.data_entries,
@@ -328,6 +332,7 @@ struct ProgramReader<'d> {
     program: Program,
     segments: Vec<(u64, u64)>,
     constant_offsets: Vec<u64>,
+    constant_segment: Option<u32>,
     inline_constants: bool,
     named_segments: Vec<u32>,
     data_entries: DataEntries,
@@ -562,6 +567,8 @@ impl ProgramReader<'_> {
         if let Some(t) = t.child(program::constant_segment, &SUBSEGMENT_OFFSETS)? {
             places.constants = self.subsegments(&t)?;
             self.constant_offsets = t.u64s(subsegment_offsets::offsets)?.unwrap_or_default();
+            let has_constants = self.constant_offsets.len() > 1;
+            self.constant_segment = has_constants.then_some(t.u32(subsegment_offsets::segment_index)?);
         }
         if places.constants.len() <= 1 {
             let buffers = t.children(program::constant_buffer, &BUFFER, |t| t.range(buffer::storage))?;

@@ -10,6 +10,7 @@ use crate::inference::{
 };
 use crate::kinds::ResultKinds;
 use crate::movement;
+use crate::temporary::{self, Temporary};
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.
@@ -528,6 +529,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::tanh.out").maps_floats(true),
     operator("aten::topk.values", reduction::topk)
         .constraints(&[Constraint::Lines { argument: 0, dim: 2 }])
+        .temporary(Some(Temporary::Bytes(temporary::topk)))
         .random(Family::Topk, Samples::Numbers),
     operator("aten::transpose_copy.int_out", views::transpose)
         .evaluation(Some(evaluation::movement::moved))

@@ -2,6 +2,13 @@
 
 use crate::facts::{Facts, operator};
 use crate::inference::{elementwise, libraries, views};
+use crate::temporary::Temporary;
+
+/// Libraries whose sources do not use the temporary allocator.
+pub(super) static WITHOUT_TEMPORARY: &[&str] = &["cortex_m_ops_lib", "custom_ops", "custom_ops_aot_lib"];
+
+/// Attention: the scratch memory has a part for each thread, and is on the heap if the temporary allocator has no room.
+const SCRATCH_OF_THREADS: Option<Temporary> = Some(Temporary::Unknown);
 
 /// Sorted by name.
 pub(super) static ROWS: &[Facts] = &[
@@ -50,15 +57,16 @@ pub(super) static ROWS: &[Facts] = &[
     operator("cortex_m::quantized_mul.out", libraries::larger::<2>),
     operator("cortex_m::softmax.out", libraries::like_int8),
     operator("cortex_m::transpose.out", views::permute),
-    operator("llama::channelwise_gated_delta_rule.out", libraries::gated_delta_rule),
-    operator("llama::custom_quantized_sdpa.out", libraries::contiguous_float),
+    operator("llama::channelwise_gated_delta_rule.out", libraries::gated_delta_rule).temporary(SCRATCH_OF_THREADS),
+    operator("llama::custom_quantized_sdpa.out", libraries::contiguous_float).temporary(SCRATCH_OF_THREADS),
     operator("llama::custom_sdpa.out", elementwise::contiguous)
+        .temporary(SCRATCH_OF_THREADS)
         .functions(&["attention", "scaled_dot_product_attention"]),
     operator("llama::fallback.out", libraries::like_input),
     operator("llama::fast_hadamard_transform.out", libraries::like_input),
-    operator("llama::gated_delta_rule.out", libraries::gated_delta_rule),
+    operator("llama::gated_delta_rule.out", libraries::gated_delta_rule).temporary(SCRATCH_OF_THREADS),
     operator("llama::quantized_moe_ffn.out", libraries::moe_ffn),
-    operator("llama::sdpa_with_kv_cache.out", libraries::like_input),
+    operator("llama::sdpa_with_kv_cache.out", libraries::like_input).temporary(SCRATCH_OF_THREADS),
     operator("llama::update_cache.out", libraries::update_cache),
     operator("llama::update_cache_with_indices.out", libraries::update_cache),
     operator("preprocess::tile_crop.out", libraries::tile_crop),

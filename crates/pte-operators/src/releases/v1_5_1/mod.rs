@@ -18,6 +18,7 @@ pub static RELEASE: Release = Release::new(
         libraries: include_str!("libraries.table"),
         types: include_str!("types.table"),
         sharing: include_str!("sharing.table"),
+        without_temporary: libraries::WITHOUT_TEMPORARY,
         rows: &[aten::ROWS, libraries::ROWS, prim::ROWS, quantized::ROWS],
         before: None,
     },

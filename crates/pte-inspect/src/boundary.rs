@@ -1,0 +1,83 @@
+//! Inputs and outputs of a method as buffers: which of them are in planned memory, and which the caller provides.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::Subject;
+use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, ValueId};
+
+/// Tensors among the inputs or outputs of a method, part of [`crate::memory::MethodFootprint`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BoundaryBuffers {
+    /// Total size in bytes of the buffers that the caller provides.
+    pub bytes: u64,
+    /// Tensors in the order of the method.
+    pub tensors: Vec<BoundaryTensor>,
+}
+
+/// Tensor that is an input or output, part of [`BoundaryBuffers`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct BoundaryTensor {
+    /// Index among the inputs or outputs, as `Method::set_input` takes it.
+    pub index: usize,
+    /// Name in the YAML.
+    pub name: String,
+    /// Element type and sizes: `float32 [2, 3]`.
+    #[serde(rename = "type")]
+    pub shape: String,
+    /// Size in bytes, which is an upper bound for a dynamic tensor.
+    pub bytes: u64,
+    /// The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the
+    /// runtime copies an input there.
+    pub is_provided: bool,
+}
+
+impl BoundaryBuffers {
+    /// Collects the tensors among the inputs.
+    pub(crate) fn inputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
+        BoundaryBuffers::new(subject, method, plan, plan.inputs.as_deref(), |_| false)
+    }
+
+    /// Collects the tensors among the outputs. Those that are inputs or views of other values have the memory of these.
+    pub(crate) fn outputs(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan) -> BoundaryBuffers {
+        let is_input = plan.is_input();
+        let is_alias = subject.executions.get(method).map_or(&[][..], |execution| &execution.is_alias);
+        let has_other = |value: usize| [&is_input[..], is_alias].iter().any(|list| list.get(value) == Some(&true));
+        BoundaryBuffers::new(subject, method, plan, plan.outputs.as_deref(), has_other)
+    }
+
+    fn new(
+        subject: &Subject<'_>,
+        method: usize,
+        plan: &ExecutionPlan,
+        list: Option<&[ValueId]>,
+        has_other: impl Fn(usize) -> bool,
+    ) -> BoundaryBuffers {
+        let mut provided = HashSet::new();
+        let mut bytes: u64 = 0;
+        let tensor = |(index, id): (usize, &ValueId)| {
+            let value = id.within(plan.values().len())?;
+            let EValue::Tensor(tensor) = &plan.values()[value] else { return None };
+            let is_provided = is_without_memory(tensor) && !has_other(value);
+            let size = tensor.nbytes().unwrap_or(0);
+            // A value that is listed twice has one buffer.
+            if is_provided && provided.insert(value) {
+                bytes = bytes.saturating_add(size);
+            }
+            let name = subject.value_name(method, value);
+            Some(BoundaryTensor { index, name, shape: super::shape(tensor), bytes: size, is_provided })
+        };
+        let tensors = list.into_iter().flatten().enumerate().filter_map(tensor).collect();
+        BoundaryBuffers { bytes, tensors }
+    }
+}
+
+/// Returns true for a tensor to which loading assigns no memory.
+fn is_without_memory(tensor: &Tensor) -> bool {
+    tensor.memory == Memory::None && tensor.data == TensorData::None && !tensor.is_external()
+}

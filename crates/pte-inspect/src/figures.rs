@@ -1,0 +1,140 @@
+//! The figures of the memory of a program by name, and their totals: for limits, of one program or of the difference between two.
+
+use serde::Serialize;
+
+use super::memory::{MethodFootprint, ProgramMemory};
+
+/// Total of a method, or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct MemoryTotal {
+    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, and the
+    /// inputs and outputs that the caller provides.
+    pub bytes: u64,
+    /// Bytes with files that a loader reads into RAM.
+    pub with_files: u64,
+    /// Both numbers are lower bounds.
+    pub at_least: bool,
+}
+
+impl MemoryTotal {
+    /// Returns the sum of two totals.
+    #[must_use]
+    pub fn plus(self, other: MemoryTotal) -> MemoryTotal {
+        MemoryTotal {
+            bytes: self.bytes.saturating_add(other.bytes),
+            with_files: self.with_files.saturating_add(other.with_files),
+            at_least: self.at_least || other.at_least,
+        }
+    }
+}
+
+/// Number of bytes of a [`MemoryFigure`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemoryAmount {
+    /// Bytes.
+    pub bytes: u64,
+    /// The number is a lower bound.
+    pub at_least: bool,
+}
+
+/// Declares [`MemoryFigure`] from rows: variant, name, noun, amount in a method and in a program.
+macro_rules! figures {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $noun:literal $of_method:expr, $of_program:expr;)*) => {
+        /// A figure of the memory of a program. Those of a program with several methods are for all of them at once, unless their
+        /// descriptions say otherwise.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum MemoryFigure { $($(#[$doc])* $variant,)* }
+
+        impl MemoryFigure {
+            /// All figures.
+            pub const ALL: &[MemoryFigure] = &[$(MemoryFigure::$variant,)*];
+
+            /// Returns the name in limits.
+            pub fn name(self) -> &'static str {
+                match self { $(MemoryFigure::$variant => $name,)* }
+            }
+
+            /// Returns what is counted, for messages.
+            pub fn noun(self) -> &'static str {
+                match self { $(MemoryFigure::$variant => $noun,)* }
+            }
+
+            /// Returns the amount in a method; `None` if it belongs to the program alone.
+            pub fn of_method(self, method: &MethodFootprint) -> Option<MemoryAmount> {
+                let amount: fn(&MethodFootprint) -> Option<(u64, bool)> = match self {
+                    $(MemoryFigure::$variant => $of_method,)*
+                };
+                amount(method).map(|(bytes, at_least)| MemoryAmount { bytes, at_least })
+            }
+
+            /// Returns the amount in a program.
+            pub fn of(self, memory: &ProgramMemory) -> MemoryAmount {
+                let amount: fn(&ProgramMemory) -> (u64, bool) = match self {
+                    $(MemoryFigure::$variant => $of_program,)*
+                };
+                let (bytes, at_least) = amount(memory);
+                MemoryAmount { bytes, at_least }
+            }
+        }
+    };
+}
+
+figures! {
+    /// Planned memory of all pools.
+    Planned "planned" "bytes of planned memory"
+        |method| Some((method.planned, false)),
+        |memory| summed(memory, MemoryFigure::Planned);
+    /// Method allocator.
+    MethodAllocator "method_allocator" "bytes of the method allocator"
+        |method| Some((method.method_allocator.bytes, method.method_allocator.at_least)),
+        |memory| summed(memory, MemoryFigure::MethodAllocator);
+    /// Temporary allocator.
+    TemporaryAllocator "temporary_allocator" "bytes of the temporary allocator"
+        |method| Some((method.temporary_allocator.bytes, method.temporary_allocator.at_least)),
+        |memory| summed(memory, MemoryFigure::TemporaryAllocator);
+    /// Inputs that the caller provides.
+    Inputs "inputs" "bytes of inputs that the caller provides"
+        |method| Some((method.inputs.bytes, false)),
+        |memory| summed(memory, MemoryFigure::Inputs);
+    /// Outputs that the caller provides.
+    Outputs "outputs" "bytes of outputs that the caller provides"
+        |method| Some((method.outputs.bytes, false)),
+        |memory| summed(memory, MemoryFigure::Outputs);
+    /// Parts of files that a loader reads into RAM.
+    Files "files" "bytes of files that a loader reads into RAM"
+        |method| Some((method.loaded.bytes, false)),
+        |memory| {
+            let (methods, at_least) = summed(memory, MemoryFigure::Files);
+            (methods.saturating_add(memory.loaded.bytes), at_least || memory.loaded.at_least)
+        };
+    /// Total, with files that are mapped or in memory such as flash.
+    Total "total" "bytes in total"
+        |method| Some((method.total.bytes, method.total.at_least)),
+        |memory| (memory.total.bytes, memory.total.at_least);
+    /// Total, with files that a loader reads into RAM.
+    TotalWithFiles "total_with_files" "bytes in total with files in RAM"
+        |_| None,
+        |memory| (memory.total.with_files, memory.total.at_least || memory.loaded.at_least);
+    /// Largest total of a method, for programs whose methods are loaded one at a time, with files that are mapped or in memory.
+    LargestMethod "largest_method" "bytes in total of the largest method"
+        |_| None,
+        |memory| (memory.largest_method.bytes, memory.largest_method.at_least);
+}
+
+impl MemoryFigure {
+    /// Returns the figure with this name.
+    pub fn of_name(name: &str) -> Option<MemoryFigure> {
+        MemoryFigure::ALL.iter().copied().find(|figure| figure.name() == name)
+    }
+}
+
+/// Returns the sum of a figure over all methods.
+fn summed(memory: &ProgramMemory, figure: MemoryFigure) -> (u64, bool) {
+    let amounts = memory.methods.iter().filter_map(|method| figure.of_method(method));
+    amounts
+        .fold((0, false), |(bytes, at_least), amount| (bytes.saturating_add(amount.bytes), at_least || amount.at_least))
+}
