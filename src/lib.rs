@@ -36,6 +36,7 @@
 
 mod builder;
 mod edit;
+mod firmware;
 mod inspection;
 mod model;
 mod payload;
@@ -67,6 +68,7 @@ pub use edit::{
 pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
+pub use firmware::FirmwareOptions;
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
@@ -84,6 +86,10 @@ pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStat
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
     TruncatedRule, UnknownRuleId,
+};
+pub use pte_deploy::firmware::{
+    Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
+    is_generated as is_generated_firmware_file,
 };
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{

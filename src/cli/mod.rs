@@ -13,6 +13,7 @@ mod edit;
 mod exit;
 mod extract;
 mod findings;
+mod firmware;
 mod formats;
 mod generate;
 mod inspect;
@@ -92,6 +93,7 @@ Examples:
                                                       constant methods; `get` and `remove`, too
   pte-emit bound model.pte --input x=1x256 -o small.pte
                                                       less memory: the largest x is [1, 256]
+  pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -168,6 +170,8 @@ enum Command {
     Metadata(metadata::MetadataArguments),
     /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
     Bound(Box<bound::BoundArguments>),
+    /// Write files for the project of a firmware: sizes of memory pools, operators, the place of the program.
+    Firmware(firmware::FirmwareArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -258,6 +262,7 @@ pub fn main() -> ExitCode {
         Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
+        Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

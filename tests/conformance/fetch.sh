@@ -108,5 +108,6 @@ build() {
 build runner
 build mutants
 build memory
+build firmware
 
 echo "$dir/runner"

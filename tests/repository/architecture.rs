@@ -75,7 +75,7 @@ const QUESTIONS: &[&str] = &["pte_check", "pte_deploy", "pte_diff", "pte_generat
 const ASKING: &[&str] = &["facade", "assembly", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] = &["lib", "model", "pipeline", "inspection", "payload", "source", "builder", "edit"];
+const FACADE: &[&str] = &["lib", "model", "pipeline", "inspection", "payload", "source", "builder", "edit", "firmware"];
 
 /// Path in the code.
 struct CodePath {

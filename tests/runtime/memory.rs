@@ -85,7 +85,7 @@ fn the_timelines_of_many_pools_are_small() {
 }
 
 /// All `.pte` files in a folder and those below it, in order.
-fn pte_files(folder: &Path) -> Vec<PathBuf> {
+pub fn pte_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();

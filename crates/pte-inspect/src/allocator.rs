@@ -26,6 +26,18 @@ pub enum Abi {
     Arm32,
 }
 
+impl Abi {
+    /// Returns the size of a pointer in bytes, which is its alignment.
+    pub fn pointer_bytes(self) -> u64 {
+        Structure::Pointer.layout(self).0
+    }
+
+    /// Returns size and alignment in bytes of a value of a method, such as an input (`EValue`).
+    pub fn value_layout(self) -> (u64, u64) {
+        Structure::Value.layout(self)
+    }
+}
+
 /// Bytes that loading a method takes from the method allocator, whose memory begins at a multiple of 16 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadedMemory {

@@ -33,8 +33,9 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let mut common: Vec<FirmwarePool> = (1..=pools.planned_count())
         .map(|number| pools.planned(&name(&format!("PLANNED_POOL_{number}")), number))
         .collect();
-    common.push(pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs));
-    common.push(pools.buffers(&name("OUTPUT_BUFFERS"), "outputs that are not planned", |method| &method.outputs));
+    let input = pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs);
+    let output = pools.buffers(&name("OUTPUT_BUFFERS"), "outputs that are not planned", |method| &method.outputs);
+    common.extend(input.into_iter().chain(output));
     generated.file(CMAKE, project(needs, &builds, &common, pools.planned_count()));
     generated.file(cache::FILE, cache::text(needs));
     if let Some(section) = &needs.section {

@@ -6,7 +6,7 @@ use super::components::{CORTEX_M, Component};
 use super::linker;
 use super::pools::{Pools, Take};
 use super::text::Comment;
-use super::{BITS32, ETHOS_U, FirmwareNeeds, FirmwarePlatform, Generated, SECTION, unplanned_inputs};
+use super::{ETHOS_U, FirmwareNeeds, FirmwarePlatform, Generated, SECTION, unplanned_inputs};
 use crate::Symbol;
 use pte_model::diagnostics::text::{clipped, first_names};
 
@@ -27,7 +27,7 @@ const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: BITS32 };
+    let pools = Pools { methods: &needs.methods, build: needs.build() };
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", ORDER),

@@ -3,7 +3,7 @@
 use super::cache;
 use super::pools::{Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use super::{BITS32, FirmwareNeeds, FirmwarePlatform, Generated, unplanned_inputs};
+use super::{FirmwareNeeds, FirmwarePlatform, Generated, unplanned_inputs};
 use pte_model::diagnostics::text::counted;
 
 /// Order in which `esp_executor_runner` takes memory: the planned pools, each at a multiple of 16 bytes; the method; a list of the inputs as
@@ -33,7 +33,7 @@ const CMAKE: &str = "pte-emit.cmake";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: BITS32 };
+    let pools = Pools { methods: &needs.methods, build: needs.build() };
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("ET_ESP_METHOD_ALLOCATOR_POOL_SIZE", ORDER),

@@ -1,5 +1,6 @@
 //! What a firmware must have room for: plain data, which a caller collects from the results of other crates.
 
+use super::{BITS32, BITS64};
 use crate::Symbol;
 
 /// Needs of a program, and of the methods that a firmware loads, one at a time.
@@ -19,6 +20,8 @@ pub struct FirmwareNeeds {
     pub symbol: Symbol,
     /// Section of the array; `None` for that of the platform.
     pub section: Option<String>,
+    /// The processor has pointers of 8 bytes; the files for [`FirmwarePlatform::Cmake`](super::FirmwarePlatform::Cmake) are for both sizes.
+    pub is_64_bit: bool,
     /// Methods that the firmware loads, one at a time.
     pub methods: Vec<MethodNeeds>,
     /// Names of all methods of the program, in its order.
@@ -29,6 +32,13 @@ pub struct FirmwareNeeds {
     pub backends: Vec<String>,
     /// The program needs data of `.ptd` files.
     pub needs_data_files: bool,
+}
+
+impl FirmwareNeeds {
+    /// Returns the index of the build in [`MethodNeeds::builds`].
+    pub(super) fn build(&self) -> usize {
+        if self.is_64_bit { BITS64 } else { BITS32 }
+    }
 }
 
 /// Needs of a method, part of [`FirmwareNeeds`].

@@ -5,7 +5,7 @@ use super::components::{CORTEX_M, Component};
 use super::linker;
 use super::pools::{POOL_ALIGNMENT, Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use super::{BITS32, FirmwareNeeds, Generated};
+use super::{FirmwareNeeds, Generated};
 
 /// Order in which the runner of `pico2` takes memory from its `method_allocator_pool`: the method. It has no temporary allocator, and its
 /// inputs are variables. `activation_pool` is the planned memory.
@@ -18,7 +18,7 @@ const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: BITS32 };
+    let pools = Pools { methods: &needs.methods, build: needs.build() };
     let prefix = needs.symbol.to_macro();
     let mut generated = Generated {
         pools: vec![pools.method_allocator(&format!("{prefix}_METHOD_ALLOCATOR_POOL_SIZE"), ORDER)],
@@ -34,7 +34,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             ));
         }
     }
-    if needs.methods.iter().any(|method| method.builds[BITS32].temporary_of_kernels > 0) {
+    if needs.methods.iter().any(|method| method.builds[needs.build()].temporary_of_kernels > 0) {
         let text =
             "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
         generated.warnings.push(text.to_owned());

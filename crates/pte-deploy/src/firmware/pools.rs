@@ -158,20 +158,22 @@ impl Pools<'_> {
         self.largest(name, |_| Vec::new(), part)
     }
 
-    /// Returns the memory of the tensors of `list` that the caller provides, each at a multiple of [`POOL_ALIGNMENT`].
+    /// Returns the memory of the tensors of `list` that the caller provides, each at a multiple of [`POOL_ALIGNMENT`]; `None`
+    /// if there are none.
     pub fn buffers(
         &self,
         name: &str,
         content: &'static str,
         list: fn(&MethodNeeds) -> &[Option<BufferNeeds>],
-    ) -> FirmwarePool {
+    ) -> Option<FirmwarePool> {
         let part = |method: &MethodNeeds, _: &BuildNeeds| {
             let mut bump = Bump::default();
             let provided = list(method).iter().flatten().filter(|buffer| buffer.is_provided);
             provided.for_each(|buffer| bump.take(buffer.bytes, POOL_ALIGNMENT));
             vec![FirmwarePoolPart { content, bytes: bump.used }]
         };
-        self.largest(name, |_| Vec::new(), part)
+        let pool = self.largest(name, |_| Vec::new(), part);
+        Some(pool).filter(|pool| pool.parts.iter().any(|part| part.bytes > 0))
     }
 
     /// Returns the largest number of planned pools of a method, without empty ones at the end.

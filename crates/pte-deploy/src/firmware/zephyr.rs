@@ -3,7 +3,7 @@
 use super::linker;
 use super::pools::{Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
-use super::{BITS32, ETHOS_U, FirmwareNeeds, Generated, SECTION};
+use super::{ETHOS_U, FirmwareNeeds, Generated, SECTION};
 
 /// Order in which the sample `hello-executorch` takes memory: the planned pools with the default alignment of the allocator, the method, a
 /// pointer for each input, then a buffer for each input that is a tensor, also for those in planned memory. The sample `mv2-ethosu` has no
@@ -22,7 +22,7 @@ const CMAKE: &str = "pte-emit.cmake";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: BITS32 };
+    let pools = Pools { methods: &needs.methods, build: needs.build() };
     let mut generated = Generated {
         pools: vec![
             pools.method_allocator("CONFIG_EXECUTORCH_METHOD_ALLOCATOR_POOL_SIZE", ORDER),
@@ -60,8 +60,8 @@ fn cmake(needs: &FirmwareNeeds, section: &str) -> String {
         r#"set(PTE_EMIT_MODEL_REGION "" CACHE STRING "Region of memory for the program; empty: with the other constants")
 function(pte_emit_place_program)
   if(PTE_EMIT_MODEL_REGION)
-    file(WRITE "${{CMAKE_CURRENT_BINARY_DIR}}/pte-emit-region.ld"
-         "{section} : ALIGN({alignment})\n{{\n  KEEP(*({section}))\n  KEEP(*({section}.*))\n}} > ${{PTE_EMIT_MODEL_REGION}}\n")
+    file(CONFIGURE OUTPUT "${{CMAKE_CURRENT_BINARY_DIR}}/pte-emit-region.ld" CONTENT
+         "{section} : ALIGN({alignment})\n{{\n  KEEP(*({section}))\n  KEEP(*({section}.*))\n}} > ${{PTE_EMIT_MODEL_REGION}}\n" @ONLY)
     zephyr_linker_sources(SECTIONS "${{CMAKE_CURRENT_BINARY_DIR}}/pte-emit-region.ld")
   else()
     zephyr_linker_sources(RODATA "${{CMAKE_CURRENT_FUNCTION_LIST_DIR}}/{LINKER}")
