@@ -1,6 +1,7 @@
 //! Method of [`Model`] that generates the files of firmware projects: it collects what a program needs for [`pte_deploy::firmware`].
 
-use crate::inspection::MemoryOptions;
+use crate::inspection::{MemoryOptions, stored_program};
+use crate::kernels::needed_kernels;
 use crate::model::{Model, ModelFile};
 use pte_deploy::Symbol;
 use pte_deploy::firmware::{
@@ -15,7 +16,7 @@ use pte_model::diagnostics::text::first_names;
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::program::{ExecutionPlan, Program};
+use pte_model::program::ExecutionPlan;
 use pte_transform::pattern::Pattern;
 
 /// Options of [`Model::firmware`].
@@ -93,7 +94,8 @@ impl Model {
             self.memory(&memory)
         };
         let builds = [memory_of(Abi::Arm32)?, memory_of(Abi::Bits64)?];
-        let program = self.program()?;
+        let kernels = needed_kernels(self)?;
+        let program = &stored_program(self)?.map(|(program, _)| program).unwrap_or_default();
         let all_methods: Vec<String> = builds[0].methods.iter().map(|method| method.name.clone()).collect();
         let selected = selected(&all_methods, &options.methods).map_err(|missing| {
             let known = first_names(all_methods.iter().map(String::as_str));
@@ -124,8 +126,8 @@ impl Model {
             is_64_bit: options.abi == Abi::Bits64,
             methods: selected.iter().filter_map(method).collect(),
             all_methods,
-            operators: operators(program),
-            backends: backends(program),
+            operators: kernels.operators.into_keys().collect(),
+            backends: kernels.backends.into_keys().collect(),
             needs_data_files: needs_data_files(program),
             file,
         };
@@ -194,22 +196,4 @@ fn build_needs(abi: Abi, footprint: &MethodFootprint) -> BuildNeeds {
         temporary: AllocatorNeeds { bytes: temporary_allocator.bytes, unknown: temporary_allocator.unknown.clone() },
         temporary_of_kernels: temporary_allocator.kernels,
     }
-}
-
-/// Operators of all methods, sorted.
-fn operators(program: &Program) -> Vec<String> {
-    let plans = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
-    let mut names: Vec<String> = plans.filter_map(|operator| operator.full_name()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// Backends of all delegates, sorted.
-fn backends(program: &Program) -> Vec<String> {
-    let delegates = program.plans().iter().flat_map(ExecutionPlan::delegates);
-    let mut names: Vec<String> = delegates.filter_map(|delegate| delegate.id.clone()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }

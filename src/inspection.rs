@@ -446,15 +446,9 @@ impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
     fn of(model: &Model) -> Result<Inspected, Error> {
-        if let SourceContent::Binary(origin) = &model.source().content {
-            let (program, loaded) = read(origin).map_err(|error| Error::io(model.name(), "", &error))?;
-            return Ok(Inspected::new(program, Names::default(), loaded));
-        }
-        let assembly = model.assembly()?;
-        let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _, loaded)| (program, loaded));
-        let program = assembly.program_file().map(read).transpose();
-        let (program, loaded) = program.map_err(|error| model.source().unreadable(&error))?.unwrap_or_default();
-        Ok(Inspected::new(program, Names::of(assembly), loaded))
+        let (program, loaded) = stored_program(model)?.unwrap_or_default();
+        let names = if model.is_text() { Names::of(model.assembly()?) } else { Names::default() };
+        Ok(Inspected::new(program, names, loaded))
     }
 
     fn new(program: Program, names: Names, loaded: LoadedProgram) -> Inspected {
@@ -471,6 +465,17 @@ impl Inspected {
         }
         Subject::new(&self.program, &self.memory, values, self.names.delegates.clone())
     }
+}
+
+/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides, and the bytes that a loader reads of
+/// it; `None` for YAML without methods.
+pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
+    if let SourceContent::Binary(origin) = &model.source().content {
+        return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));
+    }
+    let read = |file: OutputFile<'_>| read_part(&file.origin()?).map(|(program, _, loaded)| (program, loaded));
+    let program = model.assembly()?.program_file().map(read).transpose();
+    program.map_err(|error| model.source().unreadable(&error))
 }
 
 /// Reads the metadata of a `.pte`, or of the program of a `.bpte`, and the bytes that a loader reads of it.

@@ -38,6 +38,7 @@ mod builder;
 mod edit;
 mod firmware;
 mod inspection;
+mod kernels;
 mod model;
 mod payload;
 mod pipeline;
@@ -91,6 +92,7 @@ pub use pte_deploy::firmware::{
     Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
     is_generated as is_generated_firmware_file,
 };
+pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,

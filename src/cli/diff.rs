@@ -12,14 +12,14 @@ use clap::{Args, ColorChoice, ValueEnum};
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
-    Error, Model, is_null_device,
+    Error, MemoryOptions, Model, is_null_device,
 };
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
-use super::options::{FormatArguments, LimitArguments};
+use super::options::{AbiArguments, FormatArguments, LimitArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use budget::{Budget, BudgetLine};
@@ -43,9 +43,11 @@ pub struct DiffArguments {
     format: FormatArguments<DiffFormat>,
     #[command(flatten)]
     limit: LimitArguments,
-    /// Exit with status 1 only if B exceeds A by more: size, memory, kernel_calls, operators
+    /// Exit with status 1 only if B exceeds A by more: size, kernel_calls, operators, and the figures of `memory --max`
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
+    #[command(flatten)]
+    abi: AbiArguments,
     /// .ptd with data that A refers to, and B does not; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with_a: Vec<PathBuf>,
@@ -117,7 +119,16 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     let mut found = left.diff(&right, &options)?;
     found.left.file = Some(left.name().to_owned());
     found.right.file = Some(right.name().to_owned());
-    let budget: Option<Vec<BudgetLine>> = arguments.budget.as_ref().map(|budget| budget.lines(&found));
+    let memory = || {
+        let [with_left, with_right] = &options.with;
+        let of = |model: &Model, with: &[PathBuf]| {
+            let mut options = MemoryOptions::default();
+            (options.abi, options.with) = (arguments.abi.abi(), with.to_vec());
+            model.memory(&options)
+        };
+        Ok([of(&left, with_left)?, of(&right, with_right)?])
+    };
+    let budget = arguments.budget.as_ref().map(|budget| budget.lines(&found, memory)).transpose()?;
     let drawing = Drawing {
         found: &found,
         names: [left.name(), right.name()],

@@ -1,18 +1,24 @@
 //! `pte-emit memory FILE`: the memory that the methods of a program need.
 
+pub mod limits;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
-use pte_emit::{Abi, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory};
+use pte_emit::{
+    Abi, BoundaryBuffers, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory, Report,
+};
+use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
-use super::options::{FormatArguments, LimitArguments, TextOrJson};
+use super::options::{AbiArguments, FormatArguments, LimitArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
+use limits::{LimitLine, Limits};
 
 /// Arguments of `memory`.
 #[derive(Debug, Args)]
@@ -20,9 +26,12 @@ pub struct MemoryArguments {
     /// A .pte, .bpte or YAML; - is standard input
     #[arg(value_name = "FILE")]
     input: PathBuf,
-    /// Build of the runtime, for the method allocator
-    #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
-    abi: AbiName,
+    #[command(flatten)]
+    abi: AbiArguments,
+    /// Exit with status 1 if a figure is larger: planned, method_allocator, temporary_allocator, inputs, outputs, files, total,
+    /// total_with_files, largest_method
+    #[arg(long, value_name = "KEY=BYTES,...", value_parser = Limits::parse)]
+    max: Vec<Limits>,
     /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
     #[arg(long)]
     external: bool,
@@ -32,15 +41,6 @@ pub struct MemoryArguments {
     format: FormatArguments<TextOrJson>,
     #[command(flatten)]
     sources: SourceArguments,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum AbiName {
-    /// 64-bit x86 and Arm
-    #[value(name = "64")]
-    Bits64,
-    /// 32-bit Arm
-    Arm32,
 }
 
 /// Most bars of a timeline that is not printed on a terminal.
@@ -57,23 +57,40 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// # Errors
 /// An input that cannot be read, or has no program; output that cannot be written.
 pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let abi = match arguments.abi {
-        AbiName::Bits64 => Abi::Bits64,
-        AbiName::Arm32 => Abi::Arm32,
-    };
     let mut options = MemoryOptions::default();
-    (options.abi, options.external) = (abi, arguments.external || !arguments.sources.with.is_empty());
+    (options.abi, options.external) = (arguments.abi.abi(), arguments.external);
+    options.with.clone_from(&arguments.sources.with);
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
+    let mut reports = Vec::new();
     for source in sources.open(&arguments.input)? {
         let memory = source.memory(&options)?;
+        let lines: Vec<LimitLine> = arguments.max.iter().flat_map(|limits| limits.lines(&memory)).collect();
+        let messages = lines.iter().filter_map(|line| line.message(&memory));
+        reports.push(Report::new(&source.label(), "", messages.collect()));
         match arguments.format.is_json() {
-            true => out += &json::text(&memory),
+            true => {
+                let limits = (!arguments.max.is_empty()).then_some(lines);
+                out += &json::text(&MemoryDocument { memory, limits });
+            }
             false => write_text(&source.label(), &memory, arguments, &mut out),
         }
     }
     sources.warn_unused(messages);
-    stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok)
+    stdout::write("", |to| to.write_all(out.as_bytes()))?;
+    reports.iter().for_each(|report| messages.report(report));
+    Ok(if reports.iter().any(Report::has_errors) { Exit::Input } else { Exit::Ok })
+}
+
+/// Memory with the results of limits.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryDocument {
+    #[serde(flatten)]
+    memory: ProgramMemory,
+    /// Result for each figure of `--max`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<Vec<LimitLine>>,
 }
 
 fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, out: &mut String) {
@@ -87,9 +104,13 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
             write_pool(method, pool, limit, out);
         }
         write_more("  ", method.pools.len(), limit, "pool", out);
-        write_allocator(method, arguments.abi, out);
+        write_allocators(method, memory.abi, out);
+        write_buffers("inputs", &method.inputs, limit, out);
+        write_buffers("outputs", &method.outputs, limit, out);
+        write_total(method, memory.abi, out);
     }
     write_more("", methods.len(), limit, "method", out);
+    write_program(name, memory, out);
 }
 
 /// Says how many items are not printed.
@@ -138,22 +159,108 @@ fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &m
     }
 }
 
-fn write_allocator(method: &MethodFootprint, abi: AbiName, out: &mut String) {
-    let abi = match abi {
-        AbiName::Bits64 => "64-bit",
-        AbiName::Arm32 => "32-bit Arm",
-    };
+/// Name of a build in text.
+fn build(abi: Abi) -> &'static str {
+    match abi {
+        Abi::Arm32 => "32-bit Arm",
+        _ => "64-bit",
+    }
+}
+
+/// Words before a lower bound.
+fn least(is_lower_bound: bool) -> &'static str {
+    if is_lower_bound { "at least " } else { "" }
+}
+
+fn write_allocators(method: &MethodFootprint, abi: Abi, out: &mut String) {
+    let abi = build(abi);
     let memory = &method.method_allocator;
-    let least = if memory.at_least { "at least " } else { "" };
+    let at_least = least(memory.at_least);
     let _ = writeln!(
         out,
-        "  method allocator ({abi}): {least}{}, {least}{} without a temporary allocator",
+        "  method allocator ({abi}): {at_least}{}, {at_least}{} without a temporary allocator",
         counted(memory.bytes, "byte"),
         memory.without_temporary_allocator
     );
     if !memory.unknown_backends.is_empty() {
         let backends = first_names(memory.unknown_backends.iter().map(String::as_str));
         let _ = writeln!(out, "    it is not known how much these backends take: {backends}");
+    }
+    let memory = &method.temporary_allocator;
+    let at_least = least(memory.at_least);
+    let bytes = counted(memory.bytes, "byte");
+    let _ = writeln!(
+        out,
+        "  temporary allocator ({abi}): {at_least}{bytes}: {} to find kernels, {at_least}{} for what they take",
+        memory.lookup, memory.kernels
+    );
+    if let Some(largest) = &memory.largest {
+        let _ = writeln!(out, "    most: {}", clipped_to(largest, ROW));
+    }
+    if !memory.unknown.is_empty() {
+        let names = first_names(memory.unknown.iter().map(String::as_str));
+        let _ = writeln!(out, "    it is not known how much these take: {names}");
+    }
+}
+
+/// Writes the buffers that the caller provides, if there are any.
+fn write_buffers(what: &str, buffers: &BoundaryBuffers, limit: usize, out: &mut String) {
+    let provided = || buffers.tensors.iter().filter(|tensor| tensor.is_provided);
+    if provided().next().is_none() {
+        return;
+    }
+    let _ = writeln!(out, "  {what} that the caller provides: {}", counted(buffers.bytes, "byte"));
+    let width = provided().map(|tensor| tensor.bytes.to_string().len()).max().unwrap_or(0);
+    for tensor in provided().take(limit) {
+        let (bytes, name, shape) = (tensor.bytes, clipped(&tensor.name), clipped_to(&tensor.shape, ROW));
+        let _ = writeln!(out, "    {bytes:>width$}  {}: {name}: {shape}", tensor.index);
+    }
+    write_more(&format!("    {:>width$}  ", ""), provided().count(), limit, "buffer", out);
+}
+
+fn write_total(method: &MethodFootprint, abi: Abi, out: &mut String) {
+    let total = method.total;
+    let bytes = counted(total.bytes, "byte");
+    let _ = writeln!(out, "  total ({}): {}{bytes}", build(abi), least(total.at_least));
+    if !method.not_counted.is_empty() {
+        let backends = first_names(method.not_counted.iter().map(String::as_str));
+        let _ = writeln!(out, "    not counted: packed weights and workspaces of {backends}");
+    }
+}
+
+/// Writes the figures of the program.
+fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
+    let _ = writeln!(out, "{}: files in RAM", escaped(name));
+    let sum = |bytes: fn(&MethodFootprint) -> u64| memory.methods.iter().map(bytes).fold(0, u64::saturating_add);
+    let loaded = &memory.loaded;
+    let parts = [
+        (loaded.program, "the program"),
+        (loaded.constants, "constants"),
+        (loaded.data_files, "metadata of .ptd files"),
+        (sum(|method| method.loaded.external_constants), "constants of .ptd files"),
+        (sum(|method| method.loaded.payloads), "payloads"),
+    ];
+    let bytes = parts.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
+    let parts = parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} {what}"));
+    let at_least = least(loaded.at_least);
+    let parts = parts.collect::<Vec<_>>().join(", ");
+    let _ = writeln!(out, "  if a loader reads them there: {at_least}{}: {parts}", counted(bytes, "byte"));
+    let freed = memory.methods.iter().map(|method| method.loaded.while_loading).max().unwrap_or(0);
+    if freed > 0 {
+        let _ = writeln!(out, "    and up to {freed} of XNNPACK while a method is loaded, which are freed then");
+    }
+    if loaded.at_least {
+        let _ = writeln!(out, "    the metadata of the .ptd files count with --with");
+    }
+    let _ = writeln!(out, "  if they are mapped, or in memory such as flash: 0 bytes");
+    let total = |total: pte_emit::MemoryTotal| {
+        let at_least = least(total.at_least);
+        format!("{at_least}{}, {at_least}{} with files in RAM", counted(total.bytes, "byte"), total.with_files)
+    };
+    let abi = build(memory.abi);
+    let _ = writeln!(out, "{}: total ({abi}): {}", escaped(name), total(memory.total));
+    if memory.methods.len() > 1 {
+        let _ = writeln!(out, "  if only one method is loaded at a time: {}", total(memory.largest_method));
     }
 }
 

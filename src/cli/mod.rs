@@ -2,6 +2,7 @@
 //!
 //! Everything that does not concern files and terminals is in the library.
 
+mod amounts;
 mod annotate;
 mod assemble;
 mod bound;
@@ -20,6 +21,7 @@ mod inspect;
 mod interrupt;
 mod io;
 mod json;
+mod kernels;
 mod manifest;
 mod memory;
 mod merge;
@@ -63,6 +65,7 @@ Examples:
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
+  pte-emit kernels model.pte --format list            the operators that a build has to select; also yaml, header
   pte-emit size model.pte -d segment,tensor           where the bytes of a file are
   pte-emit payload list model.pte                     the payloads of delegates; `show` and `extract`, too
   pte-emit weights list model.pte                     the weights: names, sizes, hashes, users
@@ -75,7 +78,7 @@ Examples:
   pte-emit payload replace model.pte forward/part0 new.bin -o new.pte
                                                       another payload of a delegate
   pte-emit diff old.pte new.pte                       what changed: meaning, layout, data
-  pte-emit diff old.pte new.pte --budget size=+1%,memory=+0,kernel_calls=0,operators=0
+  pte-emit diff old.pte new.pte --budget size=+1%,planned=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
@@ -136,6 +139,8 @@ enum Command {
     Inspect(inspect::InspectArguments),
     /// Print the memory that a program needs: planned memory over time, and the method allocator of the runtime.
     Memory(memory::MemoryArguments),
+    /// Print the kernels and backends that a build of the runtime needs for programs.
+    Kernels(kernels::KernelsArguments),
     /// Print where the bytes of a file are, as a tree.
     Size(size::SizeArguments),
     /// List, describe, extract or replace the payloads of delegates.
@@ -245,6 +250,7 @@ pub fn main() -> ExitCode {
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
+        Some(Command::Kernels(arguments)) => kernels::run(&arguments, &messages),
         Some(Command::Size(arguments)) => size::run(&arguments, &messages),
         Some(Command::Payload(arguments)) => payload::run(&arguments, &messages),
         Some(Command::Weights(arguments)) => weights::run(&arguments, &messages),

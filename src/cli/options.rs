@@ -1,6 +1,7 @@
-//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`. Those about sources are in `sources`.
+//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`. Those about sources are in `sources`.
 
 use clap::{Args, ValueEnum};
+use pte_emit::Abi;
 
 /// Form of what a command prints. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]
@@ -65,6 +66,33 @@ impl LimitArguments {
         match self.limit.unwrap_or(default) {
             0 => usize::MAX,
             limit => limit,
+        }
+    }
+}
+
+/// Build of the runtime that figures of memory are for.
+#[derive(Debug, Args)]
+pub struct AbiArguments {
+    /// Build of the runtime, for its allocators
+    #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
+    abi: AbiName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AbiName {
+    /// 64-bit x86 and Arm
+    #[value(name = "64")]
+    Bits64,
+    /// 32-bit Arm
+    Arm32,
+}
+
+impl AbiArguments {
+    /// Returns the binary interface.
+    pub fn abi(&self) -> Abi {
+        match self.abi {
+            AbiName::Bits64 => Abi::Bits64,
+            AbiName::Arm32 => Abi::Arm32,
         }
     }
 }

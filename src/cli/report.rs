@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::{Model, ReportFormat, ReportOptions};
+use pte_emit::{ReportFormat, ReportOptions};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -66,7 +66,9 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     sources.warn_unused(messages);
     let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
     if let Some(output) = output {
-        arguments.check_output(output, [Some(&first), newer.as_ref()].into_iter().flatten())?;
+        let inputs = [Some(&arguments.input), arguments.newer.as_ref()].into_iter().flatten();
+        let models = [Some(&first), newer.as_ref()].into_iter().flatten();
+        arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
     }
     let report = match &newer {
         Some(newer) => newer.report(Some(&first), &options)?,
@@ -81,24 +83,4 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         None => stdout::write("", |out| out.write_all(report.as_bytes()))?,
     }
     Ok(Exit::Ok)
-}
-
-impl ReportArguments {
-    /// Returns an error if the output would replace an input, or a file that the YAML of one refers to.
-    fn check_output<'s>(&self, output: &Path, sources: impl Iterator<Item = &'s Model>) -> Result<(), Failure> {
-        let inputs = [Some(&self.input), self.newer.as_ref()].into_iter().flatten().chain(&self.sources.with);
-        io::check_output(output, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
-        // A new file replaces nothing.
-        if !output.exists() {
-            return Ok(());
-        }
-        for source in sources.filter(|source| source.is_text()) {
-            // What is wrong with it is reported later.
-            let Ok(assembly) = source.assembly() else { continue };
-            let mut files = Vec::new();
-            assembly.data_sources(&mut |path| files.push(path));
-            io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
-        }
-        Ok(())
-    }
 }

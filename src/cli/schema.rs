@@ -13,7 +13,7 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
-    use pte_emit::{FileSize, Inspection, Manifest, Payload, PayloadSummary, ProgramMemory, WeightChanges, WeightList};
+    use pte_emit::{FileSize, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList};
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -22,6 +22,7 @@ mod tests {
     use super::super::diff::DiffDocument;
     use super::super::findings::FindingsDocument;
     use super::super::manifest::VerifyDocument;
+    use super::super::memory::MemoryDocument;
     use super::super::ops::Listed;
 
     /// Makes all keys known, and descriptions plain text.
@@ -72,10 +73,11 @@ mod tests {
                 "inspect",
                 schema(
                     "Documents of pte-emit inspect, size and memory with --json",
-                    &[of::<Inspection>, of::<FileSize>, of::<ProgramMemory>],
+                    &[of::<Inspection>, of::<FileSize>, of::<MemoryDocument>],
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (
                 "payload",

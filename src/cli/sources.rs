@@ -8,6 +8,7 @@ use clap::Args;
 use pte_emit::workers::lock;
 use pte_emit::{CheckOptions, Code, DataFile, Error, Model, OperatorSet, Options, Report, is_variable_name};
 
+use super::exit::Failure;
 use super::io::{self, Messages};
 
 /// Heading of the arguments in `--help`. It belongs to each of them: global options would inherit that of a command.
@@ -50,6 +51,32 @@ impl SourceArguments {
         options.with = self.with.iter().map(DataFile::open).collect::<Result<_, _>>()?;
         options.operators = self.operators()?;
         Ok(options)
+    }
+
+    /// Checks that an output replaces neither an input nor a file that the inputs read: those of `--with`, and those that the YAML of
+    /// `models` refers to.
+    ///
+    /// # Errors
+    /// An output that would.
+    pub fn check_output<'m>(
+        &'m self,
+        output: &Path,
+        inputs: impl Iterator<Item = &'m Path>,
+        models: impl Iterator<Item = &'m Model>,
+    ) -> Result<(), Failure> {
+        io::check_output(output, inputs.chain(self.with.iter().map(PathBuf::as_path))).map_err(Failure::Usage)?;
+        // A new file replaces nothing.
+        if !output.exists() {
+            return Ok(());
+        }
+        for model in models.filter(|model| model.is_text()) {
+            // What is wrong with it is reported later.
+            let Ok(assembly) = model.assembly() else { continue };
+            let mut files = Vec::new();
+            assembly.data_sources(&mut |path| files.push(path));
+            io::check_output(output, files.into_iter()).map_err(Failure::Usage)?;
+        }
+        Ok(())
     }
 
     /// Reads the files of `--ops`: lists of custom operators.

@@ -109,5 +109,6 @@ build runner
 build mutants
 build memory
 build firmware
+build trials
 
 echo "$dir/runner"

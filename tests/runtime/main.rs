@@ -12,6 +12,7 @@ mod generate;
 mod inference_runtime;
 mod kernel_calls;
 mod memory;
+mod memory_trials;
 mod mutants;
 mod optimize_memory;
 mod program_mutants;

@@ -215,13 +215,24 @@ fn the_runtime_takes_as_much() {
     let judge = runner::locate().with_file_name("memory");
     let mut failures = Vec::new();
     let mut compared = [0; 2];
-    let mut count = |[methods, ends]: [usize; 2]| compared = [compared[0] + methods, compared[1] + ends];
+    each_program(&mut |pte, ptd| {
+        let [methods, ends] = compare(&judge, pte, ptd, &mut failures);
+        compared = [compared[0] + methods, compared[1] + ends];
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let [methods, ends] = compared;
+    assert!(methods > 100 && ends > 200, "only {methods} methods, {ends} inputs and outputs were compared");
+    println!("{methods} methods, {ends} inputs and outputs compared");
+}
+
+/// Calls a function with all programs that ExecuTorch wrote, those in the folder `PTE_EMIT_PROGRAMS`, and the examples; each with its `.ptd`.
+pub fn each_program(each: &mut dyn FnMut(&Path, Option<&Path>)) {
     let mut folders = vec![PathBuf::from("tests/golden/upstream")];
     folders.extend(std::env::var_os("PTE_EMIT_PROGRAMS").map(PathBuf::from));
     for folder in &folders {
         for pte in pte_files(folder) {
             let ptd = pte.with_extension("ptd");
-            count(compare(&judge, &pte, ptd.exists().then_some(&ptd), &mut failures));
+            each(&pte, ptd.exists().then_some(&ptd));
         }
     }
     let temporary = tempfile::tempdir().expect("there is room");
@@ -237,11 +248,7 @@ fn the_runtime_takes_as_much() {
         std::fs::create_dir(&folder).expect("there is room");
         let (pte, ptds) = crate::support::files::write(&assembly, &folder).expect("there is room");
         if ptds.len() < 2 {
-            count(compare(&judge, &pte, ptds.first().map(PathBuf::as_path), &mut failures));
+            each(&pte, ptds.first().map(PathBuf::as_path));
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
-    let [methods, ends] = compared;
-    assert!(methods > 100 && ends > 200, "only {methods} methods, {ends} inputs and outputs were compared");
-    println!("{methods} methods, {ends} inputs and outputs compared");
 }

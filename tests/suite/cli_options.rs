@@ -52,11 +52,12 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
     let secret = "named_data: {a: {file: ../secret}}\nmethods: {f: {outputs: [1]}}\n";
     let folder = Folder::new(&[("secret", "x"), ("in/model.yaml", secret), ("model.yaml", "")]);
     folder.write("model.yaml", format!("name: ${{N:n}}\nnamed_data: {{a: {{fill: 0, size: 64K}}}}{RELU}"));
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["assemble", "-o", "out.pte"],
         &["check"],
         &["inspect"],
         &["memory"],
+        &["kernels"],
         &["size"],
         &["payload", "list"],
         &["diff", "/dev/null"],
@@ -90,11 +91,12 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
 fn json_is_short_for_format_json() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
     folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["check", "model.pte"],
         &["annotate", "model.pte"],
         &["inspect", "model.pte"],
         &["memory", "model.pte"],
+        &["kernels", "model.pte"],
         &["size", "model.pte"],
         &["payload", "list", "model.pte"],
         &["diff", "model.pte", "model.pte"],

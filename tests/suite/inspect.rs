@@ -317,7 +317,7 @@ fn weights_of_delegates_have_names() {
     assert!(path.starts_with("methods.forward.delegates[0].payload.values["), "{largest}");
 }
 
-/// Operators and their calls, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).
+/// Operators that are called, against ExecuTorch's `gen_oplist` (tests/inspect/oplist.json says how it was recorded).
 #[test]
 fn operators_are_those_of_gen_oplist() {
     let recorded: Value = serde_json::from_str(&std::fs::read_to_string("tests/inspect/oplist.json").unwrap()).unwrap();
@@ -332,7 +332,8 @@ fn operators_are_those_of_gen_oplist() {
             methods.iter().flat_map(|method| method["operators"].as_object().unwrap().keys()).collect();
         names.sort();
         names.dedup();
-        assert_eq!(serde_json::json!(names), *expected, "{path}");
+        let called: Vec<&String> = expected["kernels"].as_object().unwrap().keys().collect();
+        assert_eq!(names, called, "{path}");
     }
 }
 

@@ -18,6 +18,7 @@ mod faults;
 mod hostile_names;
 mod inference_exported;
 mod inspect;
+mod kernels;
 mod library;
 mod never_panics;
 mod payloads;

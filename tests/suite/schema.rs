@@ -62,6 +62,11 @@ fn results_of_the_examples_have_their_schemas() {
     });
     let compared = compared.count();
     assert!(compared > 50, "{compared} pairs");
+    let kernels = validator("kernels");
+    let is_valid = |path: &&std::path::PathBuf| path.parent() == Some(&root().join("examples"));
+    let root_examples: Vec<&std::ffi::OsStr> = paths.iter().filter(is_valid).map(|path| path.as_os_str()).collect();
+    let listed = validate(&kernels, &[&["kernels".as_ref(), "--union".as_ref()], &root_examples[..]].concat()).unwrap();
+    assert!(listed["operators"].as_array().unwrap().len() > 20);
     let (ops, payload) = (validator("ops"), validator("payload"));
     let listed = validate(&ops, &["ops".as_ref()]).unwrap();
     assert!(listed.as_array().unwrap().len() > 300);

@@ -34,6 +34,8 @@ const COMMANDS: &[&str] = &[
     "check m.pte --format json",
     "inspect m.pte",
     "memory m.pte --json",
+    "kernels m.pte",
+    "kernels m.pte --format yaml",
     "size m.pte -d method,tensor",
     "annotate m.pte",
     "payload list m.pte",

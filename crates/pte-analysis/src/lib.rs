@@ -29,6 +29,7 @@ pub mod access;
 pub mod aliases;
 pub mod blocks;
 pub mod inference;
+pub mod kernels;
 pub mod lifetimes;
 pub mod operators;
 pub mod planning;

@@ -4,5 +4,7 @@
 //! It reads no file and writes none: its results are texts, or go to a writer of the caller.
 
 pub mod firmware;
+pub mod kernels;
 mod symbol;
+
 pub use symbol::{Symbol, SymbolError};

@@ -34,6 +34,7 @@ pub struct BoundaryTensor {
     pub bytes: u64,
     /// The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the
     /// runtime copies an input there.
+    #[serde(rename = "provided")]
     pub is_provided: bool,
 }
 

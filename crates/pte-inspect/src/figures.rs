@@ -40,6 +40,13 @@ pub struct MemoryAmount {
     pub at_least: bool,
 }
 
+impl MemoryAmount {
+    /// Returns an amount that is no lower bound.
+    pub fn exact(bytes: u64) -> MemoryAmount {
+        MemoryAmount { bytes, at_least: false }
+    }
+}
+
 /// Declares [`MemoryFigure`] from rows: variant, name, noun, amount in a method and in a program.
 macro_rules! figures {
     ($($(#[$doc:meta])* $variant:ident $name:literal $noun:literal $of_method:expr, $of_program:expr;)*) => {

@@ -118,6 +118,9 @@ facts! {
     temporary: Option<Temporary> = None,
     /// Positions of numbers of repetitions, and of an optional Int that is their sum.
     repetitions: Option<[usize; 2]> = None,
+    /// CMake target that registers its kernel, of an operator of the default runtime that is not registered by the target of
+    /// its namespace.
+    target: Option<&'static str> = None,
 }
 
 impl Facts {

@@ -25,7 +25,7 @@ mod similar;
 pub mod temporary;
 
 pub use description::OperatorDescription;
-pub use release::{Operator, Release};
+pub use release::{Operator, PRIM_OPS, Release};
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};
 pub use signature::{Arg, ArgKind, Base, Role, Signature};
@@ -72,6 +72,15 @@ mod tests {
         let copy = &find("aten::copy_").unwrap().signature;
         assert_eq!((copy.args[0].role, copy.result, copy.outs().count()), (Role::InPlace, Some(Base::Tensor), 0));
         assert!(find("aten::nonsense").is_none());
+    }
+
+    /// `kernels/prim_ops/register_prim_ops.cpp` of ExecuTorch has as many kernels.
+    #[test]
+    fn the_runtime_itself_registers_28_kernels() {
+        assert_eq!(all().filter(|operator| operator.target() == PRIM_OPS).count(), 28);
+        let optimized = all().filter(|operator| operator.target() == "optimized_native_cpu_ops_lib");
+        let optimized: Vec<&str> = optimized.map(|operator| operator.name).collect();
+        assert_eq!(optimized, ["aten::_fft_c2r.out", "aten::_fft_r2c.out", "aten::linear.out"]);
     }
 
     #[test]

@@ -28,6 +28,30 @@ pub struct Operator {
     pub facts: &'static Facts,
 }
 
+/// Target that registers the kernels of the runtime itself: those of the namespace `executorch_prim`, and a few of `aten`.
+pub const PRIM_OPS: &str = "executorch";
+
+impl Operator {
+    /// Returns the CMake target of ExecuTorch whose registration a build has to link for the operator. The default runtime, which
+    /// has no [`Operator::library`], consists of several.
+    ///
+    /// ```
+    /// let target = |name: &str| pte_operators::find(name).map(|operator| operator.target());
+    ///
+    /// assert_eq!(target("aten::add.out"), Some("portable_ops_lib"));
+    /// assert_eq!(target("aten::sym_size.int"), Some(pte_operators::PRIM_OPS));
+    /// assert_eq!(target("llama::update_cache.out"), Some("custom_ops"));
+    /// ```
+    pub fn target(&self) -> &'static str {
+        let namespace = self.name.split_once("::").map_or("", |(namespace, _)| namespace);
+        self.library.or(self.facts.target).unwrap_or(match namespace {
+            "executorch_prim" => PRIM_OPS,
+            "quantized_decomposed" => "quantized_ops_lib",
+            _ => "portable_ops_lib",
+        })
+    }
+}
+
 /// Tables of a release. Those with the extension `.table` have an operator per line, sorted by name.
 #[derive(Debug)]
 pub struct Tables {

@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use super::text::{Comment, cmake_cache, cmake_string};
 use super::{ETHOS_U, FirmwareNeeds};
 use pte_model::diagnostics::text::{clipped, first_names};
-use pte_operators::{find, library};
+use pte_operators::{PRIM_OPS, find};
 use pte_payload::xnnpack;
 
 /// Name of the file.
 pub const FILE: &str = "executorch-cache.cmake";
 
-/// Options that build the libraries of kernels which are not portable.
-const LIBRARIES: &[(&str, &str)] =
-    &[("cortex_m_ops_lib", "EXECUTORCH_BUILD_CORTEX_M"), ("custom_ops", "EXECUTORCH_BUILD_KERNELS_LLM")];
-
-/// Namespace of the kernels that `EXECUTORCH_BUILD_KERNELS_QUANTIZED` builds.
-const QUANTIZED: &str = "quantized_decomposed::";
+/// CMake targets that register kernels, and the options that build them; an empty option for those that are always built.
+const TARGETS: &[(&str, &str)] = &[
+    ("cortex_m_ops_lib", "EXECUTORCH_BUILD_CORTEX_M"),
+    ("custom_ops", "EXECUTORCH_BUILD_KERNELS_LLM"),
+    ("optimized_native_cpu_ops_lib", "EXECUTORCH_BUILD_KERNELS_OPTIMIZED"),
+    ("portable_ops_lib", ""),
+    ("quantized_ops_lib", "EXECUTORCH_BUILD_KERNELS_QUANTIZED"),
+    (PRIM_OPS, ""),
+];
 
 /// Options that build backends.
 const BACKENDS: &[(&str, &str)] = &[
@@ -28,17 +31,13 @@ const BACKENDS: &[(&str, &str)] = &[
     (xnnpack::BACKEND, "EXECUTORCH_BUILD_XNNPACK"),
 ];
 
-/// Option of an operator that a further library registers; an error without an option that is known.
-fn operator_option(name: &str) -> Result<Option<&'static str>, ()> {
-    match library(name) {
-        Some(library) => {
-            LIBRARIES.iter().find(|(known, _)| *known == library).map(|(_, option)| Some(*option)).ok_or(())
-        }
-        None if name.starts_with(QUANTIZED) => Ok(Some("EXECUTORCH_BUILD_KERNELS_QUANTIZED")),
-        None => find(name).map(|_| None).ok_or(()),
-    }
+/// Option of an operator, which may be empty; `None` if it is not known.
+fn operator_option(name: &str) -> Option<&'static str> {
+    let target = find(name)?.target();
+    TARGETS.iter().find(|(known, _)| *known == target).map(|(_, option)| *option)
 }
 
+/// Option of a backend; `None` if it is not known.
 fn backend_option(name: &str) -> Option<&'static str> {
     BACKENDS.iter().find(|(known, _)| *known == name).map(|(_, option)| *option)
 }
@@ -48,7 +47,8 @@ pub fn text(needs: &FirmwareNeeds) -> String {
     let mut out = Comment::Hash.head(needs, &["Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ..."]);
     let operators = cmake_string(&needs.operators.join(","));
     out += &cmake_cache("EXECUTORCH_SELECT_OPS_LIST", &operators, "STRING", "Operators of the program");
-    let of_operators = needs.operators.iter().filter_map(|name| operator_option(name).ok().flatten());
+    let of_operators =
+        needs.operators.iter().filter_map(|name| operator_option(name)).filter(|option| !option.is_empty());
     let options: BTreeSet<&str> =
         of_operators.chain(needs.backends.iter().filter_map(|name| backend_option(name))).collect();
     for option in options {
@@ -59,7 +59,7 @@ pub fn text(needs: &FirmwareNeeds) -> String {
 
 /// Warnings about operators and backends without an option.
 pub fn warnings(needs: &FirmwareNeeds) -> Vec<String> {
-    let operators = needs.operators.iter().filter(|name| operator_option(name).is_err());
+    let operators = needs.operators.iter().filter(|name| operator_option(name).is_none());
     let backends = needs.backends.iter().filter(|name| backend_option(name).is_none());
     [("the operator", operators.collect::<Vec<_>>()), ("the backend", backends.collect())]
         .into_iter()

@@ -1,13 +1,8 @@
 //! Names of the components of ExecuTorch's CMSIS pack. It has a component for each source file of kernels, named after the file.
 
-/// Component with an operator of a namespace: the category.
-const CATEGORIES: &[(&str, &str)] = &[
-    ("aten", "Portable"),
-    ("cortex_m", "Cortex-M"),
-    ("dim_order_ops", "Portable"),
-    ("et_copy", "Portable"),
-    ("quantized_decomposed", "Quantized"),
-];
+/// Categories of the CMake targets that register kernels in ExecuTorch's own build.
+const CATEGORIES: &[(&str, &str)] =
+    &[("cortex_m_ops_lib", CORTEX_M), ("portable_ops_lib", "Portable"), ("quantized_ops_lib", "Quantized")];
 
 /// Category of the kernels that use CMSIS-NN.
 pub const CORTEX_M: &str = "Cortex-M";
@@ -25,16 +20,6 @@ const FILES: &[(&str, &str, &str)] = &[
     ("Quantized", "quantize_per_", "quantize"),
 ];
 
-/// Operators of the runtime in the namespace `aten` whose kernels are not in the pack: optimized ones, and those of the runtime itself.
-const LEFT_OUT: &[&str] = &[
-    "aten::_fft_c2r.out",
-    "aten::_fft_r2c.out",
-    "aten::_local_scalar_dense",
-    "aten::linear.out",
-    "aten::sym_numel",
-    "aten::sym_size.int",
-];
-
 /// Component of an operator.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Component {
@@ -47,14 +32,41 @@ pub struct Component {
 impl Component {
     /// Returns the component with the kernel of an operator; `None` if the pack has none.
     pub fn of(operator: &str) -> Option<Component> {
-        let (namespace, name) = operator.split_once("::")?;
-        let (_, category) = CATEGORIES.iter().find(|(known, _)| *known == namespace)?;
-        if pte_operators::find(operator).is_none() || LEFT_OUT.contains(&operator) {
-            return None;
-        }
+        let target = pte_operators::find(operator)?.target();
+        let (_, category) = CATEGORIES.iter().find(|(known, _)| *known == target)?;
+        let (_, name) = operator.split_once("::")?;
         let name = name.split('.').next().unwrap_or(name);
         let renamed = FILES.iter().find(|(of, start, _)| of == category && name.starts_with(start));
-        let file = renamed.map_or_else(|| name.trim_matches('_'), |(.., file)| file);
+        // A kernel for another layout is in the same file.
+        let own = || name.trim_matches('_').trim_end_matches("_nhwc");
+        let file = renamed.map_or_else(own, |(.., file)| file);
         Some(Component { category, file: file.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_component_is_named_after_the_file_of_the_kernel() {
+        for (operator, component) in [
+            ("aten::add.out", Some("Portable add")),
+            ("aten::_softmax.out", Some("Portable softmax")),
+            ("aten::_native_batch_norm_legit_no_training.out", Some("Portable native_batch_norm")),
+            ("dim_order_ops::_to_dim_order_copy.out", Some("Portable to_dim_order_copy")),
+            ("et_copy::_h2d_copy.out", Some("Portable device_copy")),
+            ("quantized_decomposed::quantize_per_tensor.out", Some("Quantized quantize")),
+            ("quantized_decomposed::embedding_4bit.dtype_out", Some("Quantized embedding4b")),
+            ("cortex_m::quantized_conv2d_nhwc.out", Some("Cortex-M quantized_conv2d")),
+            // Optimized kernels and those of the runtime have none.
+            ("aten::linear.out", None),
+            ("aten::sym_size.int", None),
+            ("executorch_prim::et_view.default", None),
+            ("my::scale.out", None),
+        ] {
+            let found = Component::of(operator).map(|found| format!("{} {}", found.category, found.file));
+            assert_eq!(found.as_deref(), component, "{operator}");
+        }
     }
 }

@@ -10,7 +10,14 @@ use crate::inference::{
 };
 use crate::kinds::ResultKinds;
 use crate::movement;
+use crate::release::PRIM_OPS;
 use crate::temporary::{self, Temporary};
+
+/// Target of the kernels that only the optimized library has.
+const OPTIMIZED: Option<&str> = Some("optimized_native_cpu_ops_lib");
+
+/// Target of the kernels that are registered with those of `executorch_prim`.
+const RUNTIME: Option<&str> = Some(PRIM_OPS);
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.
@@ -59,11 +66,13 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::_fft_c2r.out", fft::c2r)
         .constraints(&[Constraint::HalfSpectrum { argument: 0, dims: 1, size: 3 }])
         .is_thorough(true)
-        .random(Family::Fft, Samples::Complex),
-    operator("aten::_fft_r2c.out", fft::r2c).random(Family::Fft, Samples::FloatOrDouble),
+        .random(Family::Fft, Samples::Complex)
+        .target(OPTIMIZED),
+    operator("aten::_fft_r2c.out", fft::r2c).random(Family::Fft, Samples::FloatOrDouble).target(OPTIMIZED),
     operator("aten::_local_scalar_dense", prim::local_scalar_dense)
         .result_kinds(Some(ResultKinds::Element))
-        .samples(Samples::Numbers),
+        .samples(Samples::Numbers)
+        .target(RUNTIME),
     operator("aten::_log_softmax.out", elementwise::softmax)
         .constraints(&[
             Constraint::Bool { argument: 2, value: false },
@@ -306,7 +315,8 @@ pub(super) static ROWS: &[Facts] = &[
         .movement(Some(movement::copy)),
     operator("aten::linear.out", matmul::linear)
         .random(Family::Linear, Samples::Floating)
-        .functions(&["dense", "fully_connected"]),
+        .functions(&["dense", "fully_connected"])
+        .target(OPTIMIZED),
     floating_unary("aten::log.out"),
     floating_unary("aten::log10.out"),
     floating_unary("aten::log1p.out"),
@@ -514,12 +524,13 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::sum.IntList_out", reduction::sum)
         .conversion(Conversion::Real)
         .constraints(&[Constraint::Dimension { argument: 1, tensor: 0 }]),
-    operator("aten::sym_numel", prim::sym_numel).reads_sizes(true),
+    operator("aten::sym_numel", prim::sym_numel).reads_sizes(true).target(RUNTIME),
     operator("aten::sym_size.int", prim::sym_size)
         .constraints(&[Constraint::FrontDimension { argument: 1, tensor: 0 }])
         .reads_sizes(true)
         .family(Family::SymSize)
-        .loop_part(Some(LoopPart::Count)),
+        .loop_part(Some(LoopPart::Count))
+        .target(RUNTIME),
     operator("aten::t_copy.out", views::t)
         .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::t))

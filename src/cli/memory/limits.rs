@@ -1,0 +1,219 @@
+//! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
+
+use pte_emit::text::{clipped, counted};
+use pte_emit::{Code, Diagnostic, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
+use serde::Serialize;
+
+use super::super::amounts::{bytes, pairs, unknown_key};
+
+/// Limits by figure.
+#[derive(Debug, Clone)]
+pub struct Limits(Vec<(MemoryFigure, u64, String)>);
+
+/// Result for a figure.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LimitLine {
+    /// Name of the figure.
+    key: &'static str,
+    /// Limit in bytes.
+    limit: u64,
+    /// Amount in bytes.
+    bytes: u64,
+    /// The amount is a lower bound.
+    at_least: bool,
+    /// True if the amount exceeds the limit.
+    #[serde(rename = "exceeded")]
+    pub is_exceeded: bool,
+    #[serde(skip)]
+    figure: Option<MemoryFigure>,
+    /// Limit on the command line.
+    #[serde(skip)]
+    text: String,
+}
+
+impl Limits {
+    /// Parses `total=256K,planned=64K`.
+    ///
+    /// # Errors
+    /// A message with the expected form.
+    pub fn parse(text: &str) -> Result<Limits, String> {
+        let mut limits = Vec::new();
+        for (name, limit) in pairs(text, "total=256K")? {
+            let names = MemoryFigure::ALL.iter().map(|figure| figure.name());
+            let figure = MemoryFigure::of_name(name).ok_or_else(|| unknown_key(name, names))?;
+            let most = bytes(limit).map_err(|wrong| format!("`{name}={limit}`: {wrong}"))?;
+            limits.push((figure, most, limit.to_owned()));
+        }
+        Ok(Limits(limits))
+    }
+
+    /// Returns the result for each figure, in the order of the command line.
+    pub fn lines(&self, memory: &ProgramMemory) -> Vec<LimitLine> {
+        let line = |(figure, limit, text): &(MemoryFigure, u64, String)| {
+            let amount = figure.of(memory);
+            LimitLine {
+                key: figure.name(),
+                limit: *limit,
+                bytes: amount.bytes,
+                at_least: amount.at_least,
+                is_exceeded: amount.bytes > *limit,
+                figure: Some(*figure),
+                text: text.clone(),
+            }
+        };
+        self.0.iter().map(line).collect()
+    }
+}
+
+impl LimitLine {
+    /// Returns the message about an amount that exceeds its limit, or of which it is not known; `None` for one within it.
+    pub fn message(&self, memory: &ProgramMemory) -> Option<Diagnostic> {
+        let LimitLine { key, limit, bytes, at_least, is_exceeded, text, .. } = self;
+        let figure = self.figure?;
+        let least = if *at_least { "at least " } else { "" };
+        let limit = if *text == limit.to_string() { text.clone() } else { format!("{text} ({limit})") };
+        let found = format!("`{key}`: found {least}{bytes} {}, expected at most {limit}", figure.noun());
+        let parts = Parts::of(figure, memory);
+        match (is_exceeded, at_least) {
+            (true, _) => Some(Code::UnmetRequest.whole(found).help(parts.text())),
+            (false, true) => {
+                let unknown = format!("not counted: {}", not_counted(figure, memory));
+                let warning = Code::UnmetRequest.whole(found).help(unknown);
+                Some(Diagnostic { severity: Severity::Warning, ..warning })
+            }
+            (false, false) => None,
+        }
+    }
+}
+
+/// Names of what a figure does not contain.
+fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for method in &memory.methods {
+        let lists = match figure {
+            MemoryFigure::MethodAllocator => [&method.method_allocator.unknown_backends[..], &[]],
+            MemoryFigure::TemporaryAllocator => [&method.temporary_allocator.unknown[..], &[]],
+            _ => [&method.not_counted[..], &method.temporary_allocator.unknown[..]],
+        };
+        names.extend(lists.into_iter().flatten().map(String::as_str));
+    }
+    if memory.loaded.at_least {
+        names.push("the .ptd files that the program needs (`--with`)");
+    }
+    names.sort_unstable();
+    names.dedup();
+    pte_emit::text::first_names(names.into_iter())
+}
+
+/// What a figure consists of, the largest part first.
+struct Parts(Vec<(u64, String)>);
+
+/// Number of parts that a message names.
+const SHOWN: usize = 3;
+
+impl Parts {
+    fn of(figure: MemoryFigure, memory: &ProgramMemory) -> Parts {
+        let mut parts: Vec<(u64, String)> =
+            memory.methods.iter().flat_map(|method| of_method(figure, method)).collect();
+        if matches!(figure, MemoryFigure::Files | MemoryFigure::TotalWithFiles) {
+            let loaded = &memory.loaded;
+            parts.push((loaded.program, "the program".to_owned()));
+            parts.push((loaded.constants, "constants".to_owned()));
+            parts.push((loaded.data_files, "metadata of .ptd files".to_owned()));
+        }
+        if figure == MemoryFigure::LargestMethod {
+            let largest = memory.methods.iter().max_by_key(|method| method.total.bytes);
+            parts = largest.into_iter().flat_map(|method| of_method(MemoryFigure::Total, method)).collect();
+        }
+        parts.retain(|(bytes, _)| *bytes > 0);
+        parts.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        Parts(parts)
+    }
+
+    fn text(&self) -> String {
+        let shown = self.0.iter().take(SHOWN).map(|(bytes, name)| format!("{bytes} {name}"));
+        let more = self.0.iter().skip(SHOWN).map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
+        let more = (more > 0).then(|| format!("{more} others"));
+        format!("most is taken by: {}", shown.chain(more).collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Returns the parts of a figure in a method.
+fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String)> {
+    let name = clipped(&method.name);
+    let of = |bytes: u64, what: String| vec![(bytes, format!("{what} of method {name}"))];
+    let boundary = |buffers: &pte_emit::BoundaryBuffers, what: &str| {
+        let provided = buffers.tensors.iter().filter(|tensor| tensor.is_provided);
+        let part = |tensor: &pte_emit::BoundaryTensor| {
+            (tensor.bytes, format!("{what} {} ({}) of method {name}", tensor.index, clipped(&tensor.name)))
+        };
+        provided.map(part).collect()
+    };
+    let parts = |figures: &[MemoryFigure]| figures.iter().flat_map(|figure| of_method(*figure, method)).collect();
+    match figure {
+        MemoryFigure::Planned => {
+            let pool = |pool: &pte_emit::MemoryPool| {
+                let peak = &pool.peak;
+                let at = format!(
+                    "pool {} of method {name}, {} alive at once: {}",
+                    pool.pool,
+                    counted(pool.lower_bound, "byte"),
+                    clipped(&peak.event)
+                );
+                (pool.bytes, at)
+            };
+            method.pools.iter().map(pool).collect()
+        }
+        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "for the method allocator".to_owned()),
+        MemoryFigure::TemporaryAllocator => {
+            let temporary = &method.temporary_allocator;
+            let most = match &temporary.largest {
+                Some(largest) if temporary.kernels > temporary.lookup => clipped(largest),
+                _ => "to find kernels".to_owned(),
+            };
+            of(temporary.bytes, format!("for the temporary allocator ({most})"))
+        }
+        MemoryFigure::Inputs => boundary(&method.inputs, "for input"),
+        MemoryFigure::Outputs => boundary(&method.outputs, "for output"),
+        MemoryFigure::Files => {
+            let loaded = &method.loaded;
+            [
+                of(loaded.payloads, "payloads".to_owned()),
+                of(loaded.external_constants, "constants in .ptd files".to_owned()),
+            ]
+            .concat()
+        }
+        MemoryFigure::Total | MemoryFigure::LargestMethod => parts(&[
+            MemoryFigure::Planned,
+            MemoryFigure::MethodAllocator,
+            MemoryFigure::TemporaryAllocator,
+            MemoryFigure::Inputs,
+            MemoryFigure::Outputs,
+        ]),
+        MemoryFigure::TotalWithFiles => parts(&[MemoryFigure::Total, MemoryFigure::Files]),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_named_figures() {
+        let Limits(limits) = Limits::parse("total=256K, planned=64").unwrap();
+        let limits: Vec<(MemoryFigure, u64)> = limits.into_iter().map(|(figure, most, _)| (figure, most)).collect();
+        assert_eq!(limits, [(MemoryFigure::Total, 256 << 10), (MemoryFigure::Planned, 64)]);
+        for (text, expected) in [
+            ("total", "expected KEY=LIMIT, such as total=256K"),
+            ("size=1", "unknown key `size`; expected one of planned, method_allocator, temporary_allocator"),
+            ("total=x", "`total=x`: expected a number of bytes"),
+            ("total=1%", "unknown unit `%`"),
+            ("total=1,total=2", "duplicate key `total`"),
+        ] {
+            let error = Limits::parse(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The kernels that programs need: a method of [`Model`] and of several of them. They are collected in [`pte_analysis::kernels`], and
+//! written by [`pte_deploy::kernels`].
+
+use pte_analysis::kernels::ProgramKernels;
+use pte_deploy::kernels::KernelList;
+use pte_model::diagnostics::Code;
+use pte_model::error::Error;
+
+use crate::inspection::stored_program;
+use crate::model::Model;
+
+impl Model {
+    /// Returns the kernels and backends that a build of the runtime needs for the program.
+    ///
+    /// The result consists of [`KernelList`], [`KernelUse`](crate::KernelUse) and [`BackendUse`](crate::BackendUse).
+    ///
+    /// ```
+    /// use pte_emit::Model;
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// let kernels = add.kernels()?;
+    /// assert_eq!((&*kernels.operators[0].name, kernels.operators[0].instructions), ("aten::add.out", 1));
+    /// assert_eq!(kernels.operators[0].library, Some("portable_ops_lib"));
+    /// assert!(kernels.backends.is_empty());
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let both = Model::kernels_of(&[add, linear])?;
+    /// assert!(both.line()?.starts_with("aten::add.out,aten::addmm.out,"));
+    /// let headers = both.headers()?;
+    /// assert!(headers.iter().any(|(name, text)| *name == "selected_prim_ops.h" && text.contains("INCLUDE_ATEN_ADD_OUT")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
+    pub fn kernels(&self) -> Result<KernelList, Error> {
+        Model::kernels_of(std::slice::from_ref(self))
+    }
+
+    /// Returns the kernels and backends that a build of the runtime needs for several programs.
+    ///
+    /// # Errors
+    /// Those of [`Model::kernels`].
+    pub fn kernels_of(models: &[Model]) -> Result<KernelList, Error> {
+        let mut programs = Vec::with_capacity(models.len());
+        for model in models {
+            let kernels = needed_kernels(model)?;
+            // Names the program in errors about its calls.
+            KernelList::of(&[(model.label(), kernels.clone())]).map_err(|error| rejected(model, &error.to_string()))?;
+            programs.push((model.label(), kernels));
+        }
+        let name = models.first().map_or_else(String::new, Model::label);
+        KernelList::of(&programs).map_err(|error| Error::input(Code::NotExecutable, &name, error.to_string()))
+    }
+}
+
+/// Collects the kernels of a program.
+pub(crate) fn needed_kernels(model: &Model) -> Result<ProgramKernels, Error> {
+    let (program, _) = stored_program(model)?.ok_or_else(|| {
+        Error::input(Code::UnexpectedInput, &model.label(), "expected a program: the YAML has no methods")
+    })?;
+    Ok(ProgramKernels::of(&program))
+}
+
+fn rejected(model: &Model, message: &str) -> Error {
+    Error::input(Code::NotExecutable, &model.label(), message)
+}
