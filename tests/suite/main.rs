@@ -15,6 +15,7 @@ mod diff;
 mod dump;
 mod edit_programs;
 mod faults;
+mod firmware;
 mod hostile_names;
 mod inference_exported;
 mod inspect;

@@ -1,15 +1,20 @@
 //! Raspberry Pi Pico SDK: CMake files for the project and for the build of ExecuTorch, and a header with the sizes of the pools.
 
 use super::cache;
-use super::components::{CORTEX_M, Component};
 use super::linker;
 use super::pools::{POOL_ALIGNMENT, Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use super::{FirmwareNeeds, Generated};
+use pte_operators::find;
 
 /// Order in which the runner of `pico2` takes memory from its `method_allocator_pool`: the method. It has no temporary allocator, and its
 /// inputs are variables. `activation_pool` is the planned memory.
 const ORDER: &[Take] = &[Take::LoadingAlone];
+
+/// CMake targets of kernels.
+const CORTEX_M: &str = "cortex_m_ops_lib";
+const PORTABLE: &str = "portable_ops_lib";
+const QUANTIZED: &str = "quantized_ops_lib";
 
 /// Names of the generated files.
 const HEADER: &str = "pte_emit_pools.h";
@@ -40,6 +45,11 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         generated.warnings.push(text.to_owned());
     }
     generated.warnings.extend(cache::warnings(needs));
+    if uses(needs, QUANTIZED) {
+        generated
+            .warnings
+            .push(format!("the runner does not link `{QUANTIZED}`, which the program needs: add it to CMakeLists.txt"));
+    }
     let header = header(needs, &generated);
     generated.file(HEADER, header);
     generated.file(CMAKE, project(needs));
@@ -48,6 +58,11 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         generated.file(LINKER, linker::fragment(needs, section));
     }
     generated
+}
+
+/// Returns true if a CMake target registers an operator of the program.
+fn uses(needs: &FirmwareNeeds, target: &str) -> bool {
+    needs.operators.iter().filter_map(|name| find(name)).any(|operator| operator.target() == target)
 }
 
 /// Header with the sizes.
@@ -72,10 +87,11 @@ fn project(needs: &FirmwareNeeds) -> String {
         .head(needs, &["Include it in CMakeLists.txt of pico2 after project(), before INPUT_MODEL is used."]);
     out += "include_guard(GLOBAL)\n\n";
     out += &cmake_program_path("INPUT_MODEL", needs);
-    let uses_cmsis_nn =
-        needs.operators.iter().filter_map(|name| Component::of(name)).any(|component| component.category == CORTEX_M);
+    let [uses_cmsis_nn, uses_portable] = [CORTEX_M, PORTABLE].map(|target| uses(needs, target));
     let switch = |is_on: bool| if is_on { "ON" } else { "OFF" };
-    out += &cmake_cache("USE_SELECTIVE_BUILD", "ON", "BOOL", "Link the operators of the program only");
+    // With operators of the Cortex-M backend, a selective build has no others.
+    let is_selective = !(uses_cmsis_nn && uses_portable);
+    out += &cmake_cache("USE_SELECTIVE_BUILD", switch(is_selective), "BOOL", "Link the operators of the program only");
     out += &cmake_cache("USE_CMSIS_NN", switch(uses_cmsis_nn), "BOOL", "Link the operators of the Cortex-M backend");
     out += "include_directories(\"${CMAKE_CURRENT_LIST_DIR}\")\n";
     out
