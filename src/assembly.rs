@@ -12,7 +12,7 @@ pub use names::SourceNames;
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::emitter::encoding::FieldEncodings;
@@ -76,6 +76,8 @@ pub struct Assembly {
     pub(crate) pruned: Vec<PrunedParts>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
+    /// Files that were read to resolve the source, also those without data in the program, such as an index.
+    pub(crate) files: BTreeSet<PathBuf>,
     /// Positions of the delegates with graphs in the source.
     pub(crate) delegates: Vec<DelegatePosition>,
     /// The names of the values in the source, by method.
@@ -308,6 +310,7 @@ pub fn emit(
         warnings: Report::default(),
         pruned: Vec::new(),
         reported_operators: BTreeSet::new(),
+        files: BTreeSet::new(),
         delegates: Vec::new(),
         value_names: Vec::new(),
         delegate_names: Vec::new(),
@@ -392,7 +395,8 @@ impl Assembly {
         &self.reported_operators
     }
 
-    /// Calls `each` with the paths of the files that the data are read from.
+    /// Calls `each` with the paths of the files that the source refers to: those that the data are read from, and indices of such files. A
+    /// path can be repeated.
     ///
     /// ```
     /// use pte_emit::Model;
@@ -405,6 +409,7 @@ impl Assembly {
     /// ```
     pub fn data_sources<'a>(&'a self, each: &mut dyn FnMut(&'a Path)) {
         self.program.blobs.iter().for_each(|blob| blob.each_file(each));
+        self.files.iter().for_each(|file| each(file));
     }
 
     /// Returns the program.

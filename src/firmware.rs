@@ -1,9 +1,11 @@
 //! Method of [`Model`] that generates the files of firmware projects: it collects what a program needs for [`pte_deploy::firmware`].
 
+use crate::deploy::EmbeddedFileOptions;
 use crate::inspection::{MemoryOptions, stored_program};
 use crate::kernels::needed_kernels;
-use crate::model::{Model, ModelFile};
+use crate::model::Model;
 use pte_deploy::Symbol;
+use pte_deploy::embed::Section;
 use pte_deploy::firmware::{
     self, AllocatorNeeds, BufferNeeds, BuildNeeds, Firmware, FirmwareNeeds, FirmwarePlatform, MethodNeeds, PoolNeeds,
     RUNNER_SYMBOL,
@@ -11,7 +13,6 @@ use pte_deploy::firmware::{
 use pte_inspect::allocator::Abi;
 use pte_inspect::boundary::BoundaryBuffers;
 use pte_inspect::memory::{MethodFootprint, needs_data_files};
-use pte_model::data::Blob;
 use pte_model::diagnostics::text::first_names;
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -42,7 +43,7 @@ pub struct FirmwareOptions {
     /// [`FirmwarePlatform::Cmake`].
     pub symbol: Option<Symbol>,
     /// Section of the array; by default that of the platform.
-    pub section: Option<String>,
+    pub section: Option<Section>,
     /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
     /// files ask for it.
     pub path: Option<String>,
@@ -78,16 +79,18 @@ impl Model {
     /// the files cannot contain.
     pub fn firmware(&self, options: &FirmwareOptions) -> Result<Firmware, Error> {
         let name = self.name();
-        let refused = |message: String| Error::input(Code::UnexpectedInput, name, message);
-        let file = self.files()?.into_iter().next();
-        let Some(ModelFile { name: path, format: Some(Format::Program), origin }) = file else {
-            let remedy = "`strip` writes the program of a .bpte without its tests";
-            return Err(refused(format!("expected a program: a .pte file, or YAML with methods; {remedy}")));
+        let is_program = match self.is_text() {
+            true => self.assembly()?.program_file().is_some(),
+            false => self.format()? == Some(Format::Program),
         };
-        let unreadable = |error: std::io::Error| Error::io(name, "", &error);
-        let bytes = origin.len().map_err(unreadable)?;
-        let content = origin.blob(0, bytes, bytes).unwrap_or_else(|| Blob::bytes([]));
-        let sha256 = content.digest().map_err(unreadable)?;
+        let files = if is_program { self.embedded_files(&EmbeddedFileOptions::default())? } else { Vec::new() };
+        let Some(file) = files.into_iter().next() else {
+            let message = "expected a program: a .pte file, or YAML with methods";
+            let help = "`strip` writes the program of a .bpte without its tests";
+            let diagnostic = Code::UnexpectedInput.whole(message.to_owned()).help(help);
+            return Err(Error::new(Report::new(name, "", vec![diagnostic])));
+        };
+        let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
         let memory_of = |abi: Abi| {
             let mut memory = MemoryOptions::default();
             memory.abi = abi;
@@ -111,15 +114,14 @@ impl Model {
                 [(Abi::Arm32, &builds[0].methods[*index]), (Abi::Bits64, &builds[1].methods[*index])],
             ))
         };
-        let file = path.rsplit(['/', '\\']).next().unwrap_or(&path).to_owned();
         let symbol = options.symbol.clone().unwrap_or_else(|| match options.platform {
-            FirmwarePlatform::Cmake => Symbol::from_name(&file),
+            FirmwarePlatform::Cmake => file.symbol.clone(),
             _ => Symbol::from_name(RUNNER_SYMBOL),
         });
         let needs = FirmwareNeeds {
             sha256: data_encoding::HEXLOWER.encode(&sha256),
-            bytes,
-            alignment: 16,
+            bytes: file.content.len(),
+            alignment: file.alignment,
             path: options.path.clone().filter(|_| !self.is_text()),
             symbol,
             section: options.section.clone(),
@@ -129,7 +131,7 @@ impl Model {
             operators: kernels.operators.into_keys().collect(),
             backends: kernels.backends.into_keys().collect(),
             needs_data_files: needs_data_files(program),
-            file,
+            file: file.name,
         };
         firmware::firmware(&needs, options.platform).map_err(|errors| {
             let diagnostics = errors.iter().map(|error| Code::UnmetRequest.whole(error.to_string()));

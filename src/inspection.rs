@@ -434,7 +434,7 @@ impl Names {
 }
 
 /// A program to inspect, as it is stored in its file.
-struct Inspected {
+pub(crate) struct Inspected {
     program: Program,
     memory: Vec<MemoryPlan>,
     names: Names,
@@ -445,7 +445,7 @@ struct Inspected {
 impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
-    fn of(model: &Model) -> Result<Inspected, Error> {
+    pub(crate) fn of(model: &Model) -> Result<Inspected, Error> {
         let (program, loaded) = stored_program(model)?.unwrap_or_default();
         let names = if model.is_text() { Names::of(model.assembly()?) } else { Names::default() };
         Ok(Inspected::new(program, names, loaded))
@@ -456,7 +456,7 @@ impl Inspected {
         Inspected { program, memory, names, loaded }
     }
 
-    fn view(&self) -> Subject<'_> {
+    pub(crate) fn view(&self) -> Subject<'_> {
         let mut values = printer::values(&self.program);
         if let Some(names) = &self.names.values {
             // A program with overrides may have other methods than its YAML.

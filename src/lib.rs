@@ -35,6 +35,7 @@
 //! `schema` derives JSON Schemas of the results.
 
 mod builder;
+mod deploy;
 mod edit;
 mod firmware;
 mod inspection;
@@ -62,6 +63,7 @@ struct Readme;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
+pub use deploy::EmbeddedFileOptions;
 pub use edit::{
     BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
     OptimizedInstruction, OptimizedMethod, Stripped,
@@ -87,6 +89,10 @@ pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStat
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
     TruncatedRule, UnknownRuleId,
+};
+pub use pte_deploy::embed::{
+    BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
+    InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
 };
 pub use pte_deploy::firmware::{
     Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,

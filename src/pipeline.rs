@@ -132,6 +132,8 @@ pub struct Resolved {
     gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that were reported as warnings.
     pub(crate) reported_operators: BTreeSet<String>,
+    /// Files that were read to resolve the source.
+    pub(crate) files: BTreeSet<PathBuf>,
 }
 
 /// Program with the offsets of all its data: the result of [`Resolved::plan`].
@@ -198,6 +200,7 @@ impl Document {
             messages,
             gaps: resolved.gaps,
             reported_operators: resolved.reported_operators,
+            files: resolved.files,
         })
     }
 }
@@ -240,6 +243,7 @@ impl From<Program> for Resolved {
             messages: Vec::new(),
             gaps: Vec::new(),
             reported_operators: BTreeSet::new(),
+            files: BTreeSet::new(),
         }
     }
 }
@@ -375,6 +379,7 @@ impl Resolved {
             source: self.source,
             messages: self.messages,
             reported_operators: self.reported_operators,
+            files: self.files,
             ..Resolved::from(program)
         }
     }
@@ -591,6 +596,7 @@ impl Planned {
         (assembly.value_names, assembly.delegate_names) = resolved.origins.into_names();
         assembly.pruned = pruned;
         assembly.reported_operators = resolved.reported_operators;
+        assembly.files = resolved.files;
         Ok(assembly)
     }
 }

@@ -15,6 +15,7 @@ use pte_emit::{
     LayoutOptions, Model, Options, Pattern, RuleSeverity, Shards, SourceNames, workers,
 };
 
+use super::depfile::Dependencies;
 use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
 use super::findings::{self, FileFindings, FindingsFormat};
@@ -59,6 +60,9 @@ pub struct AssembleArguments {
     /// Warnings are errors: exit with status 1, and write no output
     #[arg(long)]
     deny_warnings: bool,
+    /// Write the files that are read as a rule of Make
+    #[arg(long, value_name = "FILE")]
+    depfile: Option<PathBuf>,
     // Of the messages on standard error.
     #[command(flatten)]
     messages: FormatArguments<FindingsFormat>,
@@ -163,10 +167,11 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
     arguments.check()?;
     let validator = arguments.sources.validator()?;
     let sources = Sources::new(&arguments.sources);
+    let read = Dependencies::new(&arguments.inputs, &arguments.sources);
     let command = Command { arguments, sources, validator, size: AtomicU64::new(0) };
-    let mut taken = HashSet::new();
+    let mut done = Done { read, ..Done::default() };
     let exit = if let [input] = &*command.arguments.inputs {
-        command.finish(command.assemble(input, messages), &mut taken, messages)
+        command.finish(command.assemble(input, messages), &mut done, messages)
     } else {
         let jobs = workers::map(command.arguments.inputs.iter().collect(), workers::cores(), |input| {
             let messages = messages.buffered();
@@ -175,16 +180,36 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
         // In the order of the inputs: messages and outputs must not depend on which thread finishes first.
         jobs.into_iter().fold(Exit::Ok, |worst, (written, buffered)| {
             messages.append(buffered);
-            worst.max(command.finish(written, &mut taken, messages))
+            worst.max(command.finish(written, &mut done, messages))
         })
     };
     command.sources.warn_unused(messages);
+    if let Some(depfile) = command.arguments.depfile.as_ref().filter(|_| exit == Exit::Ok) {
+        let mut outputs = Outputs::new();
+        done.read.write(depfile, done.written.iter().map(PathBuf::as_path), &mut outputs)?;
+        outputs.commit().map_err(|error| Failure::writing("", &error))?;
+    }
     Ok(exit)
+}
+
+/// Inputs whose outputs are complete.
+#[derive(Default)]
+struct Done {
+    /// Files that were read.
+    read: Dependencies,
+    /// Outputs as messages and build systems name them.
+    written: Vec<PathBuf>,
+    /// Canonical paths of the outputs.
+    taken: HashSet<PathBuf>,
 }
 
 /// Outputs that are written, but not committed.
 struct Written {
     outputs: Outputs,
+    /// Paths of the outputs as the command line has them.
+    targets: Vec<PathBuf>,
+    /// Files that were read.
+    read: Dependencies,
     /// Printed after the commit.
     summary: String,
 }
@@ -225,20 +250,17 @@ impl Command<'_> {
         documents.into_iter().zip(1..).map(document).collect()
     }
 
-    /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths
-    /// (`taken`). All inputs have been read.
-    fn finish(
-        &self,
-        written: Vec<Result<Written, Failure>>,
-        taken: &mut HashSet<PathBuf>,
-        messages: &Messages,
-    ) -> Exit {
+    /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths. All inputs have been read.
+    fn finish(&self, written: Vec<Result<Written, Failure>>, done: &mut Done, messages: &Messages) -> Exit {
         let (mut outputs, mut summary, mut worst) = (Outputs::new(), String::new(), Exit::Ok);
+        let mut targets = Vec::new();
         for written in written {
             match written {
                 Ok(written) => {
                     outputs.append(written.outputs);
                     summary += &written.summary;
+                    targets.extend(written.targets);
+                    done.read.extend(written.read);
                 }
                 Err(failure) => worst = worst.max(failure.report(messages)),
             }
@@ -251,7 +273,7 @@ impl Command<'_> {
             let mut own = HashSet::new();
             for target in outputs.targets() {
                 let (path, shown) = (io::canonical(target), target.display());
-                if taken.contains(&path) {
+                if done.taken.contains(&path) {
                     let message = format!("several inputs have the output {shown}; assemble them one by one");
                     return Err(Failure::Usage(message));
                 }
@@ -261,7 +283,8 @@ impl Command<'_> {
                 }
                 own.insert(path);
             }
-            taken.extend(own);
+            done.taken.extend(own);
+            done.written.append(&mut targets);
             outputs.commit().map_err(|error| Failure::writing("", &error))
         };
         match commit() {
@@ -371,6 +394,13 @@ impl AssembleArguments {
             }
             Some(_) | None => {}
         }
+        if let (Some(_), None) = (&self.depfile, self.destination().path()) {
+            return usage("`--depfile` names the outputs, which standard output has not; add `-o FILE`");
+        }
+        if let Some(depfile) = &self.depfile {
+            let inputs = self.inputs.iter().chain(self.sources.files());
+            io::check_output(depfile, inputs.map(PathBuf::as_path)).map_err(Failure::Usage)?;
+        }
         self.destination().format()?;
         for (position, input) in self.inputs.iter().enumerate() {
             if let Some(other) = self.inputs[..position].iter().find(|other| io::stem(other) == io::stem(input)) {
@@ -472,7 +502,11 @@ impl Command<'_> {
         bar.finish_and_clear();
         let outputs = outputs?;
         let named = files.iter().map(|(target, content)| (target.as_deref(), content));
-        Ok(Written { outputs, summary: summary::of(&assembly, named) })
+        let mut read = Dependencies::default();
+        read.add_assembly(&assembly);
+        let summary = summary::of(&assembly, named);
+        let targets = files.iter().filter_map(|(target, _)| target.clone()).collect();
+        Ok(Written { outputs, targets, read, summary })
     }
 
     /// Returns an error if the data of the inputs so far exceed the limit.
@@ -501,8 +535,9 @@ impl Command<'_> {
         destination.check_targets(target.as_deref().into_iter(), std::iter::empty())?;
         arguments.deny_before_writing(0, sources)?;
         let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
+        let targets = target.iter().cloned().collect();
         let outputs = destination::write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
-        Ok(Written { outputs, summary: String::new() })
+        Ok(Written { outputs, targets, read: Dependencies::default(), summary: String::new() })
     }
 }
 

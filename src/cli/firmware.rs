@@ -8,7 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::{counted, escaped};
-use pte_emit::{Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Symbol, is_generated_firmware_file};
+use pte_emit::{
+    Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol, is_generated_firmware_file,
+};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -34,12 +36,12 @@ pub struct FirmwareArguments {
     /// be repeated [default: the first method]
     #[arg(long, value_name = "METHOD")]
     method: Vec<String>,
-    /// C identifier of the array with the program [default: model_pte; for cmake, one made of the name of the file]
-    #[arg(long, value_name = "SYMBOL", value_parser = |text: &str| Symbol::new(text))]
-    symbol: Option<Symbol>,
-    /// Section of the array with the program [default: network_model_sec for zephyr and cmsis, none for others]
-    #[arg(long, value_name = "SECTION")]
-    section: Option<String>,
+    /// Name of an array; of that with the program, instead of model_pte, or for cmake of one made of the name of the file
+    #[arg(long, value_name = "NAME", value_parser = Symbol::new)]
+    symbol: Vec<Symbol>,
+    /// Section of the arrays, instead of the default: for zephyr and cmsis network_model_sec, for others none
+    #[arg(long, value_name = "NAME", value_parser = Section::new)]
+    section: Option<Section>,
     #[command(flatten)]
     format: FormatArguments<TextOrJson>,
     #[command(flatten)]
@@ -77,6 +79,9 @@ impl PlatformName {
 /// # Errors
 /// An input that cannot be read, or is no program; an unknown method; a file that the command did not write in the place of a generated one.
 pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if arguments.symbol.len() > 1 {
+        return Err(Failure::usage("`--symbol` names the array of one program; leave the others away"));
+    }
     let sources = Sources::checked(&arguments.sources)?;
     let source = sources.open_one(&arguments.input, |found| format!("expected one program, found {found}"))?;
     sources.warn_unused(messages);
@@ -86,7 +91,7 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
         NewFolder::create(folder).map_err(|error| Failure::writing(&folder.display().to_string(), &error))?;
     let mut options = FirmwareOptions::new(arguments.platform.platform());
     options.methods.clone_from(&arguments.method);
-    options.symbol.clone_from(&arguments.symbol);
+    options.symbol = arguments.symbol.first().cloned();
     options.section.clone_from(&arguments.section);
     options.path = relative(folder, &arguments.input);
     let firmware = source.firmware(&options)?;

@@ -7,10 +7,12 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod depfile;
 mod destination;
 mod diff;
 mod dump;
 mod edit;
+mod embed;
 mod exit;
 mod extract;
 mod findings;
@@ -96,6 +98,7 @@ Examples:
                                                       constant methods; `get` and `remove`, too
   pte-emit bound model.pte --input x=1x256 -o small.pte
                                                       less memory: the largest x is [1, 256]
+  pte-emit embed model.pte -o model --facts           the program as an array: model.c and model.h
   pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
@@ -163,6 +166,8 @@ enum Command {
     Generate(generate::GenerateArguments),
     /// Find a small program for which a command still exits as it does with FILE.
     Reduce(reduce::ReduceArguments),
+    /// Write programs and .ptd files as arrays in C or assembly, for firmware and applications.
+    Embed(embed::EmbedArguments),
     /// Merge programs: the methods of all inputs, with equal data stored once.
     Merge(merge::MergeArguments),
     /// Write some methods of a program, with what they need.
@@ -262,6 +267,7 @@ pub fn main() -> ExitCode {
         Some(Command::Ops(arguments)) => ops::run(&arguments),
         Some(Command::Generate(arguments)) => generate::run(&arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&arguments, &messages),
+        Some(Command::Embed(arguments)) => embed::run(&arguments, &messages),
         Some(Command::Merge(arguments)) => merge::run(&arguments, &messages),
         Some(Command::Extract(arguments)) => extract::run(&arguments, &messages),
         Some(Command::Rename(arguments)) => rename::run(&arguments, &messages),

@@ -35,6 +35,11 @@ pub struct SourceArguments {
 }
 
 impl SourceArguments {
+    /// Files that the options name.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.with.iter().chain(&self.ops)
+    }
+
     /// Options of assembling YAML.
     pub fn options(&self) -> Options {
         let mut options = Options::default();

@@ -3,7 +3,7 @@
 //! The content of files is not read here.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self};
 use std::path::{Path, PathBuf};
@@ -60,6 +60,8 @@ pub struct Finder<'d, 'a> {
     in_memory: u64,
     safetensors: HashMap<PathBuf, Arc<safetensors::SafetensorsHeader>>,
     entries: HashMap<PathBuf, Arc<[FlatTensorEntry]>>,
+    /// Files that were opened.
+    pub opened: BTreeSet<PathBuf>,
     /// Errors and warnings so far.
     pub diagnostics: Vec<NodeDiagnostic>,
 }
@@ -83,6 +85,7 @@ impl<'d, 'a> Finder<'d, 'a> {
             in_memory: 0,
             safetensors: HashMap::new(),
             entries: HashMap::new(),
+            opened: BTreeSet::new(),
             diagnostics: Vec::new(),
         }
     }
@@ -430,7 +433,10 @@ impl<'d, 'a> Finder<'d, 'a> {
             }
         }
         match File::open(path).and_then(|file| Ok((file.metadata()?.len(), file))) {
-            Ok((length, file)) => Some((file, length)),
+            Ok((length, file)) => {
+                self.opened.insert(path.to_owned());
+                Some((file, length))
+            }
             Err(error) => self.unreadable(at, path, &error),
         }
     }

@@ -74,6 +74,11 @@ impl RecoveredPlacement {
         self.options.delegates == Storage::Inline
     }
 
+    /// Returns the alignment of the segments and that of the constants in their segment, in bytes.
+    pub fn alignments(&self) -> [u64; 2] {
+        [self.options.segment_alignment, self.options.tensor_alignment]
+    }
+
     /// Recovers the remaining options by emitting the program. `None` if its file would be too large.
     ///
     /// # Errors

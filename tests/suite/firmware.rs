@@ -160,7 +160,9 @@ fn refused_inputs_leave_nothing() {
         (&["missing.pte", "--for", "zephyr"], 3, "missing.pte"),
         (&["linear.pte", "--for", "arduino"], 2, "invalid value 'arduino'"),
         (&["linear.pte", "--for", "zephyr", "--symbol", "a-b"], 2, "`a-b` is not a C identifier"),
-        (&["linear.pte", "--for", "zephyr", "--section", "a b"], 1, "`a b` is not the name of a section"),
+        (&["linear.pte", "--for", "zephyr", "--section", "a b"], 2, "`a b` is not the name of a section"),
+        (&["linear.pte", "--for", "zephyr", "--section", "__TEXT,__const"], 1, "`__TEXT,__const` is one of Mach-O"),
+        (&["linear.pte", "--for", "pico", "--symbol", "a", "--symbol", "b"], 2, "names the array of one program"),
         (&["linear.pte", "--for", "esp32", "--section", "model"], 1, "`esp32` has no linker script"),
         (
             &["mixed.pte", "--for", "zephyr", "--method", "back*"],

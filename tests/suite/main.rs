@@ -14,6 +14,7 @@ mod cli_options;
 mod diff;
 mod dump;
 mod edit_programs;
+mod embed;
 mod faults;
 mod firmware;
 mod hostile_names;

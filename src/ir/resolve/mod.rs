@@ -16,6 +16,7 @@ mod values;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
@@ -60,6 +61,8 @@ pub struct ResolvedProgram {
     pub gaps: Vec<NodeDiagnostic>,
     /// Names of unknown operators that a warning reports.
     pub reported_operators: BTreeSet<String>,
+    /// Files that were read.
+    pub files: BTreeSet<PathBuf>,
 }
 
 /// Resolves a document that refers to `files`.
@@ -119,6 +122,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         diagnostics,
         gaps,
         reported_operators: reported_operators.into_iter().map(str::to_owned).collect(),
+        files: finder.opened,
     })
 }
 

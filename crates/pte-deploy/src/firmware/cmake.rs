@@ -39,7 +39,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     generated.file(CMAKE, project(needs, &builds, &common, pools.planned_count()));
     generated.file(cache::FILE, cache::text(needs));
     if let Some(section) = &needs.section {
-        generated.file(LINKER, linker::fragment(needs, section));
+        generated.file(LINKER, linker::fragment(needs, section.as_str()));
     }
     generated.pools = builds.into_iter().flatten().chain(common).collect();
     generated.warnings = cache::warnings(needs);

@@ -8,6 +8,7 @@ use super::pools::{Pools, Take};
 use super::text::Comment;
 use super::{ETHOS_U, FirmwareNeeds, FirmwarePlatform, Generated, SECTION, unplanned_inputs};
 use crate::Symbol;
+use crate::embed::Section;
 use pte_model::diagnostics::text::{clipped, first_names};
 
 /// Number of the pool that `arm_executor_runner` has in memory of its own.
@@ -43,7 +44,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let layer = layer(needs, &mut generated);
     let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
     generated.file(format!("{}.clayer.yml", Symbol::from_name(stem)), layer);
-    generated.file(LINKER, linker::fragment(needs, needs.section.as_deref().unwrap_or(SECTION)));
+    generated.file(LINKER, linker::fragment(needs, needs.section.as_ref().map_or(SECTION, Section::as_str)));
     generated
 }
 

@@ -4,12 +4,6 @@ use super::FirmwareNeeds;
 use super::pools::POOL_ALIGNMENT;
 use super::text::Comment;
 
-/// Returns true for the name of a section that a linker script contains without quotes.
-pub fn is_section(name: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
-    name.len() <= 255 && name.bytes().all(is_word) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
-}
-
 /// Alignment in bytes of the program in memory: at least that of the array in ExecuTorch's runners.
 pub fn alignment(needs: &FirmwareNeeds) -> u64 {
     needs.alignment.max(POOL_ALIGNMENT)

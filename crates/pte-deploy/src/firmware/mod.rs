@@ -23,6 +23,7 @@ pub use needs::{AllocatorNeeds, BufferNeeds, BuildNeeds, FirmwareNeeds, MethodNe
 pub use pools::{FirmwarePool, FirmwarePoolPart};
 pub use text::is_generated;
 
+use crate::embed::Section;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
 
 /// Version of the serialised form.
@@ -151,8 +152,8 @@ impl Generated {
 pub enum FirmwareError {
     /// Operator whose name no build system can express.
     Operator(String),
-    /// Section whose name no linker script can express.
-    Section(String),
+    /// Section of Mach-O, which the linkers of firmware do not have.
+    Section(Section),
     /// Section for a platform that places the program in another way.
     UnusedSection(FirmwarePlatform),
     /// No method to load.
@@ -167,11 +168,9 @@ impl fmt::Display for FirmwareError {
                 "operator `{}` cannot be selected by a build: expected `namespace::name.overload` of ASCII letters, digits and `_`",
                 clipped(name)
             ),
-            FirmwareError::Section(name) => write!(
-                f,
-                "`{}` is not the name of a section: expected ASCII letters, digits, `_` and `.`, and no digit at the beginning",
-                clipped(name)
-            ),
+            FirmwareError::Section(section) => {
+                write!(f, "section `{}` is one of Mach-O: expected the name of a section of ELF", section.as_str())
+            }
             FirmwareError::UnusedSection(platform) => write!(
                 f,
                 "`{}` has no linker script for a section of the program; leave the section away, or place the array with the fragments of its \
@@ -193,7 +192,7 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
     let mut errors: Vec<FirmwareError> =
         needs.operators.iter().filter(|name| !is_operator(name)).cloned().map(FirmwareError::Operator).collect();
     match &needs.section {
-        Some(name) if !linker::is_section(name) => errors.push(FirmwareError::Section(name.clone())),
+        Some(section) if section.is_mach_o() => errors.push(FirmwareError::Section(section.clone())),
         Some(_) if platform == FirmwarePlatform::Esp32 => errors.push(FirmwareError::UnusedSection(platform)),
         Some(_) | None => {}
     }

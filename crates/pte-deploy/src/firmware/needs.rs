@@ -2,6 +2,7 @@
 
 use super::{BITS32, BITS64};
 use crate::Symbol;
+use crate::embed::Section;
 
 /// Needs of a program, and of the methods that a firmware loads, one at a time.
 #[derive(Debug, Clone)]
@@ -19,7 +20,7 @@ pub struct FirmwareNeeds {
     /// Name of the array with the program.
     pub symbol: Symbol,
     /// Section of the array; `None` for that of the platform.
-    pub section: Option<String>,
+    pub section: Option<Section>,
     /// The processor has pointers of 8 bytes; the files for [`FirmwarePlatform::Cmake`](super::FirmwarePlatform::Cmake) are for both sizes.
     pub is_64_bit: bool,
     /// Methods that the firmware loads, one at a time.

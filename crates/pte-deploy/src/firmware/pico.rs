@@ -55,7 +55,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     generated.file(CMAKE, project(needs));
     generated.file(cache::FILE, cache::text(needs));
     if let Some(section) = &needs.section {
-        generated.file(LINKER, linker::fragment(needs, section));
+        generated.file(LINKER, linker::fragment(needs, section.as_str()));
     }
     generated
 }

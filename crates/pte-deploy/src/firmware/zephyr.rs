@@ -4,6 +4,7 @@ use super::linker;
 use super::pools::{Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
 use super::{ETHOS_U, FirmwareNeeds, Generated, SECTION};
+use crate::embed::Section;
 
 /// Order in which the sample `hello-executorch` takes memory: the planned pools with the default alignment of the allocator, the method, a
 /// pointer for each input, then a buffer for each input that is a tensor, also for those in planned memory. The sample `mv2-ethosu` has no
@@ -39,7 +40,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     for pool in &generated.pools {
         conf += &format!("{}{}={}\n", Comment::Hash.pool(pool), pool.name, pool.bytes);
     }
-    let section = needs.section.as_deref().unwrap_or(SECTION);
+    let section = needs.section.as_ref().map_or(SECTION, Section::as_str);
     generated.file(CONF, conf);
     generated.file(LINKER, linker::fragment(needs, section));
     generated.file(CMAKE, cmake(needs, section));
@@ -55,13 +56,13 @@ fn cmake(needs: &FirmwareNeeds, section: &str) -> String {
     out += "# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions.\n";
     out += &format!("set(PTE_EMIT_OPERATORS {})\n", cmake_string(&needs.operators.join(",")));
     out += &format!("list(APPEND EXTRA_CONF_FILE \"${{CMAKE_CURRENT_LIST_DIR}}/{CONF}\")\n\n");
-    let alignment = linker::alignment(needs);
+    let (alignment, quoted) = (linker::alignment(needs), section.replace('$', "\\$"));
     out += &format!(
         r#"set(PTE_EMIT_MODEL_REGION "" CACHE STRING "Region of memory for the program; empty: with the other constants")
 function(pte_emit_place_program)
   if(PTE_EMIT_MODEL_REGION)
     file(CONFIGURE OUTPUT "${{CMAKE_CURRENT_BINARY_DIR}}/pte-emit-region.ld" CONTENT
-         "{section} : ALIGN({alignment})\n{{\n  KEEP(*({section}))\n  KEEP(*({section}.*))\n}} > ${{PTE_EMIT_MODEL_REGION}}\n" @ONLY)
+         ".pte_emit_program : ALIGN({alignment})\n{{\n  KEEP(*({quoted}))\n  KEEP(*({quoted}.*))\n}} > ${{PTE_EMIT_MODEL_REGION}}\n" @ONLY)
     zephyr_linker_sources(SECTIONS "${{CMAKE_CURRENT_BINARY_DIR}}/pte-emit-region.ld")
   else()
     zephyr_linker_sources(RODATA "${{CMAKE_CURRENT_FUNCTION_LIST_DIR}}/{LINKER}")

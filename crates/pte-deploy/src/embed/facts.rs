@@ -1,0 +1,254 @@
+//! Figures of a program for the code that runs it: macros for static arrays, and inputs and outputs with their quantization.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Macro, MacroValue};
+use crate::symbol::Symbol;
+use pte_analysis::access::Accesses;
+use pte_analysis::operators::MethodOperators;
+use pte_model::program::instruction::Callee;
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
+
+/// Figures of a program, part of [`EmbeddedFile`](super::EmbeddedFile).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ProgramFacts {
+    /// SHA-256 of the file, as lower-case hexadecimal digits.
+    pub sha256: String,
+    /// Number of operators that the methods call, each once.
+    pub kernels: usize,
+    /// Methods in the order of the program.
+    pub methods: Vec<MethodFacts>,
+}
+
+/// Number of bytes for a runtime with pointers of 64 and of 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bytes {
+    /// With pointers of 64 bits.
+    pub bits64: u64,
+    /// With pointers of 32 bits: 32-bit Arm.
+    pub bits32: u64,
+}
+
+/// Figures of a method, part of [`ProgramFacts`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct MethodFacts {
+    /// Name.
+    pub name: String,
+    /// Size in bytes of each pool of planned memory, from pool 1 on.
+    pub pools: Vec<u64>,
+    /// Bytes that loading takes from the method allocator.
+    pub method_allocator: Bytes,
+    /// The method allocator may have to be larger: backends whose allocations are not known take memory from it.
+    pub is_lower_bound: bool,
+    /// Inputs.
+    pub inputs: Vec<InterfaceFacts>,
+    /// Outputs.
+    pub outputs: Vec<InterfaceFacts>,
+}
+
+/// Input or output, part of [`MethodFacts`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct InterfaceFacts {
+    /// Name; empty if it has none.
+    pub name: String,
+    /// What it is if it is a tensor.
+    pub tensor: Option<TensorFacts>,
+}
+
+/// Tensor that is an input or output, part of [`InterfaceFacts`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TensorFacts {
+    /// Value of `executorch::aten::ScalarType`.
+    pub scalar_type: i8,
+    /// Name of the element type, such as `float32`.
+    pub type_name: String,
+    /// Sizes; upper bounds of a dynamic tensor.
+    pub sizes: Vec<i32>,
+    /// The sizes are upper bounds.
+    pub is_dynamic: bool,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Scale and zero point, if the calls that read an input or write an output agree on them.
+    pub quantization: Option<Quantization>,
+}
+
+/// Quantization of a tensor: a real number is `scale * (integer - zero_point)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantization {
+    /// Scale; a finite number.
+    pub scale: f64,
+    /// Zero point.
+    pub zero_point: i64,
+}
+
+impl MethodFacts {
+    /// Collects the figures that follow from a method; `name` returns the names of its values. Its memory is that of the caller.
+    pub fn new(plan: &ExecutionPlan, pools: Vec<u64>, name: impl Fn(usize) -> String) -> MethodFacts {
+        let operators = MethodOperators::known(plan);
+        let quantizations = Quantizations::of(plan, &operators);
+        let ports = |list: &Option<Vec<ValueId>>, is_input: bool| {
+            let port = |id: &ValueId| InterfaceFacts {
+                name: id.get().map_or_else(String::new, &name),
+                tensor: plan.value(*id).and_then(EValue::as_tensor).and_then(|tensor| {
+                    let quantization = id.get().and_then(|value| quantizations.find(value, is_input));
+                    TensorFacts::new(tensor, quantization)
+                }),
+            };
+            list.iter().flatten().map(port).collect()
+        };
+        MethodFacts {
+            name: plan.name.clone().unwrap_or_default(),
+            pools,
+            method_allocator: Bytes::default(),
+            is_lower_bound: false,
+            inputs: ports(&plan.inputs, true),
+            outputs: ports(&plan.outputs, false),
+        }
+    }
+}
+
+impl TensorFacts {
+    /// `None` for a tensor whose size is not known.
+    fn new(tensor: &Tensor, quantization: Option<Quantization>) -> Option<TensorFacts> {
+        Some(TensorFacts {
+            scalar_type: tensor.scalar_type.0,
+            type_name: tensor.scalar_type.to_string(),
+            sizes: tensor.sizes.as_deref()?.to_vec(),
+            is_dynamic: tensor.shape_dynamism != TensorShapeDynamism::STATIC,
+            bytes: tensor.nbytes()?,
+            quantization,
+        })
+    }
+}
+
+/// Values that calls quantize or dequantize with one scale and zero point.
+struct Quantizations {
+    /// By value, and true for its reads: the parameters on which all calls agree that read it, or that write it; `None` if they do not.
+    known: HashMap<(usize, bool), Option<Quantization>>,
+}
+
+impl Quantizations {
+    fn of(plan: &ExecutionPlan, operators: &MethodOperators) -> Quantizations {
+        let accesses = Accesses::of(plan, operators, plan.is_input(), &[]);
+        let calls: Vec<Option<Quantization>> =
+            plan.instructions().map(|instruction| parameters(plan, operators, instruction)).collect();
+        let mut known = HashMap::new();
+        for access in &accesses.list {
+            // The accesses to the outputs are behind the last step.
+            let Some(parameters) = calls.get(access.step as usize) else { continue };
+            for (is_read, _) in [(true, access.reads()), (false, access.writes())].into_iter().filter(|(_, is)| *is) {
+                let agreed = known.entry((access.value as usize, is_read)).or_insert(*parameters);
+                if agreed != parameters {
+                    *agreed = None;
+                }
+            }
+        }
+        // Without all accesses, nothing is known.
+        if accesses.is_truncated {
+            known.clear();
+        }
+        Quantizations { known }
+    }
+
+    fn find(&self, value: usize, is_read: bool) -> Option<Quantization> {
+        self.known.get(&(value, is_read)).copied().flatten()
+    }
+}
+
+/// Returns the scale and zero point of a call that quantizes or dequantizes a whole tensor with numbers.
+fn parameters(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruction) -> Option<Quantization> {
+    let quantization = operators.called(instruction)?.facts.quantization?;
+    if quantization.tensors || !matches!(instruction.callee(), Some(Callee::Operator(_))) {
+        return None;
+    }
+    let [_, scale, zero_point, ..] = instruction.args() else { return None };
+    match (plan.value(*scale)?, plan.value(*zero_point)?) {
+        (EValue::Double(scale), EValue::Int(zero_point)) if scale.is_finite() => {
+            Some(Quantization { scale: *scale, zero_point: *zero_point })
+        }
+        _ => None,
+    }
+}
+
+impl ProgramFacts {
+    /// Combines the figures of a file with the digest `sha256`.
+    pub fn new(sha256: [u8; 32], kernels: usize, methods: Vec<MethodFacts>) -> ProgramFacts {
+        let sha256 = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+        ProgramFacts { sha256, kernels, methods }
+    }
+
+    /// Adds the macros of a file, whose names begin with `prefix`.
+    pub(super) fn add_macros(&self, prefix: &str, macros: &mut Vec<Macro>) {
+        let mut add = |name: String, value: MacroValue, about: &str| {
+            macros.push(Macro { name: format!("{prefix}_{name}"), value, about: about.to_owned() });
+        };
+        add("SHA256".into(), MacroValue::Same(format!("\"{}\"", self.sha256)), "");
+        add("KERNELS".into(), count(self.kernels), "operators");
+        add("METHODS".into(), count(self.methods.len()), "");
+        for (method, name) in self.methods.iter().zip(method_names(&self.methods)) {
+            method.add_macros(&name, &mut add);
+        }
+    }
+}
+
+impl MethodFacts {
+    fn add_macros(&self, name: &str, add: &mut impl FnMut(String, MacroValue, &str)) {
+        let Bytes { bits64, bits32 } = self.method_allocator;
+        let least = if self.is_lower_bound { "at least: a backend takes memory whose size is not known" } else { "" };
+        let both = MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]);
+        add(format!("{name}_METHOD_ALLOCATOR_SIZE"), both, least);
+        add(format!("{name}_POOLS"), count(self.pools.len()), "");
+        for (pool, bytes) in (1..).zip(&self.pools) {
+            add(format!("{name}_POOL_{pool}_SIZE"), MacroValue::Same(bytes.to_string()), "");
+        }
+        let planned = self.pools.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+        add(format!("{name}_PLANNED_SIZE"), MacroValue::Same(planned.to_string()), "of all pools");
+        for (kind, ports) in [("INPUT", &self.inputs), ("OUTPUT", &self.outputs)] {
+            add(format!("{name}_{kind}S"), count(ports.len()), "");
+            for (index, port) in ports.iter().enumerate() {
+                let Some(tensor) = &port.tensor else { continue };
+                tensor.add_macros(&format!("{name}_{kind}_{index}"), &port.name, add);
+            }
+        }
+    }
+}
+
+impl TensorFacts {
+    fn add_macros(&self, prefix: &str, name: &str, add: &mut impl FnMut(String, MacroValue, &str)) {
+        let same = |value: String| MacroValue::Same(value);
+        let sizes: Vec<String> = self.sizes.iter().map(i32::to_string).collect();
+        add(format!("{prefix}_BYTES"), same(self.bytes.to_string()), name);
+        add(format!("{prefix}_DTYPE"), same(self.scalar_type.to_string()), &self.type_name);
+        add(format!("{prefix}_DIM"), count(self.sizes.len()), "");
+        if !sizes.is_empty() {
+            let about = if self.is_dynamic { "upper bounds" } else { "" };
+            add(format!("{prefix}_SIZES"), same(format!("{{{}}}", sizes.join(", "))), about);
+        }
+        if let Some(Quantization { scale, zero_point }) = self.quantization {
+            add(format!("{prefix}_SCALE"), same(format!("{scale:?}")), "");
+            add(format!("{prefix}_ZERO_POINT"), same(format!("({zero_point})")), "");
+        }
+    }
+}
+
+fn count(count: usize) -> MacroValue {
+    MacroValue::Same(count.to_string())
+}
+
+/// Returns the names of methods in macros, in upper case; a number is added to those that would be equal.
+pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
+    let mut taken = HashSet::new();
+    let unique = |method: &MethodFacts| {
+        let name = Symbol::from_name(&method.name).to_macro();
+        let numbered = (2..).map(|number| format!("{name}_{number}"));
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
+        taken.insert(free.clone());
+        free
+    };
+    methods.iter().map(unique).collect()
+}
