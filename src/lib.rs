@@ -37,6 +37,7 @@
 mod builder;
 mod deploy;
 mod edit;
+mod firmware;
 mod inspection;
 mod kernels;
 mod model;
@@ -71,6 +72,7 @@ pub use edit::{
 pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
+pub use firmware::FirmwareOptions;
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
@@ -93,6 +95,10 @@ pub use pte_check::{
 pub use pte_deploy::embed::{
     BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
     InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
+};
+pub use pte_deploy::firmware::{
+    Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
+    is_generated as is_generated_firmware_file,
 };
 pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};

@@ -18,6 +18,7 @@ mod exit;
 mod explain;
 mod extract;
 mod findings;
+mod firmware;
 mod formats;
 mod generate;
 mod inspect;
@@ -102,6 +103,7 @@ Examples:
   pte-emit bound model.pte --input x=1x256 -o small.pte
                                                       less memory: the largest x is [1, 256]
   pte-emit embed model.pte -o model --facts           the program as an array: model.c and model.h
+  pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -184,6 +186,8 @@ enum Command {
     Metadata(metadata::MetadataArguments),
     /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
     Bound(Box<bound::BoundArguments>),
+    /// Write files for the project of a firmware: sizes of memory pools, operators, the place of the program.
+    Firmware(firmware::FirmwareArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -277,6 +281,7 @@ pub fn main() -> ExitCode {
         Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
+        Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

@@ -109,6 +109,7 @@ build runner
 build mutants
 build memory
 build delegates
+build firmware
 build trials
 
 echo "$dir/runner"

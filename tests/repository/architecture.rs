@@ -75,8 +75,20 @@ const QUESTIONS: &[&str] = &["pte_check", "pte_deploy", "pte_diff", "pte_generat
 const ASKING: &[&str] = &["facade", "assembly", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] =
-    &["lib", "model", "pipeline", "inspection", "kernels", "payload", "source", "target", "builder", "deploy", "edit"];
+const FACADE: &[&str] = &[
+    "lib",
+    "model",
+    "pipeline",
+    "inspection",
+    "kernels",
+    "payload",
+    "source",
+    "target",
+    "builder",
+    "deploy",
+    "edit",
+    "firmware",
+];
 
 /// Path in the code.
 struct CodePath {

@@ -7,6 +7,7 @@ mod bound;
 mod control_flow;
 mod edit_programs;
 mod evaluation;
+mod firmware;
 mod fold;
 mod generate;
 mod inference_runtime;

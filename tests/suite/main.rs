@@ -17,6 +17,7 @@ mod edit_programs;
 mod embed;
 mod explain;
 mod faults;
+mod firmware;
 mod hostile_names;
 mod inference_exported;
 mod inspect;

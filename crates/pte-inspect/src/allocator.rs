@@ -35,6 +35,16 @@ impl Abi {
             Abi::Arm32 => Processor::Arm32,
         }
     }
+
+    /// Returns the size of a pointer in bytes, which is its alignment.
+    pub fn pointer_bytes(self) -> u64 {
+        Structure::Pointer.layout(self).0
+    }
+
+    /// Returns size and alignment in bytes of a value of a method, such as an input (`EValue`).
+    pub fn value_layout(self) -> (u64, u64) {
+        Structure::Value.layout(self)
+    }
 }
 
 /// Runtime that memory is computed for.
