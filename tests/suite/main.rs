@@ -19,6 +19,7 @@ mod hostile_names;
 mod inference_exported;
 mod inspect;
 mod library;
+mod memory;
 mod never_panics;
 mod payloads;
 mod reader;
