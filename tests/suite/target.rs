@@ -83,13 +83,15 @@ fn files_of_operators_are_beside_the_target() {
     let folder = Folder::new(&[
         ("model.yaml", RELU),
         ("in/board.yaml", "operators: {file: ops/selected_operators.yaml}"),
-        ("out.yaml", "operators: {file: in/ops/selected_operators.yaml}"),
+        ("secret.txt", "aten::relu.out self:T out:T!"),
+        ("in/outside.yaml", "operators: {file: ../secret.txt}"),
     ]);
     folder.write("in/ops/x", "");
     folder.run(&["kernels", "model.yaml", "--format", "yaml", "-o", "in/ops/selected_operators.yaml"]).exits(0);
     folder.run(&["check", "model.yaml", "--target", "in/board.yaml"]).exits(0);
     folder.run(&["check", "in/ops", "--target", "in/board.yaml"]).exits(3);
-    let denied = folder.run(&["check", "model.yaml", "--target", "out.yaml", "--confine", "in"]);
+    folder.run(&["check", "model.yaml", "--target", "in/outside.yaml"]).exits(0);
+    let denied = folder.run(&["check", "model.yaml", "--target", "in/outside.yaml", "--confine", "in"]);
     denied.exits(1).stderr_contains("it is not in the folder in");
 }
 
