@@ -7,6 +7,7 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod delegates;
 mod destination;
 mod diff;
 mod dump;

@@ -18,4 +18,5 @@ mod program_mutants;
 mod sharing;
 mod weights;
 mod xnnpack_graphs;
+mod xnnpack_memory;
 mod xnnpack_mutants;
