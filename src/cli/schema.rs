@@ -77,6 +77,7 @@ mod tests {
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),
             ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (
