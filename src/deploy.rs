@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::inspection::{Inspected, MemoryOptions};
 use crate::model::{Model, ModelFile};
 use crate::recover::layout;
+use pte_analysis::kernels::ProgramKernels;
 use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_inspect::allocator::Abi;
 use pte_inspect::memory::MethodFootprint;
@@ -13,7 +14,6 @@ use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
-use pte_model::program::Program;
 use pte_model::reader;
 
 /// Options of [`Model::embedded_files`].
@@ -126,9 +126,12 @@ impl Model {
             let [bits64, bits32] = [wide, narrow].map(|method| method.method_allocator.bytes);
             facts.method_allocator = Bytes { bits64, bits32 };
             facts.is_lower_bound = wide.method_allocator.at_least;
+            let [bits64, bits32] = [wide, narrow].map(|method| method.temporary_allocator.bytes);
+            facts.temporary_allocator = Bytes { bits64, bits32 };
+            facts.is_temporary_lower_bound = wide.temporary_allocator.at_least;
             facts
         });
-        Ok(ProgramFacts::new(digest, kernels(subject.program), methods.collect()))
+        Ok(ProgramFacts::new(digest, ProgramKernels::of(subject.program).operators.len(), methods.collect()))
     }
 }
 
@@ -138,12 +141,6 @@ fn pools(method: &MethodFootprint) -> Vec<u64> {
     let mut sizes = vec![0; count];
     method.pools.iter().for_each(|pool| sizes[pool.pool - 1] = pool.bytes);
     sizes
-}
-
-/// Returns the number of operators in the tables of all methods, each once.
-fn kernels(program: &Program) -> usize {
-    let operators = program.plans().iter().flat_map(|plan| plan.operators.iter().flatten());
-    operators.map(|operator| (&operator.name, &operator.overload)).collect::<std::collections::HashSet<_>>().len()
 }
 
 fn whole(origin: &Origin) -> io::Result<Blob> {

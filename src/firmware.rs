@@ -107,7 +107,7 @@ impl Model {
             self.memory(&memory)
         };
         let builds = [memory_of(Abi::Arm32)?, memory_of(Abi::Bits64)?];
-        let kernels = needed_kernels(self)?;
+        let (_, kernels) = needed_kernels(self)?;
         let program = &stored_program(self)?.map(|(program, _)| program).unwrap_or_default();
         let all_methods: Vec<String> = builds[0].methods.iter().map(|method| method.name.clone()).collect();
         let selected = selected(&all_methods, &options.methods).map_err(|missing| {

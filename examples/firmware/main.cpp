@@ -7,6 +7,7 @@
 #include <executorch/runtime/executor/program.h>
 #include <executorch/runtime/platform/runtime.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "models.h"
@@ -22,11 +23,13 @@ namespace {
 // Memory of the method `linear.forward`.
 alignas(16) uint8_t linear_memory[LINEAR_FORWARD_METHOD_ALLOCATOR_SIZE - LESS_METHOD_MEMORY];
 alignas(16) uint8_t linear_pool_1[LINEAR_FORWARD_POOL_1_SIZE - LESS_PLANNED_MEMORY];
-alignas(16) uint8_t linear_temporary[1024];
 
 // Memory of the method `sources.npy`, which has no planned memory: its output is a constant.
 alignas(16) uint8_t npy_memory[SOURCES_NPY_METHOD_ALLOCATOR_SIZE - LESS_METHOD_MEMORY];
 static_assert(SOURCES_NPY_POOLS == 0, "the method has no pools");
+
+// Methods that run one after the other share the temporary memory.
+alignas(16) uint8_t temporary_memory[std::max(LINEAR_FORWARD_TEMPORARY_ALLOCATOR_SIZE, SOURCES_NPY_TEMPORARY_ALLOCATOR_SIZE)];
 
 int fail(const char* what, rt::Error error) {
   std::printf("%s: error 0x%02x\n", what, static_cast<unsigned>(error));
@@ -80,7 +83,7 @@ int run_linear() {
     return fail("linear_weights", data.error());
   }
   rt::MemoryAllocator method_allocator(sizeof(linear_memory), linear_memory);
-  rt::MemoryAllocator temporary(sizeof(linear_temporary), linear_temporary);
+  rt::MemoryAllocator temporary(sizeof(temporary_memory), temporary_memory);
   rt::Span<uint8_t> pools[LINEAR_FORWARD_POOLS] = {{linear_pool_1, sizeof(linear_pool_1)}};
   rt::HierarchicalAllocator planned({pools, LINEAR_FORWARD_POOLS});
   rt::MemoryManager manager(&method_allocator, &planned, &temporary);
@@ -103,7 +106,8 @@ int run_npy() {
   }
   rt::MemoryAllocator method_allocator(sizeof(npy_memory), npy_memory);
   rt::HierarchicalAllocator planned(rt::Span<rt::Span<uint8_t>>{});
-  rt::MemoryManager manager(&method_allocator, &planned);
+  rt::MemoryAllocator temporary(sizeof(temporary_memory), temporary_memory);
+  rt::MemoryManager manager(&method_allocator, &planned, &temporary);
   return run(*program, "npy", "sources.npy", manager, nullptr, nullptr);
 }
 

@@ -7,6 +7,7 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod delegates;
 mod depfile;
 mod destination;
 mod diff;
@@ -14,6 +15,7 @@ mod dump;
 mod edit;
 mod embed;
 mod exit;
+mod explain;
 mod extract;
 mod findings;
 mod firmware;
@@ -64,6 +66,8 @@ Examples:
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit check model.pte --format sarif             the same for code scanning; also json, github
+  pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
+  pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
@@ -136,6 +140,8 @@ enum Command {
     Dump(dump::DumpArguments),
     /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
     Check(check::CheckArguments),
+    /// Explain errors of ExecuTorch, rules of `check` and codes of messages.
+    Explain(explain::ExplainArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
     /// Print what files contain: inputs, outputs, operators, delegates, constants, memory.
@@ -252,6 +258,7 @@ pub fn main() -> ExitCode {
         Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, &messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
+        Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),

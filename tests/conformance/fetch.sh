@@ -108,6 +108,7 @@ build() {
 build runner
 build mutants
 build memory
+build delegates
 build firmware
 build trials
 

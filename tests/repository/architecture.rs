@@ -43,7 +43,7 @@ const LAYERS: &[(&str, Layers)] = &[
         &[
             // Unit tests of lower modules and of crates whose inputs are YAML.
             ("tests", 7, &[]),
-            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, kernels.rs, payload.rs, source.rs, builder.rs and edit/.
+            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, kernels.rs, payload.rs, source.rs, target.rs, builder.rs and edit/.
             ("facade", 6, &[]),
             ("printer", 5, &[]),
             ("ir", 5, &[]),
@@ -83,6 +83,7 @@ const FACADE: &[&str] = &[
     "kernels",
     "payload",
     "source",
+    "target",
     "builder",
     "deploy",
     "edit",

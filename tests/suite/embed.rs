@@ -85,7 +85,6 @@ fn arrays_have_the_bytes_of_files() {
 /// YAML is the file that it assembles to, with the same alignment and the same figures.
 #[test]
 fn yaml_and_its_file_are_the_same_array() {
-    let folder = Folder::new(&[]);
     let mut options = EmbeddedFileOptions::default();
     options.facts = true;
     let mut aligned = Vec::new();

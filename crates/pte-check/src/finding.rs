@@ -207,6 +207,11 @@ impl Findings {
         }
     }
 
+    /// Returns true if the next finding of a rule is kept.
+    pub(crate) fn keeps(&self, id: RuleId) -> bool {
+        (self.counts.counts[id as usize] as usize) < self.counts.kept
+    }
+
     /// Counts a finding; returns true if it is kept.
     fn count_one(&mut self, id: RuleId) -> bool {
         let (index, rule) = (id as usize, id.rule());

@@ -9,13 +9,16 @@ use super::memory::{MethodFootprint, ProgramMemory};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MemoryTotal {
-    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, and the
-    /// inputs and outputs that the caller provides.
+    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, the
+    /// inputs and outputs that the caller provides, and what delegates take from the heap.
     pub bytes: u64,
     /// Bytes with files that a loader reads into RAM.
     pub with_files: u64,
     /// Both numbers are lower bounds.
     pub at_least: bool,
+    /// Both numbers contain estimates of what delegates take.
+    #[serde(rename = "estimated")]
+    pub is_estimated: bool,
 }
 
 impl MemoryTotal {
@@ -26,6 +29,7 @@ impl MemoryTotal {
             bytes: self.bytes.saturating_add(other.bytes),
             with_files: self.with_files.saturating_add(other.with_files),
             at_least: self.at_least || other.at_least,
+            is_estimated: self.is_estimated || other.is_estimated,
         }
     }
 }
@@ -111,6 +115,10 @@ figures! {
     Outputs "outputs" "bytes of outputs that the caller provides"
         |method| Some((method.outputs.bytes, false)),
         |memory| summed(memory, MemoryFigure::Outputs);
+    /// What delegates take from the heap.
+    Delegates "delegates" "bytes that delegates take from the heap"
+        |method| Some((method.delegate_bytes, !method.not_counted.is_empty())),
+        |memory| summed(memory, MemoryFigure::Delegates);
     /// Parts of files that a loader reads into RAM.
     Files "files" "bytes of files that a loader reads into RAM"
         |method| Some((method.loaded.bytes, false)),

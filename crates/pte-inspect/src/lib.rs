@@ -14,6 +14,7 @@ pub mod allocator;
 pub mod annotate;
 pub mod boundary;
 pub mod constant_calls;
+pub mod delegates;
 pub mod figures;
 pub mod file;
 mod flow;

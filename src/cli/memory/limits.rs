@@ -1,7 +1,7 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
 use pte_emit::text::{clipped, counted};
-use pte_emit::{Code, Diagnostic, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
+use pte_emit::{Code, Diagnostic, Held, MemoryFigure, MemorySource, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
 use super::super::amounts::{bytes, pairs, unknown_key};
@@ -132,10 +132,10 @@ impl Parts {
     }
 
     fn text(&self) -> String {
-        let shown = self.0.iter().take(SHOWN).map(|(bytes, name)| format!("{bytes} {name}"));
+        let shown = self.0.iter().take(SHOWN).map(|(bytes, name)| format!("{name}: {bytes}"));
         let more = self.0.iter().skip(SHOWN).map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
-        let more = (more > 0).then(|| format!("{more} others"));
-        format!("most is taken by: {}", shown.chain(more).collect::<Vec<_>>().join("; "))
+        let more = (more > 0).then(|| format!("others: {more}"));
+        format!("the largest parts in bytes: {}", shown.chain(more).collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -156,7 +156,7 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             let pool = |pool: &pte_emit::MemoryPool| {
                 let peak = &pool.peak;
                 let at = format!(
-                    "pool {} of method {name}, {} alive at once: {}",
+                    "pool {} of method {name} ({} alive at once, {})",
                     pool.pool,
                     counted(pool.lower_bound, "byte"),
                     clipped(&peak.event)
@@ -165,17 +165,25 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             };
             method.pools.iter().map(pool).collect()
         }
-        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "for the method allocator".to_owned()),
+        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "method allocator".to_owned()),
         MemoryFigure::TemporaryAllocator => {
             let temporary = &method.temporary_allocator;
             let most = match &temporary.largest {
                 Some(largest) if temporary.kernels > temporary.lookup => clipped(largest),
                 _ => "to find kernels".to_owned(),
             };
-            of(temporary.bytes, format!("for the temporary allocator ({most})"))
+            of(temporary.bytes, format!("temporary allocator ({most})"))
         }
-        MemoryFigure::Inputs => boundary(&method.inputs, "for input"),
-        MemoryFigure::Outputs => boundary(&method.outputs, "for output"),
+        MemoryFigure::Delegates => {
+            let taken = |delegate: &pte_emit::DelegateFootprint| {
+                let memory = delegate.memory.as_ref()?;
+                let bytes = memory.bytes(MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]);
+                Some((bytes, format!("delegate {} of method {name}", clipped(&delegate.name))))
+            };
+            method.delegates.iter().filter_map(taken).collect()
+        }
+        MemoryFigure::Inputs => boundary(&method.inputs, "input"),
+        MemoryFigure::Outputs => boundary(&method.outputs, "output"),
         MemoryFigure::Files => {
             let loaded = &method.loaded;
             [
@@ -190,6 +198,7 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             MemoryFigure::TemporaryAllocator,
             MemoryFigure::Inputs,
             MemoryFigure::Outputs,
+            MemoryFigure::Delegates,
         ]),
         MemoryFigure::TotalWithFiles => parts(&[MemoryFigure::Total, MemoryFigure::Files]),
         _ => Vec::new(),

@@ -38,10 +38,14 @@ pub struct MethodFacts {
     pub name: String,
     /// Size in bytes of each pool of planned memory, from pool 1 on.
     pub pools: Vec<u64>,
-    /// Bytes that loading takes from the method allocator.
+    /// Bytes that loading takes from the method allocator, if there is a temporary allocator.
     pub method_allocator: Bytes,
     /// The method allocator may have to be larger: backends whose allocations are not known take memory from it.
     pub is_lower_bound: bool,
+    /// Bytes that loading and executing take from the temporary allocator at most.
+    pub temporary_allocator: Bytes,
+    /// The temporary allocator may have to be larger: it is not known what an operator or a backend takes.
+    pub is_temporary_lower_bound: bool,
     /// Inputs.
     pub inputs: Vec<InterfaceFacts>,
     /// Outputs.
@@ -105,6 +109,8 @@ impl MethodFacts {
             pools,
             method_allocator: Bytes::default(),
             is_lower_bound: false,
+            temporary_allocator: Bytes::default(),
+            is_temporary_lower_bound: false,
             inputs: ports(&plan.inputs, true),
             outputs: ports(&plan.outputs, false),
         }
@@ -197,10 +203,15 @@ impl ProgramFacts {
 
 impl MethodFacts {
     fn add_macros(&self, name: &str, add: &mut impl FnMut(String, MacroValue, &str)) {
-        let Bytes { bits64, bits32 } = self.method_allocator;
-        let least = if self.is_lower_bound { "at least: a backend takes memory whose size is not known" } else { "" };
-        let both = MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]);
-        add(format!("{name}_METHOD_ALLOCATOR_SIZE"), both, least);
+        let allocators = [
+            ("METHOD", self.method_allocator, self.is_lower_bound),
+            ("TEMPORARY", self.temporary_allocator, self.is_temporary_lower_bound),
+        ];
+        for (kind, Bytes { bits64, bits32 }, is_lower_bound) in allocators {
+            let least = if is_lower_bound { "at least: it is not known how much a callee takes" } else { "" };
+            let both = MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]);
+            add(format!("{name}_{kind}_ALLOCATOR_SIZE"), both, least);
+        }
         add(format!("{name}_POOLS"), count(self.pools.len()), "");
         for (pool, bytes) in (1..).zip(&self.pools) {
             add(format!("{name}_POOL_{pool}_SIZE"), MacroValue::Same(bytes.to_string()), "");

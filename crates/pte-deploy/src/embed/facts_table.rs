@@ -25,7 +25,8 @@ typedef struct pte_emit_tensor_facts {
 /* Method of a program. */
 typedef struct pte_emit_method_facts {
   const char* name;
-  size_t method_allocator;   /* bytes that loading takes */
+  size_t method_allocator;     /* bytes that loading takes */
+  size_t temporary_allocator;  /* bytes that loading and kernels take at most */
   size_t pools;
   const size_t* pool_sizes;  /* bytes of planned memory, from pool 1 on */
   size_t inputs;
@@ -99,7 +100,7 @@ impl MethodFacts {
         let (inputs, outputs) = (array(self.inputs.is_empty(), "inputs"), array(self.outputs.is_empty(), "outputs"));
         writeln!(
             out,
-            "  {{{}, {macros}_METHOD_ALLOCATOR_SIZE, {}, {pools}, {}, {inputs}, {}, {outputs}}},",
+            "  {{{}, {macros}_METHOD_ALLOCATOR_SIZE, {macros}_TEMPORARY_ALLOCATOR_SIZE, {}, {pools}, {}, {inputs}, {}, {outputs}}},",
             string(&self.name),
             self.pools.len(),
             self.inputs.len(),

@@ -322,6 +322,17 @@ pub enum Constraint {
         /// Position of the tensor.
         tensor: usize,
     },
+    /// Strides that stay within a tensor: the kernel computes the end with numbers of 64 bits that wrap.
+    Strides {
+        /// Position of the strides.
+        argument: usize,
+        /// Position of the tensor.
+        tensor: usize,
+        /// Position of the sizes.
+        sizes: usize,
+        /// Position of the offset, which is 0 if it is None.
+        offset: usize,
+    },
 }
 
 /// All element types.
@@ -450,6 +461,24 @@ fn ints_of<'a>(call: &Call<'a>, at: usize) -> impl Iterator<Item = i64> {
     })
 }
 
+/// Returns all Ints of a list; `None` if one is not known.
+fn exact_ints_of(call: &Call<'_>, at: usize) -> Option<Vec<i64>> {
+    let Some(Argument::Ints(items)) = call.argument(at) else { return None };
+    Some(ints_of(call, at).collect()).filter(|ints: &Vec<i64>| ints.len() == items.len())
+}
+
+/// Returns the number of elements up to the last one that a strided view has, 0 for an empty one; `None` if the offset is not known.
+fn strided_end(sizes: &[i64], strides: &[i64], offset: &Argument<'_>) -> Option<i128> {
+    let offset = match offset {
+        Argument::Null => 0,
+        Argument::Int(IntMeta::Exact(offset)) => i128::from(*offset),
+        _ => return None,
+    };
+    let steps = sizes.iter().zip(strides).map(|(size, stride)| i128::from(size - 1).saturating_mul((*stride).into()));
+    let end = steps.fold(offset.saturating_add(1), i128::saturating_add);
+    Some(if sizes.contains(&0) { 0 } else { end })
+}
+
 /// Returns the numbers of dimensions of the tensors of an argument.
 fn ranks_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = usize> {
     tensors_of(call, at).map(|tensor| tensor.sizes.len())
@@ -537,6 +566,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::HalfSpectrum { .. }
         | Constraint::Channels { .. }
         | Constraint::DefaultOrder { .. }
+        | Constraint::Strides { .. }
         | Constraint::Lines { .. } => violated_sizes(constraint, call),
         Constraint::OneElement { .. }
         | Constraint::NotEmpty { .. }
@@ -766,6 +796,13 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
             let found = || format!("a tensor with dim_order {:?}", tensor.dim_order);
             (tensor.dim_order != default).then(|| (argument, found(), format!("{default:?}")))
         }
+        Constraint::Strides { argument, tensor, sizes, offset } => {
+            let elements = sizes_of(call, tensor)?.into_iter().fold(1i128, |all, size| all.saturating_mul(size.into()));
+            let end =
+                strided_end(&exact_ints_of(call, sizes)?, &exact_ints_of(call, argument)?, call.argument(offset)?)?;
+            let expected = || format!("strides within the {elements} elements of `{}`", call.name(tensor));
+            (end > elements).then(|| (argument, format!("strides to element {}", end - 1), expected()))
+        }
         Constraint::Lines { argument, dim } => {
             let (tensor, at) = dimension_of(call, argument, dim)?;
             let count = |dims: &[Dim]| dims.iter().fold(1i64, |count, dim| count.saturating_mul(dim.size));
@@ -858,6 +895,7 @@ mod tests {
                     | Constraint::NotEmptyUnless { argument, other }
                     | Constraint::Lines { argument, dim: other }
                     | Constraint::DimensionOfEmpty { argument, tensors: other }
+                    | Constraint::Strides { argument, offset: other, .. }
                     | Constraint::FrontDimension { argument, tensor: other } => [argument, other],
                 };
                 assert!(positions.iter().all(|position| *position < count), "{name}");

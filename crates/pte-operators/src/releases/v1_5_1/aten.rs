@@ -148,7 +148,9 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::argmin.out", reduction::position)
         .constraints(&[Constraint::NotEmptyUnless { argument: 0, other: 1 }])
         .samples(Samples::Numbers),
-    operator("aten::as_strided_copy.out", views::as_strided).family(Family::AsStrided),
+    operator("aten::as_strided_copy.out", views::as_strided)
+        .constraints(&[Constraint::Strides { argument: 2, tensor: 0, sizes: 1, offset: 3 }])
+        .family(Family::AsStrided),
     floating_unary("aten::asin.out"),
     floating_unary("aten::asinh.out"),
     floating_unary("aten::atan.out"),
