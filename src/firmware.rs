@@ -44,6 +44,8 @@ pub struct FirmwareOptions {
     pub symbol: Option<Symbol>,
     /// Section of the array; by default that of the platform.
     pub section: Option<Section>,
+    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`].
+    pub external: bool,
     /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
     /// files ask for it.
     pub path: Option<String>,
@@ -52,7 +54,15 @@ pub struct FirmwareOptions {
 impl FirmwareOptions {
     /// Creates options with defaults.
     pub fn new(platform: FirmwarePlatform) -> FirmwareOptions {
-        FirmwareOptions { platform, abi: Abi::Arm32, methods: Vec::new(), symbol: None, section: None, path: None }
+        FirmwareOptions {
+            platform,
+            abi: Abi::Arm32,
+            methods: Vec::new(),
+            symbol: None,
+            section: None,
+            external: false,
+            path: None,
+        }
     }
 }
 
@@ -93,7 +103,7 @@ impl Model {
         let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
         let memory_of = |abi: Abi| {
             let mut memory = MemoryOptions::default();
-            memory.abi = abi;
+            (memory.abi, memory.external) = (abi, options.external);
             self.memory(&memory)
         };
         let builds = [memory_of(Abi::Arm32)?, memory_of(Abi::Bits64)?];

@@ -93,6 +93,7 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
     options.methods.clone_from(&arguments.method);
     options.symbol = arguments.symbol.first().cloned();
     options.section.clone_from(&arguments.section);
+    options.external = !arguments.sources.with.is_empty();
     options.path = relative(folder, &arguments.input);
     let firmware = source.firmware(&options)?;
     let changed = changed(folder, &firmware.files)?;

@@ -79,6 +79,7 @@ mod tests {
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
             ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
+            ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),
             ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (

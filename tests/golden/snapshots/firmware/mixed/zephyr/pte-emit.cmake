@@ -12,7 +12,7 @@ set(PTE_EMIT_MODEL_REGION "" CACHE STRING "Region of memory for the program; emp
 function(pte_emit_place_program)
   if(PTE_EMIT_MODEL_REGION)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/pte-emit-region.ld" CONTENT
-         "network_model_sec : ALIGN(16)\n{\n  KEEP(*(network_model_sec))\n  KEEP(*(network_model_sec.*))\n} > ${PTE_EMIT_MODEL_REGION}\n" @ONLY)
+         ".pte_emit_program : ALIGN(128)\n{\n  KEEP(*(network_model_sec))\n  KEEP(*(network_model_sec.*))\n} > ${PTE_EMIT_MODEL_REGION}\n" @ONLY)
     zephyr_linker_sources(SECTIONS "${CMAKE_CURRENT_BINARY_DIR}/pte-emit-region.ld")
   else()
     zephyr_linker_sources(RODATA "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/pte-emit.ld")
