@@ -11,6 +11,9 @@ use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
 use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor, memory_of};
 
+/// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a large graph.
+const MAX_PAYLOADS: usize = 1 << 10;
+
 /// Memory of a delegate, part of [`MethodFootprint`](super::memory::MethodFootprint).
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -49,9 +52,11 @@ pub fn footprints(
     let footprint = |(index, calls): (usize, usize)| {
         let backend = delegates[index].id.as_deref().unwrap_or_default();
         let payload = delegates[index].processed;
-        let memory = known
-            .entry((backend, payload))
-            .or_insert_with(|| memory_of(backend, subject.program.blob(payload), processor));
+        let is_over = known.len() >= MAX_PAYLOADS;
+        let memory = known.entry((backend, payload)).or_insert_with(|| match is_over {
+            true => Err(format!("only the first {MAX_PAYLOADS} payloads of a method are counted")),
+            false => memory_of(backend, subject.program.blob(payload), processor),
+        });
         DelegateFootprint {
             name: subject.delegate_name(method, index),
             backend: backend.to_owned(),

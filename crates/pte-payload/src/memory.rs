@@ -92,8 +92,11 @@ pub struct DelegatePart {
 pub enum Accuracy {
     /// The payload states them.
     Exact,
-    /// They are computed. The sum of the parts was measured to be within this per cent of the runtime's.
+    /// They are computed. The sums of the parts after loading and after the first execution were measured to be within this per cent of the
+    /// runtime's.
     Percent(u8),
+    /// They are computed. The sum after loading was measured as that of [`Accuracy::Percent`]; with few threads, the workspace is smaller.
+    AtMost,
     /// They are computed by rules of the backend's source, for a processor without a measurement.
     Unmeasured,
 }
