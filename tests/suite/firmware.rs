@@ -287,7 +287,7 @@ fn the_tools_read_the_files() {
         "-Wl,--gc-sections",
         "model.c",
     ];
-    for (script, address) in [("inside.ld", "00001010 "), ("between.ld", "70000000 ")] {
+    for (script, address) in [("inside.ld", "00001080 "), ("between.ld", "70000000 ")] {
         run("arm-none-eabi-gcc", &[&gcc[..], &["-T", script, "-o", "image.elf"]].concat());
         let symbols = run("arm-none-eabi-nm", &["image.elf"]);
         assert!(
