@@ -6,6 +6,7 @@ mod support;
 mod bound;
 mod edit_programs;
 mod evaluation;
+mod firmware;
 mod fold;
 mod generate;
 mod inference_runtime;
