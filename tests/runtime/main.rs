@@ -8,6 +8,7 @@ mod control_flow;
 mod edit_programs;
 mod evaluation;
 mod firmware;
+mod firmware_project;
 mod fold;
 mod generate;
 mod inference_runtime;
