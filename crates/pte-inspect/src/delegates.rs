@@ -33,12 +33,16 @@ pub struct DelegateFootprint {
     pub not_counted: Option<String>,
 }
 
+/// Memory by backend and payload: delegates, also of several methods, may have the same payload.
+pub(crate) type KnownMemory<'p> = HashMap<(&'p str, BlobId), Result<DelegateMemory, String>>;
+
 /// Returns the memory of all delegates of a method, in the order of the program.
-pub fn footprints(
-    subject: &Subject<'_>,
+pub(crate) fn footprints<'p>(
+    subject: &Subject<'p>,
     method: usize,
-    plan: &ExecutionPlan,
+    plan: &'p ExecutionPlan,
     processor: Processor,
+    known: &mut KnownMemory<'p>,
 ) -> Vec<DelegateFootprint> {
     let delegates = plan.delegates();
     let mut calls = vec![0usize; delegates.len()];
@@ -48,14 +52,12 @@ pub fn footprints(
             *count += 1;
         }
     }
-    // Delegates may have the same payload.
-    let mut known: HashMap<(&str, BlobId), Result<DelegateMemory, String>> = HashMap::new();
     let footprint = |(index, calls): (usize, usize)| {
         let backend = delegates[index].id.as_deref().unwrap_or_default();
         let payload = delegates[index].processed;
         let is_over = known.len() >= MAX_PAYLOADS;
         let memory = known.entry((backend, payload)).or_insert_with(|| match is_over {
-            true => Err(format!("only the first {MAX_PAYLOADS} payloads of a method are counted")),
+            true => Err(format!("only the first {MAX_PAYLOADS} payloads of a program are counted")),
             false => memory_of(backend, subject.program.blob(payload), processor),
         });
         DelegateFootprint {
