@@ -112,7 +112,7 @@ pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
 pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;
 pub use pte_inspect::delegates::DelegateFootprint;
-pub use pte_inspect::figures::{MemoryAmount, MemoryFigure, MemoryTotal};
+pub use pte_inspect::figures::{MemoryAmount, MemoryFigure};
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
@@ -124,6 +124,7 @@ pub use pte_inspect::summary::{
     NeededRelease, ProgramSummary, StateSummary, ValueSummary,
 };
 pub use pte_inspect::temporary::TemporaryAllocator;
+pub use pte_inspect::totals::MemoryTotal;
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;

@@ -156,7 +156,7 @@ fn validate(
     if !source.is_text() {
         let mut findings = source.check(&for_target(options, &source, target))?;
         let is_program = source.format()? != Some(Format::FlatTensor);
-        findings.extend(target_findings(&source, target.filter(|_| is_program), &findings, options)?);
+        add_target(&source, target.filter(|_| is_program), &mut findings, options)?;
         let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
         let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
         return Ok(vec![Validated { file, lines, is_read: true }]);
@@ -207,19 +207,25 @@ fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -
     options
 }
 
-/// Compares a program with the target. A file with malformed parts has no program to compare.
-fn target_findings(
+/// Compares a program with the target, and adds what is found to the findings of the program, the first file. One with malformed parts
+/// cannot be compared.
+fn add_target(
     source: &Model,
     target: Option<&Target>,
-    findings: &[Findings],
+    findings: &mut [Findings],
     options: &CheckOptions,
-) -> Result<Option<Findings>, Error> {
-    let is_malformed = findings.iter().any(|file| file.count(RuleSeverity::Malformed) > 0);
-    let target = target.filter(|_| !is_malformed);
-    match target.map(|target| source.check_target(target, options)).transpose() {
-        Err(error) if error.io_kind().is_none() && findings.iter().any(Findings::has_errors) => Ok(None),
-        found => found,
+) -> Result<(), Error> {
+    let (Some(target), Some(program)) = (target, findings.first_mut()) else { return Ok(()) };
+    if program.count(RuleSeverity::Malformed) > 0 {
+        return Ok(());
     }
+    match source.check_target(target, options) {
+        Ok(found) => program.append(found),
+        // The findings say what cannot be read.
+        Err(error) if error.io_kind().is_none() && program.has_errors() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Validates the files that YAML assembles to.
@@ -230,7 +236,7 @@ fn validate_yaml(source: &Model, options: &CheckOptions, target: Option<&Target>
             options.reported.clone_from(assembly.unknown_operators());
             let mut findings = assembly.check(&for_target(&options, source, target))?;
             let target = target.filter(|_| assembly.program_file().is_some());
-            findings.extend(target_findings(source, target, &findings, &options)?);
+            add_target(source, target, &mut findings, &options)?;
             let names = LazyCell::new(|| SourceNames::new(assembly));
             let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();

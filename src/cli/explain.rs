@@ -78,7 +78,7 @@ fn explain(name: &str) -> Result<Explained, Failure> {
     if let Some(error) = RuntimeError::find(name) {
         return Ok(Explained::of_error(error));
     }
-    if let Ok(id) = upper.parse::<RuleId>() {
+    if let Ok(id) = name.parse::<RuleId>().or_else(|_| upper.parse::<RuleId>()) {
         return Ok(Explained::of_rule(id.rule()));
     }
     let code = Code::ALL.iter().find(|code| code.as_str() == upper || code.name().eq_ignore_ascii_case(name));

@@ -577,6 +577,18 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[(X_4, "instructions[2].args[1]")],
     ),
     (
+        "a tensor over memory that the target of a move has",
+        |p| {
+            let (source, target) = (add_tensor(p, 256, 4), add_tensor(p, 320, 4));
+            let (over, last) = (add_tensor(p, 256, 4), add_tensor(p, 384, 4));
+            call(p, "aten::relu.out", &[0, source, source]);
+            instructions(p).push(Instruction::MoveCall { move_from: ValueId(source), move_to: ValueId(target) });
+            call(p, "aten::relu.out", &[0, over, over]);
+            call(p, "aten::relu.out", &[target, last, last]);
+        },
+        &[(X_4, "instructions[4].args[1]")],
+    ),
+    (
         "two overlapping results",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 260, 4));
@@ -746,6 +758,14 @@ fn rules_about_data() {
 
 /// Changes of a valid program after which it is still valid, though rare.
 const UNUSUAL: &[(&str, Edit)] = &[
+    ("a tensor over memory that the target of a move had until its last read", |p| {
+        let (source, target) = (add_tensor(p, 256, 4), add_tensor(p, 320, 4));
+        let (over, last) = (add_tensor(p, 256, 4), add_tensor(p, 384, 4));
+        call(p, "aten::relu.out", &[0, source, source]);
+        instructions(p).push(Instruction::MoveCall { move_from: ValueId(source), move_to: ValueId(target) });
+        call(p, "aten::relu.out", &[target, last, last]);
+        call(p, "aten::relu.out", &[0, over, over]);
+    }),
     ("memory that is used again", |p| {
         let t = add_tensor(p, 0, 4);
         call(p, "aten::relu.out", &[1, t, t]);

@@ -23,6 +23,7 @@ mod inference_exported;
 mod inspect;
 mod kernels;
 mod library;
+mod memory;
 mod never_panics;
 mod payloads;
 mod reader;

@@ -37,7 +37,7 @@ fn a_target_is_a_file_or_a_name() {
     let text = stdout(&folder, &["check", "model.yaml", "--target", "board.yaml"], 1);
     for part in [
         "model.yaml: invalid[R-1]: methods.forward.operators[0]: operator `aten::relu.out` is not linked: 1 instruction calls it",
-        "add it (of portable_ops_lib) to the operators of board.yaml, or lower it to `XnnpackBackend`",
+        "expected a kernel of board.yaml: add it (or portable_ops_lib) to the operators, or lower it to `XnnpackBackend`",
         "the runtime: rejects it with `OperatorMissing`",
         "help: pte-emit explain R-1\n1 file: 1 error, 0 warnings, 0 notes\n",
     ] {
@@ -50,7 +50,7 @@ fn a_target_is_a_file_or_a_name() {
     );
     // A file of this name is the target.
     folder.write("pico2", "operators: []");
-    assert!(stdout(&folder, &["check", "model.yaml", "--target", "pico2"], 1).contains("of pico2"));
+    assert!(stdout(&folder, &["check", "model.yaml", "--target", "pico2"], 1).contains("a kernel of pico2"));
     let json: Value =
         serde_json::from_str(&stdout(&folder, &["check", "model.yaml", "--target", "board.yaml", "--json"], 1))
             .unwrap();
@@ -83,13 +83,15 @@ fn files_of_operators_are_beside_the_target() {
     let folder = Folder::new(&[
         ("model.yaml", RELU),
         ("in/board.yaml", "operators: {file: ops/selected_operators.yaml}"),
-        ("out.yaml", "operators: {file: in/ops/selected_operators.yaml}"),
+        ("secret.txt", "aten::relu.out self:T out:T!"),
+        ("in/outside.yaml", "operators: {file: ../secret.txt}"),
     ]);
     folder.write("in/ops/x", "");
     folder.run(&["kernels", "model.yaml", "--format", "yaml", "-o", "in/ops/selected_operators.yaml"]).exits(0);
     folder.run(&["check", "model.yaml", "--target", "in/board.yaml"]).exits(0);
     folder.run(&["check", "in/ops", "--target", "in/board.yaml"]).exits(3);
-    let denied = folder.run(&["check", "model.yaml", "--target", "out.yaml", "--confine", "in"]);
+    folder.run(&["check", "model.yaml", "--target", "in/outside.yaml"]).exits(0);
+    let denied = folder.run(&["check", "model.yaml", "--target", "in/outside.yaml", "--confine", "in"]);
     denied.exits(1).stderr_contains("it is not in the folder in");
 }
 

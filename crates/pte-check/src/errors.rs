@@ -16,6 +16,7 @@ use super::rules::{RULES, Rule};
 /// assert_eq!(RuntimeError::find("20").map(|error| error.code), Some(20));
 /// assert!(missing.rules().any(|rule| rule.id == RuleId::R_1));
 /// assert!(RuntimeError::find("0x99").is_none());
+/// assert_eq!(RuntimeError::all()[0].name, "Ok");
 /// ```
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -234,8 +234,18 @@ impl Findings {
         Findings::keeping(self.profile, Some(self.counts.kept))
     }
 
-    /// Appends findings of another step.
-    pub(crate) fn append(&mut self, other: Findings) {
+    /// Appends findings of another step, or of another question about the same file.
+    ///
+    /// ```
+    /// use pte_check::{CheckOptions, file};
+    /// use pte_model::data::Origin;
+    ///
+    /// let mut findings = file(&Origin::Bytes([].into()), &CheckOptions::default())?;
+    /// findings.append(findings.clone());
+    /// assert_eq!(findings.list.len(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn append(&mut self, other: Findings) {
         let RuleCounts { mut counts, kept } = self.counts.clone();
         self.list.extend(other.list.into_iter().filter(|finding| {
             let count = &mut counts[finding.rule.id as usize];

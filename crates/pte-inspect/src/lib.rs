@@ -20,6 +20,7 @@ pub mod file;
 mod flow;
 pub mod graph;
 pub mod inspection;
+pub mod labels;
 pub mod loading;
 pub mod memory;
 pub mod names;
@@ -31,6 +32,7 @@ pub mod summary;
 mod sweep;
 mod targets;
 pub mod temporary;
+pub mod totals;
 
 pub use targets::Marks;
 

@@ -56,6 +56,7 @@ impl LoadedProgram {
     }
 
     /// Adds the metadata of the `.ptd` files, of the sizes in bytes. `needs_files` is true if the program needs some.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_data_files(self, sizes: &[u64], needs_files: bool) -> LoadedProgram {
         let data_files = sizes.iter().copied().fold(0, u64::saturating_add);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::allocator::{Abi, loaded_memory};
 use super::constant_calls::ConstantCalls;
-use super::memory::Labels;
+use super::labels::Labels;
 use super::{Subject, shape};
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::format::ScalarType;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::allocator::{Abi, lookup_bytes};
 use super::delegates::DelegateFootprint;
-use super::memory::event;
+use super::labels::event;
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::ExecutionPlan;

@@ -1,6 +1,6 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
-use pte_emit::text::{clipped, counted};
+use pte_emit::text::{clipped, counted, first_names};
 use pte_emit::{Code, Diagnostic, Held, MemoryFigure, MemorySource, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
@@ -73,13 +73,16 @@ impl LimitLine {
         let figure = self.figure?;
         let least = if *at_least { "at least " } else { "" };
         let limit = if *text == limit.to_string() { text.clone() } else { format!("{text} ({limit})") };
-        let found = format!("`{key}`: found {least}{bytes} {}, expected at most {limit}", figure.noun());
-        let parts = Parts::of(figure, memory);
+        let found = format!("found {least}{bytes} {}", figure.noun());
         match (is_exceeded, at_least) {
-            (true, _) => Some(Code::UnmetRequest.whole(found).help(parts.text())),
+            (true, _) => {
+                let message = format!("`{key}`: {found}, expected at most {limit}");
+                Some(Code::UnmetRequest.whole(message).help(Parts::of(figure, memory).text()))
+            }
             (false, true) => {
-                let unknown = format!("not counted: {}", not_counted(figure, memory));
-                let warning = Code::UnmetRequest.whole(found).help(unknown);
+                let message = format!("`{key}`: it is not known whether at most {limit} are needed: {found}");
+                let help = format!("not counted: {}", not_counted(figure, memory));
+                let warning = Code::UnmetRequest.whole(message).help(help);
                 Some(Diagnostic { severity: Severity::Warning, ..warning })
             }
             (false, false) => None,
@@ -87,23 +90,26 @@ impl LimitLine {
     }
 }
 
-/// Names of what a figure does not contain.
+/// Describes what a figure does not contain.
 fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
     let mut names: Vec<&str> = Vec::new();
     for method in &memory.methods {
         let lists = match figure {
+            MemoryFigure::Files => [&[][..], &[]],
             MemoryFigure::MethodAllocator => [&method.method_allocator.unknown_backends[..], &[]],
             MemoryFigure::TemporaryAllocator => [&method.temporary_allocator.unknown[..], &[]],
+            MemoryFigure::Delegates => [&method.not_counted[..], &[]],
             _ => [&method.not_counted[..], &method.temporary_allocator.unknown[..]],
         };
         names.extend(lists.into_iter().flatten().map(String::as_str));
     }
-    if memory.loaded.at_least {
-        names.push("the .ptd files that the program needs (`--with`)");
-    }
     names.sort_unstable();
     names.dedup();
-    pte_emit::text::first_names(names.into_iter())
+    let takers = (!names.is_empty()).then(|| format!("all that these take: {}", first_names(names.into_iter())));
+    let is_of_files = matches!(figure, MemoryFigure::Files | MemoryFigure::TotalWithFiles);
+    let files = (memory.loaded.at_least && is_of_files)
+        .then(|| "the metadata of the .ptd files that the program needs, which `--with` names".to_owned());
+    takers.into_iter().chain(files).collect::<Vec<_>>().join("; ")
 }
 
 /// What a figure consists of, the largest part first.

@@ -7,7 +7,7 @@ use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
 
 use super::linked::{LinkedKernel, LinkedOperators};
-use super::{MethodNeeds, Pools, Target, TargetNeeds};
+use super::model::{MethodNeeds, Pools, Release, Target, TargetNeeds};
 use crate::RuleId::{self, *};
 use crate::finding::{Findings, Location};
 use crate::rules::Profile;
@@ -65,9 +65,9 @@ impl Comparison<'_> {
                 let element = self.element_if_kept(R_1, name);
                 self.report(R_1, &element, || {
                     let library = pte_operators::find(name).map(|operator| operator.target());
-                    let link = library.map_or_else(String::new, |library| format!(" (of {library})"));
+                    let library = library.map_or_else(String::new, |library| format!(" (or {library})"));
                     let found = format!("operator `{shown}` is not linked: {called} {verb} it");
-                    (found, format!("a target with it: add it{link} to the operators of {target}{}", or_lower(target)))
+                    (found, format!("a kernel of {target}: add it{library} to the operators{}", or_lower(target)))
                 });
                 continue;
             };
@@ -151,8 +151,8 @@ impl Comparison<'_> {
         if let Some(has) = temporary.filter(|has| memory.temporary_kernels > *has) {
             self.report(R_7, &element, || {
                 let (what, of) = match &memory.temporary_largest {
-                    Some(name) => ("temporary allocator", format!(", which the kernel of {} takes", clipped(name))),
-                    None => ("temporary allocator", String::new()),
+                    Some(name) => ("the temporary allocator", format!(", which the kernel of {} takes", clipped(name))),
+                    None => ("the temporary allocator", String::new()),
                 };
                 let (found, expected) = too_large(what, memory.temporary_kernels, has, target);
                 (found + &of, expected)
@@ -164,7 +164,7 @@ impl Comparison<'_> {
         let needed = own.saturating_add(in_allocator);
         if let Some(has) = target.method_allocator.filter(|has| needed > *has) {
             self.report(R_6, &element, || {
-                let (found, expected) = too_large("method allocator", needed, has, target);
+                let (found, expected) = too_large("the method allocator", needed, has, target);
                 let planned = format!(", with {} of planned memory", counted(in_allocator, "byte"));
                 (found + if in_allocator > 0 { &planned } else { "" }, expected)
             });
@@ -192,7 +192,7 @@ impl Comparison<'_> {
         }
         let needed = newest(self.program);
         if let (Some(release), Some((feature, element))) = (&target.release, needed) {
-            let numbers = super::Release::parse(feature.release).map(|release| release.numbers);
+            let numbers = Release::parse(feature.release).map(|release| release.numbers);
             if numbers.is_some_and(|numbers| numbers > release.numbers) {
                 self.report(R_10, &element, || {
                     let found = format!("{}, which ExecuTorch {} introduced", feature.name, feature.release);

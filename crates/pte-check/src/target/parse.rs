@@ -9,7 +9,7 @@ use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 use super::linked::{LinkedKernel, LinkedOperators, libraries};
-use super::{Pools, Release, Target, TargetAbi};
+use super::model::{Pools, Release, Target, TargetAbi};
 
 /// Keys of a target, and how each is read.
 const KEYS: &[(&str, Read)] = &[

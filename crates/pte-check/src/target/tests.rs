@@ -119,7 +119,7 @@ fn operators_are_listed_or_those_of_a_library() {
     assert_eq!(
         relu,
         "R-1: invalid[R-1]: methods.forward.operators[2]: operator `aten::relu.out` is not linked: 1 instruction calls it, expected a \
-         target with it: add it (of portable_ops_lib) to the operators of board.yaml, or lower it to `XnnpackBackend`"
+         kernel of board.yaml: add it (or portable_ops_lib) to the operators, or lower it to `XnnpackBackend`"
     );
 }
 
