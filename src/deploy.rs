@@ -115,12 +115,9 @@ impl Model {
         let inspected = Inspected::of(self)?;
         let subject = inspected.view();
         let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
-        let memory_of = |abi: Abi| {
-            let mut options = MemoryOptions::default();
-            (options.abi, options.external) = (abi, external);
-            self.memory(&options)
-        };
-        let (bits64, bits32) = (memory_of(Abi::Bits64)?, memory_of(Abi::Arm32)?);
+        let [bits64, bits32] = [Abi::Bits64, Abi::Arm32]
+            .map(|abi| self.memory(&MemoryOptions { abi, external, ..MemoryOptions::default() }));
+        let (bits64, bits32) = (bits64?, bits32?);
         let methods = subject.program.plans().iter().enumerate().zip(bits64.methods.iter().zip(&bits32.methods));
         let methods = methods.map(|((method, plan), (wide, narrow))| {
             let names = subject.values.get(method).map_or(&[][..], |values| &values.names);

@@ -12,7 +12,7 @@ use crate::source::SourceContent;
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
 use pte_inspect::Subject;
-use pte_inspect::allocator::Abi;
+use pte_inspect::allocator::{Abi, RuntimeKind};
 use pte_inspect::file::FileFacts;
 use pte_inspect::graph::ProgramGraph;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
@@ -31,6 +31,7 @@ use pte_model::format::{Format, container};
 use pte_model::program::MemoryPlan;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
+use pte_payload::memory::Processor;
 
 /// Options of [`Model::memory`].
 ///
@@ -53,6 +54,8 @@ pub struct MemoryOptions {
     /// The `.ptd` files that the program is loaded with, beside those that YAML assembles to: their metadata count for
     /// loaders that read files into RAM.
     pub with: Vec<PathBuf>,
+    /// Processor that executes delegates; `None` is [`Abi::processor`].
+    pub processor: Option<Processor>,
 }
 
 impl Model {
@@ -90,7 +93,8 @@ impl Model {
         }
         let loaded = subject.loaded.with_data_files(&sizes, needs_data_files(&subject.program));
         let external = options.external || !options.with.is_empty();
-        Ok(ProgramMemory::new(&subject.view(), loaded, external, options.abi))
+        let processor = options.processor.unwrap_or(options.abi.processor());
+        Ok(ProgramMemory::new(&subject.view(), loaded, RuntimeKind { external, abi: options.abi, processor }))
     }
 
     /// Returns the sizes in bytes of the metadata of the `.ptd` files that YAML assembles to.
@@ -370,9 +374,7 @@ impl Model {
         match options.format {
             ReportFormat::Html => {}
             ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
-            ReportFormat::ModelExplorer => {
-                return Ok(format!("{:#}\n", reports::sorted(&reports::model_explorer::collection(&graph()?, &name))));
-            }
+            ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
         }
         let contents = self.inspect(&InspectOptions::default());
         let error = match &contents {
@@ -383,7 +385,7 @@ impl Model {
         let data_files = self.data_file_sizes().unwrap_or_default();
         let memory = program.as_ref().ok().zip(view.as_ref()).map(|(inspected, view)| {
             let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
-            ProgramMemory::new(view, loaded, false, Abi::default())
+            ProgramMemory::new(view, loaded, RuntimeKind::default())
         });
         // Each byte of the files is read once for its statistics.
         let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
@@ -446,7 +448,7 @@ impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
     pub(crate) fn of(model: &Model) -> Result<Inspected, Error> {
-        let (program, loaded) = stored(model)?.unwrap_or_default();
+        let (program, loaded) = stored_program(model)?.unwrap_or_default();
         let names = if model.is_text() { Names::of(model.assembly()?) } else { Names::default() };
         Ok(Inspected::new(program, names, loaded))
     }
@@ -467,13 +469,9 @@ impl Inspected {
     }
 }
 
-/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides; `None` for YAML without methods.
-pub(crate) fn stored_program(model: &Model) -> Result<Option<Program>, Error> {
-    Ok(stored(model)?.map(|(program, _)| program))
-}
-
-/// Reads a program like [`stored_program`], and the bytes that a loader reads of its file.
-fn stored(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
+/// Reads the program of a binary file, or of the file that YAML assembles to, with its overrides, and the bytes that a loader reads of
+/// it; `None` for YAML without methods.
+pub(crate) fn stored_program(model: &Model) -> Result<Option<(Program, LoadedProgram)>, Error> {
     if let SourceContent::Binary(origin) = &model.source().content {
         return read(origin).map(Some).map_err(|error| Error::io(model.name(), "", &error));
     }

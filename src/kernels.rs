@@ -5,6 +5,7 @@ use pte_analysis::kernels::ProgramKernels;
 use pte_deploy::kernels::KernelList;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
+use pte_model::program::Program;
 
 use crate::inspection::stored_program;
 use crate::model::Model;
@@ -44,7 +45,7 @@ impl Model {
     pub fn kernels_of(models: &[Model]) -> Result<KernelList, Error> {
         let mut programs = Vec::with_capacity(models.len());
         for model in models {
-            let kernels = needed_kernels(model)?;
+            let (_, kernels) = needed_kernels(model)?;
             // Names the program in errors about its calls.
             KernelList::of(&[(model.label(), kernels.clone())]).map_err(|error| rejected(model, &error.to_string()))?;
             programs.push((model.label(), kernels));
@@ -54,12 +55,13 @@ impl Model {
     }
 }
 
-/// Collects the kernels of a program.
-pub(crate) fn needed_kernels(model: &Model) -> Result<ProgramKernels, Error> {
-    let program = stored_program(model)?.ok_or_else(|| {
+/// Reads a program, and collects its kernels.
+pub(crate) fn needed_kernels(model: &Model) -> Result<(Program, ProgramKernels), Error> {
+    let (program, _) = stored_program(model)?.ok_or_else(|| {
         Error::input(Code::UnexpectedInput, &model.label(), "expected a program: the YAML has no methods")
     })?;
-    Ok(ProgramKernels::of(&program))
+    let kernels = ProgramKernels::of(&program);
+    Ok((program, kernels))
 }
 
 fn rejected(model: &Model, message: &str) -> Error {

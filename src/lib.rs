@@ -37,12 +37,14 @@
 mod builder;
 mod deploy;
 mod edit;
+mod firmware;
 mod inspection;
 mod kernels;
 mod model;
 mod payload;
 mod pipeline;
 mod source;
+mod target;
 
 mod assembly;
 mod emitter;
@@ -70,12 +72,13 @@ pub use edit::{
 pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
+pub use firmware::FirmwareOptions;
 pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
     Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
-    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings, parse_bytes,
+    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings,
 };
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
@@ -84,13 +87,18 @@ pub use model::{DiffOptions, Documents, Model};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use pte_check::target::{Target, TargetAbi};
 pub use pte_check::{
-    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, SourcePosition,
-    TruncatedRule, UnknownRuleId,
+    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
+    SourcePosition, TruncatedRule, UnknownRuleId,
 };
 pub use pte_deploy::embed::{
     BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
     InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
+};
+pub use pte_deploy::firmware::{
+    Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
+    is_generated as is_generated_firmware_file,
 };
 pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};
@@ -103,7 +111,8 @@ pub use pte_inspect::allocator::Abi;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
 pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;
-pub use pte_inspect::figures::{MemoryAmount, MemoryFigure, MemoryTotal};
+pub use pte_inspect::delegates::DelegateFootprint;
+pub use pte_inspect::figures::{MemoryAmount, MemoryFigure};
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
@@ -115,6 +124,7 @@ pub use pte_inspect::summary::{
     NeededRelease, ProgramSummary, StateSummary, ValueSummary,
 };
 pub use pte_inspect::temporary::TemporaryAllocator;
+pub use pte_inspect::totals::MemoryTotal;
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;
@@ -126,6 +136,9 @@ pub use pte_operators::{
     OperatorSet, Role as OperatorArgRole, Signature,
 };
 pub use pte_payload::description::{Description, Fact};
+pub use pte_payload::memory::{
+    Accuracy as DelegateAccuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor,
+};
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
 pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
 pub use pte_transform::externalize::ExternalRule;
@@ -144,6 +157,7 @@ pub use pte_transform::weights::set::{
     UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
 };
 pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
+pub use pte_yaml::bytes::parse_bytes;
 pub use pte_yaml::template::is_name as is_variable_name;
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.

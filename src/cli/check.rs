@@ -7,8 +7,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::text::counted;
-use pte_emit::{CheckOptions, Error, Finding, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, TruncatedRule};
+use pte_emit::text::{clipped, counted};
+use pte_emit::{
+    CheckOptions, Error, Finding, Findings, Format, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, Target,
+    TruncatedRule,
+};
 
 use super::exit::{Exit, Failure};
 use super::findings::{self, Counts, FileFindings, FindingsFormat, Level};
@@ -21,8 +24,14 @@ use super::stdout;
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "list_targets")]
     inputs: Vec<PathBuf>,
+    /// Compare programs with a target: a YAML file with what a build links and its memory, or a name of --list-targets
+    #[arg(long, value_name = "TARGET")]
+    target: Option<PathBuf>,
+    /// Print the names of the targets that need no file, and what they are
+    #[arg(long, exclusive = true)]
+    list_targets: bool,
     /// Read all data, not only metadata: validate constants and initial states, too
     #[arg(long)]
     all_data: bool,
@@ -73,9 +82,14 @@ impl ProfileName {
 /// # Errors
 /// Files of options that cannot be read; output that cannot be written.
 pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if arguments.list_targets {
+        let out = ready_targets();
+        return stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok);
+    }
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
+    let target = arguments.target.as_deref().map(|path| open_target(path, &arguments.sources)).transpose()?;
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     let mut options = arguments.sources.validator()?;
     (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);
@@ -86,7 +100,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
     for input in &arguments.inputs {
-        match validate(input, &options, &sources) {
+        match validate(input, &options, target.as_ref(), &sources) {
             Ok(files) => validated.extend(files),
             Err(error) => {
                 let file = FileFindings::of_unreadable(input.display().to_string(), &error);
@@ -131,17 +145,24 @@ struct Validated {
     is_read: bool,
 }
 
-fn validate(input: &Path, options: &CheckOptions, sources: &Sources<'_>) -> Result<Vec<Validated>, Error> {
+fn validate(
+    input: &Path,
+    options: &CheckOptions,
+    target: Option<&Target>,
+    sources: &Sources<'_>,
+) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(input)?;
     if !source.is_text() {
-        let findings = source.check(options)?;
+        let mut findings = source.check(&for_target(options, &source, target))?;
+        let is_program = source.format()? != Some(Format::FlatTensor);
+        add_target(&source, target.filter(|_| is_program), &mut findings, options)?;
         let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
         let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
         return Ok(vec![Validated { file, lines, is_read: true }]);
     }
     match sources.documents(source) {
-        Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options)).collect(),
+        Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options, target)).collect(),
         Err(error) => {
             let file = FileFindings::of_report(error.report().clone());
             Ok(vec![Validated { file, is_read: true, ..Validated::default() }])
@@ -149,13 +170,73 @@ fn validate(input: &Path, options: &CheckOptions, sources: &Sources<'_>) -> Resu
     }
 }
 
+/// Opens the target of `--target`: a file, or a ready one.
+///
+/// # Errors
+/// A file that cannot be read; malformed keys and values; an unknown name.
+fn open_target(path: &Path, sources: &SourceArguments) -> Result<Target, Failure> {
+    let name = path.to_str().unwrap_or_default();
+    if let Some(target) = Target::ready(name).filter(|_| !path.exists()) {
+        return Ok(target);
+    }
+    // A word without the extension of a source is the name of a ready target.
+    if !path.exists() && !io::is_source_name(path) && path.components().count() == 1 {
+        let known: Vec<&str> = Target::ready_names().collect();
+        let message = format!("unknown target `{}`: expected a file, or one of {}", clipped(name), known.join(", "));
+        return Err(Failure::Usage(message));
+    }
+    Ok(Target::open(path, sources.confined_to())?)
+}
+
+/// Lists the ready targets.
+fn ready_targets() -> String {
+    let width = Target::ready_names().map(str::len).max().unwrap_or(0);
+    let targets = Target::ready_names().filter_map(Target::ready);
+    targets.map(|target| format!("{:width$}  {}\n", target.name(), target.description())).collect()
+}
+
+/// Returns the options of a program for a target, whose rule R-1 says which operators are missing: libraries and custom operators are not
+/// reported by O-5.
+fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -> CheckOptions {
+    let mut options = options.clone();
+    if target.is_some_and(Target::states_operators)
+        && let Ok(kernels) = source.kernels()
+    {
+        options.reported.extend(kernels.operators.into_iter().map(|operator| operator.name));
+    }
+    options
+}
+
+/// Compares a program with the target, and adds what is found to the findings of the program, the first file. One with malformed parts
+/// cannot be compared.
+fn add_target(
+    source: &Model,
+    target: Option<&Target>,
+    findings: &mut [Findings],
+    options: &CheckOptions,
+) -> Result<(), Error> {
+    let (Some(target), Some(program)) = (target, findings.first_mut()) else { return Ok(()) };
+    if program.count(RuleSeverity::Malformed) > 0 {
+        return Ok(());
+    }
+    match source.check_target(target, options) {
+        Ok(found) => program.append(found),
+        // The findings say what cannot be read.
+        Err(error) if error.io_kind().is_none() && program.has_errors() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
 /// Validates the files that YAML assembles to.
-fn validate_yaml(source: &Model, options: &CheckOptions) -> Result<Validated, Error> {
+fn validate_yaml(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
     match source.assembly() {
         Ok(assembly) => {
             let mut options = options.clone();
             options.reported.clone_from(assembly.unknown_operators());
-            let findings = assembly.check(&options)?;
+            let mut findings = assembly.check(&for_target(&options, source, target))?;
+            let target = target.filter(|_| assembly.program_file().is_some());
+            add_target(source, target, &mut findings, &options)?;
             let names = LazyCell::new(|| SourceNames::new(assembly));
             let lines = findings.iter().map(|file| file.list.iter().map(|finding| names.lines(finding)).collect());
             let lines = lines.collect();
@@ -196,6 +277,7 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
     if least < Level::Note {
         return out;
     }
+    out += &help(validated);
     out + &format!(
         "{}: {}, {}, {}\n",
         counted(validated.len() as u64, "file"),
@@ -203,6 +285,23 @@ fn text(validated: &[Validated], total: Counts, all: bool, least: Level) -> Stri
         counted(total.warnings, "warning"),
         counted(total.notes, "note"),
     )
+}
+
+/// Rules in the line that points at `explain`.
+const EXPLAINED: usize = 5;
+
+/// Returns the line that points at `explain`, for the rules of errors and warnings; nothing without any.
+fn help(validated: &[Validated]) -> String {
+    let mut rules: Vec<&Rule> = Vec::new();
+    for finding in validated.iter().flat_map(|file| &file.file.findings).flat_map(|file| &file.list) {
+        let rule = finding.rule;
+        if rule.severity < RuleSeverity::Note && rules.iter().all(|known| known.id != rule.id) {
+            rules.push(rule);
+        }
+    }
+    rules.sort_by_key(|rule| rule.severity);
+    let ids: Vec<&str> = rules.iter().take(EXPLAINED).map(|rule| rule.id.as_str()).collect();
+    if ids.is_empty() { String::new() } else { format!("help: pte-emit explain {}\n", ids.join(" ")) }
 }
 
 /// Groups notes that differ in their position only, at the first of them; other findings are groups of one.

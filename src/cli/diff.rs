@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
-use super::options::{AbiArguments, FormatArguments, LimitArguments};
+use super::options::{FormatArguments, LimitArguments, RuntimeArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use budget::{Budget, BudgetLine};
@@ -47,7 +47,7 @@ pub struct DiffArguments {
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
     #[command(flatten)]
-    abi: AbiArguments,
+    runtime: RuntimeArguments,
     /// .ptd with data that A refers to, and B does not; may be repeated
     #[arg(long, value_name = "FILE.ptd")]
     with_a: Vec<PathBuf>,
@@ -123,7 +123,8 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         let [with_left, with_right] = &options.with;
         let of = |model: &Model, with: &[PathBuf]| {
             let mut options = MemoryOptions::default();
-            (options.abi, options.with) = (arguments.abi.abi(), with.to_vec());
+            arguments.runtime.set(&mut options);
+            options.with = with.to_vec();
             model.memory(&options)
         };
         Ok([of(&left, with_left)?, of(&right, with_right)?])

@@ -31,7 +31,7 @@ pub struct EmbedArguments {
     /// Names, types and sections of an application
     #[arg(long, value_name = "STYLE", default_value = "c", value_parser = style_parser())]
     style: &'static EmbedStyle,
-    /// Section of the arrays, instead of that of the style: NAME for ELF, SEGMENT,NAME for Mach-O
+    /// Section of the arrays, instead of the default: NAME for ELF, SEGMENT,NAME for Mach-O
     #[arg(long, value_name = "NAME", value_parser = Section::new)]
     section: Option<Section>,
     /// Name of an array; may be repeated, once for each FILE. Without it, names are made of those of the files

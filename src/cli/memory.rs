@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
-    Abi, BoundaryBuffers, MemoryOptions, MemoryPool, MethodFootprint, PlannedTensor, ProgramMemory, Report,
+    Abi, BoundaryBuffers, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor, ProgramMemory, Report,
 };
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
-use super::options::{AbiArguments, FormatArguments, LimitArguments, TextOrJson};
+use super::options::{FormatArguments, LimitArguments, RuntimeArguments, TextOrJson};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use limits::{LimitLine, Limits};
@@ -27,9 +27,9 @@ pub struct MemoryArguments {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     #[command(flatten)]
-    abi: AbiArguments,
-    /// Exit with status 1 if a figure is larger: planned, method_allocator, temporary_allocator, inputs, outputs, files, total,
-    /// total_with_files, largest_method
+    runtime: RuntimeArguments,
+    /// Exit with status 1 if a figure is larger: planned, method_allocator, temporary_allocator, inputs, outputs, delegates, files,
+    /// total, total_with_files, largest_method
     #[arg(long, value_name = "KEY=BYTES,...", value_parser = Limits::parse)]
     max: Vec<Limits>,
     /// The program is loaded with .ptd files, though no tensor is in them: those with data of delegates. --with implies it
@@ -58,7 +58,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// An input that cannot be read, or has no program; output that cannot be written.
 pub fn run(arguments: &MemoryArguments, messages: &Messages) -> Result<Exit, Failure> {
     let mut options = MemoryOptions::default();
-    (options.abi, options.external) = (arguments.abi.abi(), arguments.external);
+    arguments.runtime.set(&mut options);
+    options.external = arguments.external;
     options.with.clone_from(&arguments.sources.with);
     let sources = Sources::checked(&arguments.sources)?;
     let mut out = String::new();
@@ -107,6 +108,7 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
         write_allocators(method, memory.abi, out);
         write_buffers("inputs", &method.inputs, limit, out);
         write_buffers("outputs", &method.outputs, limit, out);
+        super::delegates::write(&method.delegates, limit, out);
         write_total(method, memory.abi, out);
     }
     write_more("", methods.len(), limit, "method", out);
@@ -114,7 +116,7 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
 }
 
 /// Says how many items are not printed.
-fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
+pub fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mut String) {
     if let Some(left) = io::rows_left(count, limit, &format!("more {noun}")) {
         let _ = writeln!(out, "{indent}{left}");
     }
@@ -172,6 +174,16 @@ fn least(is_lower_bound: bool) -> &'static str {
     if is_lower_bound { "at least " } else { "" }
 }
 
+/// Words before a total.
+fn bound(total: MemoryTotal) -> &'static str {
+    match (total.at_least, total.is_estimated) {
+        (true, true) => "at least about ",
+        (true, false) => "at least ",
+        (false, true) => "about ",
+        (false, false) => "",
+    }
+}
+
 fn write_allocators(method: &MethodFootprint, abi: Abi, out: &mut String) {
     let abi = build(abi);
     let memory = &method.method_allocator;
@@ -221,10 +233,10 @@ fn write_buffers(what: &str, buffers: &BoundaryBuffers, limit: usize, out: &mut 
 fn write_total(method: &MethodFootprint, abi: Abi, out: &mut String) {
     let total = method.total;
     let bytes = counted(total.bytes, "byte");
-    let _ = writeln!(out, "  total ({}): {}{bytes}", build(abi), least(total.at_least));
+    let _ = writeln!(out, "  total ({}): {}{bytes}", build(abi), bound(total));
     if !method.not_counted.is_empty() {
         let backends = first_names(method.not_counted.iter().map(String::as_str));
-        let _ = writeln!(out, "    not counted: packed weights and workspaces of {backends}");
+        let _ = writeln!(out, "    without all that these backends take: {backends}");
     }
 }
 
@@ -238,7 +250,7 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
         (loaded.constants, "constants"),
         (loaded.data_files, "metadata of .ptd files"),
         (sum(|method| method.loaded.external_constants), "constants of .ptd files"),
-        (sum(|method| method.loaded.payloads), "payloads"),
+        (sum(|method| method.loaded.payloads), "payloads and named data of delegates"),
     ];
     let bytes = parts.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
     let parts = parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} {what}"));
@@ -247,14 +259,15 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     let _ = writeln!(out, "  if a loader reads them there: {at_least}{}: {parts}", counted(bytes, "byte"));
     let freed = memory.methods.iter().map(|method| method.loaded.while_loading).max().unwrap_or(0);
     if freed > 0 {
-        let _ = writeln!(out, "    and up to {freed} of XNNPACK while a method is loaded, which are freed then");
+        let _ =
+            writeln!(out, "    and up to {freed} more while a method is loaded: payloads and named data of XNNPACK");
     }
     if loaded.at_least {
         let _ = writeln!(out, "    the metadata of the .ptd files count with --with");
     }
     let _ = writeln!(out, "  if they are mapped, or in memory such as flash: 0 bytes");
-    let total = |total: pte_emit::MemoryTotal| {
-        let at_least = least(total.at_least);
+    let total = |total: MemoryTotal| {
+        let at_least = bound(total);
         format!("{at_least}{}, {at_least}{} with files in RAM", counted(total.bytes, "byte"), total.with_files)
     };
     let abi = build(memory.abi);

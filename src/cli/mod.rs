@@ -7,6 +7,7 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod delegates;
 mod depfile;
 mod destination;
 mod diff;
@@ -14,8 +15,10 @@ mod dump;
 mod edit;
 mod embed;
 mod exit;
+mod explain;
 mod extract;
 mod findings;
+mod firmware;
 mod formats;
 mod generate;
 mod inspect;
@@ -63,6 +66,8 @@ Examples:
   pte-emit dump model.pte                             a program as YAML
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit check model.pte --format sarif             the same for code scanning; also json, github
+  pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
+  pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
   pte-emit memory model.pte                           how much RAM its methods need, and when
@@ -98,6 +103,7 @@ Examples:
   pte-emit bound model.pte --input x=1x256 -o small.pte
                                                       less memory: the largest x is [1, 256]
   pte-emit embed model.pte -o model --facts           the program as an array: model.c and model.h
+  pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
@@ -134,6 +140,8 @@ enum Command {
     Dump(dump::DumpArguments),
     /// Validate .pte, .ptd and .bpte files, or the files that YAML assembles to.
     Check(check::CheckArguments),
+    /// Explain errors of ExecuTorch, rules of `check` and codes of messages.
+    Explain(explain::ExplainArguments),
     /// Explain every byte of a .pte, .ptd or .bpte.
     Annotate(annotate::AnnotateArguments),
     /// Print what files contain: inputs, outputs, operators, delegates, constants, memory.
@@ -178,6 +186,8 @@ enum Command {
     Metadata(metadata::MetadataArguments),
     /// Lower the bounds of dynamic inputs, and plan memory again; or make inputs static.
     Bound(Box<bound::BoundArguments>),
+    /// Write files for the project of a firmware: sizes of memory pools, operators, the place of the program.
+    Firmware(firmware::FirmwareArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -248,6 +258,7 @@ pub fn main() -> ExitCode {
         Some(Command::Assemble(arguments)) => Ok(assemble::run(*arguments, &messages)),
         Some(Command::Dump(arguments)) => dump::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments, &messages),
+        Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Annotate(arguments)) => annotate::run(&arguments, cli.color),
         Some(Command::Inspect(arguments)) => inspect::run(&arguments, &messages),
         Some(Command::Memory(arguments)) => memory::run(&arguments, &messages),
@@ -270,6 +281,7 @@ pub fn main() -> ExitCode {
         Some(Command::Strip(arguments)) => strip::run(&arguments, &messages),
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
+        Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

@@ -1,7 +1,7 @@
-//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`. Those about sources are in `sources`.
+//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`, `--processor`. Those about sources are in `sources`.
 
 use clap::{Args, ValueEnum};
-use pte_emit::Abi;
+use pte_emit::{Abi, MemoryOptions, Processor};
 
 /// Form of what a command prints. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]
@@ -70,12 +70,15 @@ impl LimitArguments {
     }
 }
 
-/// Build of the runtime that figures of memory are for.
+/// Runtime that figures of memory are for.
 #[derive(Debug, Args)]
-pub struct AbiArguments {
+pub struct RuntimeArguments {
     /// Build of the runtime, for its allocators
     #[arg(long, value_enum, value_name = "ABI", default_value = "64")]
     abi: AbiName,
+    /// Processor that executes delegates, which decides how they pack weights; by default x86-avx512, and arm32 with --abi arm32
+    #[arg(long, value_enum, value_name = "PROCESSOR")]
+    processor: Option<ProcessorName>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -87,12 +90,30 @@ enum AbiName {
     Arm32,
 }
 
-impl AbiArguments {
-    /// Returns the binary interface.
-    pub fn abi(&self) -> Abi {
-        match self.abi {
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ProcessorName {
+    /// 64-bit x86 with AVX-512 and VNNI
+    X86Avx512,
+    /// 64-bit x86 with AVX2
+    X86Avx2,
+    /// 64-bit Arm with dot product instructions
+    Arm64,
+    /// 32-bit Arm with NEON
+    Arm32,
+}
+
+impl RuntimeArguments {
+    /// Sets the options that state the runtime.
+    pub fn set(&self, options: &mut MemoryOptions) {
+        options.abi = match self.abi {
             AbiName::Bits64 => Abi::Bits64,
             AbiName::Arm32 => Abi::Arm32,
-        }
+        };
+        options.processor = self.processor.map(|name| match name {
+            ProcessorName::X86Avx512 => Processor::X86Avx512,
+            ProcessorName::X86Avx2 => Processor::X86Avx2,
+            ProcessorName::Arm64 => Processor::Arm64,
+            ProcessorName::Arm32 => Processor::Arm32,
+        });
     }
 }

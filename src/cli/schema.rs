@@ -20,6 +20,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::diff::DiffDocument;
+    use super::super::explain::Explained;
     use super::super::findings::FindingsDocument;
     use super::super::manifest::VerifyDocument;
     use super::super::memory::MemoryDocument;
@@ -77,6 +78,8 @@ mod tests {
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
+            ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
+            ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),
             ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (

@@ -47,6 +47,11 @@ impl SourceArguments {
         options
     }
 
+    /// Folder of `--confine`.
+    pub fn confined_to(&self) -> Option<&Path> {
+        self.confine.as_deref()
+    }
+
     /// Options of validation: opens the files of `--with` and reads those of `--ops`.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::layout;
 use crate::layout::shared::SharedState;
 use crate::pipeline::Resolved;
+use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Memory, MemoryPlanner};
 use pte_transform::optimize::order::{Reordering, reorder};
@@ -98,13 +99,18 @@ impl Resolved {
                 reports.push(unchanged(reason));
                 continue;
             };
-            let size = |plan: &ExecutionPlan| planned_size(method, plan, operators, shared);
-            let Some(before) = size(plan) else {
+            let Some(before) = planned_size(method, plan, operators, shared) else {
                 reports.push(unchanged("the memory cannot be planned".to_owned()));
                 continue;
             };
             let alive = peak(plan, operators);
-            let best = best_candidate(plan, operators, options, before, self.has_overrides(), &size);
+            // What overwrites results of branches is replaced by what does not, also if that needs more memory.
+            let least = sound_size(method, plan, operators, shared).unwrap_or(u64::MAX);
+            let size = |plan: &ExecutionPlan| sound_size(method, plan, operators, shared);
+            let mut best = best_candidate(plan, operators, options, least, self.has_overrides(), &size);
+            if best.planned == u64::MAX {
+                best.planned = before;
+            }
             let mut report = MethodMemory {
                 planned: [before, best.planned],
                 alive: [alive, peak(&best.plan, operators)],
@@ -173,6 +179,14 @@ fn best_candidate(
 /// Returns the size of all pools of a method in bytes; `None` if its memory cannot be planned.
 fn planned_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
     layout::memory::plan(method, plan, operators, shared).ok().map(|planned| planned.total())
+}
+
+/// As [`planned_size`]; `None` also if the plan overwrites results of branches that are read later. The exporter's algorithms do that, the
+/// minimal planner does not (docs/format.md, "Submodules").
+fn sound_size(method: usize, plan: &ExecutionPlan, operators: &MethodOperators, shared: &SharedState) -> Option<u64> {
+    let planned = layout::memory::plan(method, plan, operators, shared).ok()?;
+    let is_sound = plan.memory.planner == MemoryPlanner::Minimal || !overwrites_moves(plan, operators, &planned.places);
+    is_sound.then(|| planned.total())
 }
 
 /// Returns the reason why the memory plan of a method stays; `None` if it may change.

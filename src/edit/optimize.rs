@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::memory::{MethodMemory, MinimizeOptions, kept_plan};
 use crate::layout;
 use crate::pipeline::Resolved;
+use pte_analysis::moved::overwrites_moves;
+use pte_analysis::operators::MethodOperators;
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
 use pte_model::program::{MemoryPlan, MemoryPlanner, Program};
@@ -193,13 +195,16 @@ impl Resolved {
         let mut allowed: Vec<bool> = kept.iter().map(Option::is_none).collect();
         let mut best = self.candidate(options, &allowed)?;
         // A method that would need more memory stays as it is.
-        let grows = |candidate: &Candidate, method: usize| candidate.memory[method] > before[method];
+        let overwrites = overwrites_moves_of(&self.program);
+        let grows = |candidate: &Candidate, method: usize| {
+            candidate.memory[method] > before[method] || candidate.overwrites[method] && !overwrites[method]
+        };
         if (0..before.len()).any(|method| grows(&best, method)) {
             (0..before.len()).for_each(|method| allowed[method] &= !grows(&best, method));
             best = self.candidate(options, &allowed)?;
         }
         let counts: Vec<usize> = self.program.plans().iter().map(|plan| plan.instructions().count()).collect();
-        let Candidate { program, steps, values, delegates, changes, memory, growth } = best;
+        let Candidate { program, steps, values, delegates, changes, memory, growth, .. } = best;
         for (method, (values, delegates)) in values.iter().zip(&delegates).enumerate() {
             self.retain_origins(method, values, delegates, steps[method].len() == counts[method]);
         }
@@ -257,7 +262,8 @@ impl Resolved {
             (steps, growth) = (done.steps, done.growth);
         }
         let memory = self.planned_memory(&program, options.passes.contains(&OptimizePass::Memory))?;
-        Ok(Candidate { program, values, delegates, steps, changes, memory, growth })
+        let overwrites = overwriting(&program, options);
+        Ok(Candidate { program, values, delegates, steps, changes, memory, overwrites, growth })
     }
 
     /// Returns a program without copies that change nothing, and what has no effect.
@@ -285,6 +291,7 @@ impl Resolved {
             delegates: former(&from.delegates, &done.delegates),
             steps: former(&from.steps, &done.steps),
             growth: from.growth,
+            overwrites: overwriting(&program, options),
             program,
             changes,
             memory,
@@ -309,6 +316,22 @@ impl Resolved {
     }
 }
 
+/// Returns, by method, `true` if its plan overwrites results of branches, and no pass replaces the plan.
+fn overwriting(program: &Program, options: &OptimizeOptions) -> Vec<bool> {
+    match options.passes.contains(&OptimizePass::Memory) {
+        true => vec![false; program.plans().len()],
+        false => overwrites_moves_of(program),
+    }
+}
+
+/// Returns, by method, `true` if its plan overwrites results of branches that are read later, as plans of the exporter may do.
+fn overwrites_moves_of(program: &Program) -> Vec<bool> {
+    let Ok(planned) = layout::plan_memory(program) else { return vec![false; program.plans().len()] };
+    let operators = MethodOperators::of_program(program);
+    let methods = program.plans().iter().zip(&operators).zip(&planned);
+    methods.map(|((plan, operators), planned)| overwrites_moves(plan, operators, &planned.places)).collect()
+}
+
 /// A changed program.
 struct Candidate {
     program: Program,
@@ -320,6 +343,8 @@ struct Candidate {
     changes: Vec<(usize, OptimizedInstruction)>,
     /// Planned memory of each method in bytes.
     memory: Vec<u64>,
+    /// By method: see [`overwriting`].
+    overwrites: Vec<bool>,
     growth: i64,
 }
 

@@ -15,7 +15,7 @@ use super::shape::{
 };
 use super::synonyms;
 use crate::ir::NodeDiagnostic;
-use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue, parse_bytes};
+use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue};
 use pte_model::data::number::{NumericValue, nan_of, number_word};
 use pte_model::data::random::Distribution;
 use pte_model::diagnostics::{Code, clipped};
@@ -29,6 +29,7 @@ use pte_model::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, S
 use pte_payload::xnnpack::draft::is_operand;
 use pte_payload::xnnpack::model::NodeOperation;
 use pte_payload::xnnpack::schema::{Operation, field_key};
+use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
 /// Builds a document from a tree, as far as possible, and returns the errors of the rest. `strings` has the strings of numbers that are

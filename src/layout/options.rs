@@ -4,6 +4,7 @@
 //! table in docs/yaml-reference.md and the output of the printer follow from the rows.
 
 use pte_model::format::serializer::Serializer;
+use pte_yaml::bytes::parse_bytes;
 
 /// Splitting of a `.ptd` into several files.
 ///
@@ -420,26 +421,6 @@ fn alternatives(words: &[&str]) -> String {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
         _ => words.concat(),
     }
-}
-
-/// Parses a number of bytes: digits, optionally with K, M, G or T for a power of 1024. `None` for anything else.
-///
-/// ```
-/// assert_eq!((pte_emit::parse_bytes("4K"), pte_emit::parse_bytes("many")), (Some(4096), None));
-/// ```
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let (digits, unit) = text.split_at(text.len() - usize::from(text.ends_with(['K', 'M', 'G', 'T'])));
-    let shift = match unit {
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => 0, // No unit.
-    };
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 impl LayoutOptions {

@@ -7,14 +7,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::{Model, Options};
-use pte_analysis::access::LEAST_ITEMS;
 use pte_check::RuleId::{self, *};
 use pte_check::rules::RULES;
 use pte_check::semantics::check;
 use pte_check::{Findings, Location, Profile, RuleSeverity};
-use pte_model::data::{Blob, BlobSource, Origin};
+use pte_model::data::Origin;
 use pte_model::format::ScalarType;
-use pte_model::program::element::Element;
 use pte_model::program::{
     Args, DelegateId, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Memory, Operator, OperatorId, Program,
     Tensor, TensorData, TensorShapeDynamism, ValueId,
@@ -23,7 +21,7 @@ use pte_model::reader;
 use pte_operators::OperatorSet;
 
 /// Assembles and reads a program; `method` is the YAML of a method `forward`.
-fn program(method: &str) -> Program {
+pub(super) fn program(method: &str) -> Program {
     let text = format!("methods:\n  forward:\n{method}");
     let input = Model::from_yaml("test", &text, ".");
     let assembly = input.assemble(&Options::default()).unwrap_or_else(|report| panic!("{report:?}\n{text}"));
@@ -31,7 +29,7 @@ fn program(method: &str) -> Program {
     reader::program::read(&Origin::Bytes(bytes)).unwrap().program
 }
 
-fn found(program: &Program) -> Vec<(RuleId, String)> {
+pub(super) fn found(program: &Program) -> Vec<(RuleId, String)> {
     let mut findings = Findings::new(Profile::Strict);
     let mut set = OperatorSet::new();
     set.add("mine::many.out self:T a:f[]? b:b[] c:T[] d:T?[] e:s f:m? out:T! more:T!\nmine::count self:T -> i")
@@ -46,7 +44,7 @@ pub(super) fn found_in(method: &str) -> Vec<(RuleId, String)> {
 }
 
 /// Returns the YAML of y = relu(x), z = exp(y). Values: x 0, y 1, z 2, then those of `values`.
-fn chain(values: &str, more: &str) -> String {
+pub(super) fn chain(values: &str, more: &str) -> String {
     format!(
         "    values:
       x: {{tensor: float32, sizes: [4], memory: {{pool: 1, offset: 0}}}}
@@ -73,7 +71,7 @@ fn edited(text: &str, edit: Edit) -> Program {
     program
 }
 
-fn instructions(plan: &mut ExecutionPlan) -> &mut Vec<Instruction> {
+pub(super) fn instructions(plan: &mut ExecutionPlan) -> &mut Vec<Instruction> {
     plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap()
 }
 
@@ -84,23 +82,23 @@ fn args(plan: &mut ExecutionPlan, instruction: usize) -> &mut Args {
     }
 }
 
-fn ids(numbers: &[i32]) -> Vec<ValueId> {
+pub(super) fn ids(numbers: &[i32]) -> Vec<ValueId> {
     numbers.iter().copied().map(ValueId).collect()
 }
 
-fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
+pub(super) fn add(plan: &mut ExecutionPlan, value: EValue) -> i32 {
     let values = plan.values.as_mut().unwrap();
     values.push(value);
     values.len() as i32 - 1
 }
 
-fn add_tensor(plan: &mut ExecutionPlan, offset: u64, floats: i32) -> i32 {
+pub(super) fn add_tensor(plan: &mut ExecutionPlan, offset: u64, floats: i32) -> i32 {
     let mut tensor = Tensor::new(ScalarType::FLOAT, &[floats]);
     tensor.memory = Memory::At { pool: 1, offset };
     add(plan, EValue::Tensor(tensor))
 }
 
-fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
+pub(super) fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
     match &mut plan.values.as_mut().unwrap()[value] {
         EValue::Tensor(tensor) => tensor,
         other => panic!("{other:?}"),
@@ -108,14 +106,14 @@ fn tensor(plan: &mut ExecutionPlan, value: usize) -> &mut Tensor {
 }
 
 /// Appends a call of an operator to the first chain.
-fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
+pub(super) fn call(plan: &mut ExecutionPlan, name: &str, args: &[i32]) {
     let operators = plan.operators.get_or_insert_default();
     operators.push(Operator::new(name));
     let op_index = OperatorId::of(operators.len() - 1);
     instructions(plan).push(Instruction::KernelCall { op_index, args: Some(ids(args).into()) });
 }
 
-fn jump(plan: &mut ExecutionPlan, at: usize, condition: i32, to: i32) {
+pub(super) fn jump(plan: &mut ExecutionPlan, at: usize, condition: i32, to: i32) {
     let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(condition), destination_instruction: to };
     instructions(plan).insert(at, jump);
 }
@@ -579,6 +577,18 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
         &[(X_4, "instructions[2].args[1]")],
     ),
     (
+        "a tensor over memory that the target of a move has",
+        |p| {
+            let (source, target) = (add_tensor(p, 256, 4), add_tensor(p, 320, 4));
+            let (over, last) = (add_tensor(p, 256, 4), add_tensor(p, 384, 4));
+            call(p, "aten::relu.out", &[0, source, source]);
+            instructions(p).push(Instruction::MoveCall { move_from: ValueId(source), move_to: ValueId(target) });
+            call(p, "aten::relu.out", &[0, over, over]);
+            call(p, "aten::relu.out", &[target, last, last]);
+        },
+        &[(X_4, "instructions[4].args[1]")],
+    ),
+    (
         "two overlapping results",
         |p| {
             let (t, u) = (add_tensor(p, 256, 4), add_tensor(p, 260, 4));
@@ -748,6 +758,14 @@ fn rules_about_data() {
 
 /// Changes of a valid program after which it is still valid, though rare.
 const UNUSUAL: &[(&str, Edit)] = &[
+    ("a tensor over memory that the target of a move had until its last read", |p| {
+        let (source, target) = (add_tensor(p, 256, 4), add_tensor(p, 320, 4));
+        let (over, last) = (add_tensor(p, 256, 4), add_tensor(p, 384, 4));
+        call(p, "aten::relu.out", &[0, source, source]);
+        instructions(p).push(Instruction::MoveCall { move_from: ValueId(source), move_to: ValueId(target) });
+        call(p, "aten::relu.out", &[target, last, last]);
+        call(p, "aten::relu.out", &[0, over, over]);
+    }),
     ("memory that is used again", |p| {
         let t = add_tensor(p, 0, 4);
         call(p, "aten::relu.out", &[1, t, t]);
@@ -891,29 +909,6 @@ fn indices_out_of_range_are_skipped() {
     assert_eq!(found(&empty), []);
 }
 
-/// A method of many values and jumps, in which kinds are moved from value to value against the order of the instructions.
-#[test]
-fn states_of_values_take_bounded_work() {
-    const COUNT: i32 = 20_000;
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let (one, more) = (add(plan, EValue::Int(1)), add(plan, EValue::Bool(false)));
-    call(plan, "executorch_prim::gt.Scalar", &[one, one, more]);
-    call(plan, "executorch_prim::add.Scalar", &[one, one, one]);
-    let values: Vec<i32> = (0..COUNT).map(|_| add(plan, EValue::Int(0))).collect();
-    call(plan, "executorch_prim::sym_float.Scalar", &[one, values[0]]);
-    for pair in values.windows(2).rev() {
-        instructions(plan).push(Instruction::MoveCall { move_from: ValueId(pair[0]), move_to: ValueId(pair[1]) });
-        let next = instructions(plan).len() as i32 + 1;
-        let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(more), destination_instruction: next };
-        instructions(plan).push(jump);
-    }
-    let begin = std::time::Instant::now();
-    let limits = exceeded(&program);
-    assert!(limits.iter().any(|limit| limit.ends_with("visited states")), "{limits:?}");
-    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
-}
-
 /// An Int that many calls read is known, whatever their number.
 #[test]
 fn numbers_with_many_uses_are_known() {
@@ -936,245 +931,6 @@ fn numbers_with_many_uses_are_known() {
     );
 }
 
-/// Returns the texts of findings of X-18.
-fn exceeded(program: &Program) -> Vec<String> {
-    let mut findings = Findings::new(Profile::Strict);
-    let locate = |element: &Element| Location::new(None, element.path(program));
-    check(program, &OperatorSet::new(), &BTreeSet::new(), &mut findings, &locate);
-    let found = findings.list.into_iter().filter(|finding| finding.rule.id == X_18);
-    found.map(|finding| finding.found.replace("not fully checked: more than ", "")).collect()
-}
-
-/// A list of `items` that `calls` calls take: each has an access to the list, its items, the dimension and the out.
-fn calls_of_a_list(items: usize, calls: usize) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let list = add(plan, EValue::TensorList(Some(ids(&vec![0; items]))));
-    let (zero, t) = (add(plan, EValue::Int(0)), add_tensor(plan, 256, 4));
-    for _ in 0..calls {
-        call(plan, "aten::cat.out", &[list, zero, t, t]);
-    }
-    program
-}
-
-/// A list may be used until the accesses of a method reach the limit of `pte_analysis`.
-#[test]
-fn items_of_lists_are_limited() {
-    // 4 accesses of the other calls; each call has 3 accesses besides the items. The list is added before its items.
-    let calls = 1024;
-    let items = (LEAST_ITEMS - 4 - calls * 3) / calls;
-    let rest = LEAST_ITEMS - 4 - calls * (items + 3);
-    assert_eq!(exceeded(&calls_of_a_list(items, calls)), Vec::<String>::new(), "{rest} below the limit");
-    assert_eq!(exceeded(&calls_of_a_list(items + 1, calls)).len(), 1);
-}
-
-/// Calls in place on one of `count` live tensors that have the same memory.
-fn live_tensors(count: i32) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let tensors: Vec<i32> = (0..count).map(|_| add_tensor(plan, 1024, 4)).collect();
-    plan.inputs.get_or_insert_default().extend(ids(&tensors));
-    for _ in 0..count {
-        call(plan, "aten::copy_", &[tensors[0], 0, 4, tensors[0]]);
-    }
-    plan.outputs.get_or_insert_default().extend(ids(&tensors));
-    program
-}
-
-/// Conditional jumps to the start, one after the other, and then `reads` tensors that are written and read.
-fn jumps(count: i32, reads: i32) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let (condition, number, zero) =
-        (add(plan, EValue::Bool(true)), add(plan, EValue::Int(1)), add(plan, EValue::Int(0)));
-    plan.inputs.get_or_insert_default().push(ValueId(number));
-    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
-    let tensors: Vec<i32> = (0..reads).map(|index| add_tensor(plan, 4096 + 16 * index as u64, 4)).collect();
-    for _ in 0..count {
-        let next = instructions(plan).len() as i32;
-        let to = if reads == 0 { 0 } else { next + 1 };
-        jump(plan, next as usize, condition, to);
-    }
-    for tensor in &tensors {
-        call(plan, "aten::relu.out", &[0, *tensor, *tensor]);
-    }
-    plan.outputs.get_or_insert_default().extend(ids(&tensors));
-    program
-}
-
-/// A value to which `count` tensors are moved, and from which `count` others are.
-fn moves(count: i32) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let (moved, tensors): (i32, Vec<i32>) = (
-        add_tensor(plan, 1024, 4),
-        (0..2 * count).map(|index| add_tensor(plan, 4096 + 16 * index as u64, 4)).collect(),
-    );
-    for tensor in &tensors[..count as usize] {
-        instructions(plan).push(Instruction::MoveCall { move_from: ValueId(*tensor), move_to: ValueId(moved) });
-    }
-    for tensor in &tensors[count as usize..] {
-        instructions(plan).push(Instruction::MoveCall { move_from: ValueId(moved), move_to: ValueId(*tensor) });
-    }
-    program
-}
-
-#[test]
-fn products_of_work_are_limited() {
-    let cases: [(Program, Program, &str); 4] = [
-        (live_tensors(100), live_tensors(2500), "overlapping live tensors"),
-        (jumps(100, 0), jumps(4500, 0), "enclosing loops"),
-        (jumps(100, 100), jumps(4600, 4600), "visited blocks"),
-        (moves(100), moves(900), "possible memory ranges"),
-    ];
-    for (below, above, unit) in cases {
-        assert_eq!(exceeded(&below), Vec::<String>::new(), "{unit}");
-        let found = exceeded(&above);
-        assert!(found.iter().any(|found| found.ends_with(unit)), "{unit}: {found:?}");
-    }
-}
-
-/// A loop of `count` iterations, each of which selects a row by the counter, in place of the executions of the method.
-fn iterations(count: i64, rows: i32) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let [counter, zero, one, end] = [0, 0, 1, count].map(|number| add(plan, EValue::Int(number)));
-    let done = add(plan, EValue::Bool(false));
-    let (table, row) = (add_tensor(plan, 4096, rows), add_tensor(plan, 2048, 1));
-    tensor(plan, row as usize).sizes = Some([][..].into());
-    tensor(plan, row as usize).dim_order = Some([][..].into());
-    plan.inputs.get_or_insert_default().push(ValueId(table));
-    instructions(plan).push(Instruction::MoveCall { move_from: ValueId(zero), move_to: ValueId(counter) });
-    let start = instructions(plan).len() as i32;
-    call(plan, "aten::select_copy.int_out", &[table, zero, counter, row, row]);
-    call(plan, "executorch_prim::add.Scalar", &[counter, one, counter]);
-    call(plan, "executorch_prim::eq.Scalar", &[counter, end, done]);
-    let next = instructions(plan).len();
-    jump(plan, next, done, start);
-    plan.outputs.get_or_insert_default().push(ValueId(row));
-    program
-}
-
-/// `count` branches, by inputs, each of which computes another Int; a kernel then selects a row by it.
-fn branches(count: i64) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let (index, one, zero) = (add(plan, EValue::Int(0)), add(plan, EValue::Int(1)), add(plan, EValue::Int(0)));
-    let (number, condition) = (add(plan, EValue::Int(1)), add(plan, EValue::Bool(true)));
-    let (table, row) = (add_tensor(plan, 4096, 100_000), add_tensor(plan, 2048, 1));
-    tensor(plan, row as usize).sizes = Some([][..].into());
-    tensor(plan, row as usize).dim_order = Some([][..].into());
-    plan.inputs.get_or_insert_default().extend(ids(&[number, table]));
-    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
-    for number in 0..count {
-        let next = instructions(plan).len();
-        jump(plan, next, condition, next as i32 + 2);
-        let number = add(plan, EValue::Int(number));
-        call(plan, "executorch_prim::add.Scalar", &[number, one, index]);
-    }
-    call(plan, "aten::select_copy.int_out", &[table, zero, index, row, row]);
-    plan.outputs.get_or_insert_default().push(ValueId(row));
-    program
-}
-
-/// Limits of the Ints of a value: a value at its limit, one below, and one above.
-#[test]
-fn computed_ints_are_limited() {
-    for (count, expected) in [(127, 0), (128, 0), (129, 1)] {
-        let found = exceeded(&branches(count));
-        assert_eq!(found.len(), expected, "{count}: {found:?}");
-        assert!(found.iter().all(|found| found.ends_with("128 possible Ints")), "{found:?}");
-    }
-}
-
-/// Inferred list items that every method may take (docs/check.md).
-const LEAST_INFERRED: usize = 1 << 20;
-
-/// Returns the least size for which a program reaches a limit: the one below does not. It is between the two bounds.
-fn first_beyond(unit: &str, bounds: [usize; 2], program: impl Fn(usize) -> Program) -> usize {
-    let is_beyond = |size: usize| {
-        let found = exceeded(&program(size));
-        assert!(found.iter().all(|found| found.ends_with(unit)), "{unit}: {found:?}");
-        !found.is_empty()
-    };
-    let [mut below, mut above] = bounds;
-    assert!(!is_beyond(below) && is_beyond(above), "{unit}");
-    while below + 1 < above {
-        let middle = usize::midpoint(below, above);
-        *(if is_beyond(middle) { &mut above } else { &mut below }) = middle;
-    }
-    above
-}
-
-/// 100 Ints are possible as the size of the parts that a tensor is split into, besides the one in the file. There are `items` outs.
-fn split_in_many_ways(items: usize) -> Program {
-    let mut program = branches(100);
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    // No size is 0.
-    plan.values.as_mut().unwrap()[3] = EValue::Int(101);
-    let (out, zero) = (add_tensor(plan, 256, 4), add(plan, EValue::Int(0)));
-    let list = add(plan, EValue::TensorList(Some(ids(&vec![out; items]))));
-    call(plan, "aten::split_copy.Tensor_out", &[0, 3, zero, list, list]);
-    program
-}
-
-#[test]
-fn inferred_items_are_limited() {
-    // Each of the combinations takes the items of the list, which is the out and the result; so do the call itself, and what follows
-    // because its result is not known. The accesses to the items increase the limit.
-    let expected = LEAST_INFERRED / (2 * 103 - 16);
-    let found = first_beyond("inferred list items", [expected / 2, expected * 2], split_in_many_ways);
-    assert!(found.abs_diff(expected) < expected / 10, "{found}, expected about {expected}");
-}
-
-/// `count` Ints, and as many jumps that depend on an input: each block has a state of all Ints.
-fn written_ints(count: usize) -> Program {
-    let mut program = program(&chain("", ""));
-    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-    let [one, zero, number] = [1, 0, 1].map(|number| add(plan, EValue::Int(number)));
-    let condition = add(plan, EValue::Bool(true));
-    plan.inputs.get_or_insert_default().push(ValueId(number));
-    call(plan, "executorch_prim::gt.Scalar", &[number, zero, condition]);
-    for _ in 0..count {
-        let next = instructions(plan).len();
-        jump(plan, next, condition, next as i32 + 2);
-        let result = add(plan, EValue::Int(0));
-        call(plan, "executorch_prim::add.Scalar", &[one, one, result]);
-    }
-    program
-}
-
-#[test]
-fn written_ints_are_limited() {
-    first_beyond("computed Ints", [100, 1500], written_ints);
-}
-
-/// Constants of `len` bytes in total as numbers of repetitions. They are in no file, so that the test does not take 256 MiB of memory.
-fn constant_repetitions(len: usize) -> Program {
-    let mut program = program(&chain("", ""));
-    for part in [len / 16 * 8, len - len / 16 * 8] {
-        let source = BlobSource::File { path: std::path::Path::new("no such file").into(), offset: 0 };
-        let data = program.add_blob(Blob::new(part as u64, source));
-        let plan = &mut program.execution_plan.as_mut().unwrap()[0];
-        let mut repetitions = Tensor::new(ScalarType::LONG, &[(part / 8) as i32]);
-        repetitions.data = TensorData::Blob(data);
-        repetitions.memory = Memory::None;
-        let (repetitions, size) = (add(plan, EValue::Tensor(repetitions)), add(plan, EValue::Int(4)));
-        let out = add_tensor(plan, 256, 4);
-        call(plan, "aten::repeat_interleave.Tensor_out", &[repetitions, size, out, out]);
-    }
-    program
-}
-
-#[test]
-fn constant_bytes_are_limited() {
-    for (len, expected) in [((1 << 28) - 8, 0), (1 << 28, 0), ((1 << 28) + 8, 1)] {
-        let found = exceeded(&constant_repetitions(len));
-        assert_eq!(found.len(), expected, "{len}: {found:?}");
-        assert!(found.iter().all(|found| found.ends_with("constant bytes")), "{found:?}");
-    }
-}
-
 /// A call of an operator with several outs ends with a list of them.
 #[test]
 fn a_list_of_no_outs_is_reported() {
@@ -1187,20 +943,6 @@ fn a_list_of_no_outs_is_reported() {
     let list = args(plan, 0).last().unwrap().0 as usize;
     plan.values.as_mut().unwrap()[list] = EValue::TensorList(Some(Vec::new()));
     assert_eq!(found(&program), [(O_4, "methods.forward.instructions[0].args[7]".to_owned())]);
-}
-
-/// A loop is executed up to a limit, which is an error if kernels read the counter. A wrong row is found below it.
-#[test]
-fn executed_instructions_are_limited() {
-    // 4 instructions for each iteration, of two executions, since the counter differs before the first one.
-    let iterations_of = |count: i64| exceeded(&iterations(count, 1 << 17));
-    let accesses = 8 * 20;
-    let most = (1 << 17) / 4 / 2;
-    assert_eq!(iterations_of(most - 10), Vec::<String>::new());
-    let above = iterations_of(most + accesses);
-    assert!(above.len() == 1 && above[0].ends_with("executed instructions"), "{above:?}");
-    let wrong = found(&iterations(1000, 999));
-    assert!(wrong.iter().any(|(rule, _)| *rule == O_14), "{wrong:?}");
 }
 
 #[test]

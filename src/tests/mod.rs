@@ -1,6 +1,7 @@
 //! Tests of single stages and crates whose inputs are YAML: they are here, above all of these, since no stage knows the ones after it.
 
 mod bound;
+mod check_limits;
 mod check_paths;
 mod check_semantics;
 mod emit_flat_tensor;

@@ -108,6 +108,8 @@ build() {
 build runner
 build mutants
 build memory
+build delegates
+build firmware
 build trials
 
 echo "$dir/runner"

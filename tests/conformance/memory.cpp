@@ -1,6 +1,6 @@
 // memory.cpp: prints what loading each method of a program takes from the
-// method allocator of the real runtime, and what MethodMeta says about the
-// method. The protocol is described in README.md next to this file; fetch.sh
+// method allocator of the real runtime, how many bytes of files are in memory,
+// and what MethodMeta says about the method. The protocol is described in README.md next to this file; fetch.sh
 // builds it.
 
 #include <executorch/extension/data_loader/file_data_loader.h>
@@ -10,6 +10,7 @@
 #include <executorch/runtime/executor/program.h>
 #include <executorch/runtime/platform/runtime.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,44 @@ class Traced : public rt::MemoryAllocator {
   const bool trace_;
 };
 
+// Bytes that loaders have read into memory and that are not freed yet, and the
+// most of them.
+size_t live = 0;
+size_t most = 0;
+
+// Reads each part of a file into memory of exactly its size.
+class CountingLoader : public rt::DataLoader {
+ public:
+  explicit CountingLoader(ext::FileDataLoader&& file) : file_(std::move(file)) {}
+
+  rt::Result<rt::FreeableBuffer>
+  load(size_t offset, size_t size, const SegmentInfo& info) const override {
+    if (size == 0) {
+      return rt::FreeableBuffer(nullptr, 0, nullptr);
+    }
+    void* const memory = std::malloc(size);
+    const Error error = file_.load_into(offset, size, info, memory);
+    if (error != Error::Ok) {
+      std::free(memory);
+      return error;
+    }
+    live += size;
+    most = std::max(most, live);
+    return rt::FreeableBuffer(memory, size, [](void*, void* data, size_t bytes) {
+      live -= bytes;
+      std::free(data);
+    });
+  }
+  Error load_into(
+      size_t offset, size_t size, const SegmentInfo& info, void* buffer) const override {
+    return file_.load_into(offset, size, info, buffer);
+  }
+  rt::Result<size_t> size() const override { return file_.size(); }
+
+ private:
+  const ext::FileDataLoader file_;
+};
+
 void print_tensors(
     const char* what,
     size_t count,
@@ -86,14 +125,16 @@ void print_tensors(
   }
 }
 
-// `temporary` is null or the allocator for kernels.
+// Prints the used bytes of the method allocator. Sets `held` to the bytes of
+// files that the method has, and those that it had in addition.
 void load(
     const rt::Program& program,
     const char* name,
     const rt::NamedDataMap* data,
     bool with_temporary,
     bool trace,
-    const std::vector<rt::Span<uint8_t>>& planned) {
+    const std::vector<rt::Span<uint8_t>>& planned,
+    size_t held[2]) {
   std::vector<rt::Span<uint8_t>> spans = planned;
   rt::HierarchicalAllocator arena({spans.data(), spans.size()});
   const Block memory = aligned(kMethodMemory);
@@ -102,7 +143,11 @@ void load(
   rt::MemoryAllocator temporary(kTempMemory, temp.get());
   rt::MemoryManager manager(
       &allocator, &arena, with_temporary ? &temporary : nullptr);
+  const size_t before = live;
+  most = live;
   const auto method = program.load_method(name, &manager, nullptr, data);
+  held[0] = live - before;
+  held[1] = most - live;
   if (method.ok()) {
     std::printf(" %zu", allocator.used_size());
   } else {
@@ -126,12 +171,13 @@ int main(int argc, char** argv) {
     }
   }
   rt::runtime_init();
-  auto loader = ext::FileDataLoader::from(file.c_str(), 4096);
-  if (!loader.ok()) {
+  auto opened_program = ext::FileDataLoader::from(file.c_str(), 4096);
+  if (!opened_program.ok()) {
     std::fprintf(stderr, "%s: cannot be opened\n", file.c_str());
     return 2;
   }
-  std::unique_ptr<ext::FileDataLoader> data_loader;
+  CountingLoader loader(std::move(opened_program.get()));
+  std::unique_ptr<CountingLoader> data_loader;
   std::unique_ptr<ext::FlatTensorDataMap> data;
   if (!data_file.empty()) {
     auto opened = ext::FileDataLoader::from(data_file.c_str(), 4096);
@@ -139,7 +185,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s: cannot be opened\n", data_file.c_str());
       return 2;
     }
-    data_loader = std::make_unique<ext::FileDataLoader>(std::move(opened.get()));
+    data_loader = std::make_unique<CountingLoader>(std::move(opened.get()));
     auto map = ext::FlatTensorDataMap::load(data_loader.get());
     if (!map.ok()) {
       std::fprintf(stderr, "%s: not a .ptd\n", data_file.c_str());
@@ -147,11 +193,12 @@ int main(int argc, char** argv) {
     }
     data = std::make_unique<ext::FlatTensorDataMap>(std::move(map.get()));
   }
-  const auto program = rt::Program::load(&loader.get());
+  const auto program = rt::Program::load(&loader);
   if (!program.ok()) {
     std::printf("program error 0x%02x\n", static_cast<unsigned>(program.error()));
     return 1;
   }
+  std::printf("files %zu\n", live);
   for (size_t i = 0; i < program->num_methods(); ++i) {
     const char* name = program->get_method_name(i).get();
     const auto meta = program->method_meta(name);
@@ -177,9 +224,11 @@ int main(int argc, char** argv) {
       std::printf(" %s", meta->get_backend_name(backend).get());
     }
     std::printf("\nused");
-    load(program.get(), name, data.get(), true, trace, planned);
-    load(program.get(), name, data.get(), false, trace, planned);
-    std::printf("\n");
+    size_t held[2];
+    size_t other[2];
+    load(program.get(), name, data.get(), true, trace, planned, held);
+    load(program.get(), name, data.get(), false, trace, planned, other);
+    std::printf("\nheld %zu %zu\n", held[0], held[1]);
   }
   return 0;
 }

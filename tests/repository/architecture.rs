@@ -43,7 +43,7 @@ const LAYERS: &[(&str, Layers)] = &[
         &[
             // Unit tests of lower modules and of crates whose inputs are YAML.
             ("tests", 7, &[]),
-            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, kernels.rs, payload.rs, source.rs, builder.rs and edit/.
+            // Public API: lib.rs, model.rs, pipeline.rs, inspection.rs, kernels.rs, payload.rs, source.rs, target.rs, builder.rs and edit/.
             ("facade", 6, &[]),
             ("printer", 5, &[]),
             ("ir", 5, &[]),
@@ -75,8 +75,20 @@ const QUESTIONS: &[&str] = &["pte_check", "pte_deploy", "pte_diff", "pte_generat
 const ASKING: &[&str] = &["facade", "assembly", "tests"];
 
 /// Files directly under `src/` that belong to the facade.
-const FACADE: &[&str] =
-    &["lib", "model", "pipeline", "inspection", "kernels", "payload", "source", "builder", "deploy", "edit"];
+const FACADE: &[&str] = &[
+    "lib",
+    "model",
+    "pipeline",
+    "inspection",
+    "kernels",
+    "payload",
+    "source",
+    "target",
+    "builder",
+    "deploy",
+    "edit",
+    "firmware",
+];
 
 /// Path in the code.
 struct CodePath {

@@ -15,7 +15,7 @@ use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as Assembl
 
 use crate::support::{root, snapshot};
 
-fn pages() -> Vec<PathBuf> {
+pub fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));

@@ -5,6 +5,7 @@ mod support;
 
 mod architecture;
 mod citations;
+mod counts;
 mod docs;
 mod list;
 mod public_api;

@@ -1,224 +1,114 @@
-//! examples/firmware, and the CMake functions of cmake/PteEmit.cmake: with Make and Ninja, with the real runtime, and for Cortex-M. The tests
-//! need `cmake`, `ninja`, `make`, `gcc`, `g++` and `arm-none-eabi-gcc`.
+//! Pools of `pte-emit firmware` against the real runtime: `firmware.cpp` takes memory in the order of ExecuTorch's runners, from pools of
+//! exactly the computed sizes.
+//!
+//! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime firmware:: -- --ignored`. It takes all
+//! programs that ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`, in the 64-bit build.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::time::SystemTime;
+use std::process::Command;
 
-use pretty_assertions::assert_eq;
+use super::memory::pte_files;
+use crate::support::runner;
+use pte_emit::{Abi, FirmwareOptions, FirmwarePlatform, FirmwarePool, Model, Options};
 
-use crate::support::{files_below, root, runner};
+/// Runners, and the names in which their pools end: method allocator, temporary allocator, memory apart.
+const RUNNERS: &[(FirmwarePlatform, [&str; 3])] = &[
+    (FirmwarePlatform::Zephyr, ["METHOD_ALLOCATOR_POOL_SIZE", "TEMP_ALLOCATOR_POOL_SIZE", "-"]),
+    (FirmwarePlatform::Cmsis, ["METHOD_ALLOCATOR_POOL_SIZE", "TEMP_ALLOCATOR_POOL_SIZE", "FAST_MEMORY_SIZE"]),
+    (FirmwarePlatform::Esp32, ["METHOD_ALLOCATOR_POOL_SIZE", "TEMP_ALLOCATOR_POOL_SIZE", "-"]),
+    (FirmwarePlatform::Pico, ["METHOD_ALLOCATOR_POOL_SIZE", "-", "-"]),
+];
 
-const GENERATORS: [&str; 2] = ["Unix Makefiles", "Ninja"];
+/// Alignment of a pointer, the smallest unit of the method allocator.
+const UNIT: u64 = 8;
 
-/// A build folder of a project in a temporary folder.
-struct Build {
-    folder: tempfile::TempDir,
+/// Bytes that are enough for all programs.
+const PLENTY: u64 = 64 << 20;
+
+/// What the runner printed: the step that it reached, and its error.
+fn run(program: &Path, platform: FirmwarePlatform, method: &str, pte: &Path, sizes: [u64; 3]) -> String {
+    let output = Command::new(program)
+        .args([platform.name(), method])
+        .arg(pte)
+        .args(sizes.map(|size| size.to_string()))
+        .output()
+        .expect("the runner starts");
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() { text } else { format!("{text} {}", output.status) }
 }
 
-fn run(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
-}
+/// Numbers of comparisons, by platform: exact pools, and pools with a unit less.
+type Counts = BTreeMap<&'static str, [usize; 2]>;
 
-fn succeed(command: &mut Command) -> String {
-    let output = run(command);
-    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}\n{stdout}\n{stderr}");
-    stdout.into_owned()
-}
-
-impl Build {
-    /// Copies the models.
-    fn new() -> Build {
-        let folder = tempfile::tempdir().unwrap();
-        let examples = root().join("examples");
-        for file in files_below(&examples, &[]) {
-            let path = folder.path().join("models").join(file.strip_prefix(&examples).unwrap());
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::copy(file, path).unwrap();
-        }
-        Build { folder }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn configure(&self, project: &Path, generator: &str, definitions: &[String]) -> String {
-        let mut command = Command::new("cmake");
-        command.args(["-G", generator, "-S"]).arg(project).arg("-B").arg(self.path("build"));
-        succeed(command.args(definitions.iter().map(|definition| format!("-D{definition}"))))
-    }
-
-    fn build(&self) -> String {
-        succeed(Command::new("cmake").arg("--build").arg(self.path("build")))
-    }
-
-    /// What the program prints, and whether it succeeds.
-    fn run(&self) -> (String, bool) {
-        let output = run(&mut Command::new(self.path("build/firmware")));
-        (String::from_utf8(output.stdout).unwrap(), output.status.success())
-    }
-
-    /// Times of the files that the tool or a compiler has written.
-    fn times(&self) -> BTreeMap<String, SystemTime> {
-        let is_made = |name: &str| {
-            let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
-            matches!(extension, Some("pte" | "ptd" | "c" | "h" | "S" | "o" | "a" | "yaml"))
-                || name.ends_with("firmware")
-        };
-        let build = self.path("build");
-        let files = files_below(&build, &[]).into_iter().map(|path| {
-            let name = path.strip_prefix(&build).unwrap().display().to_string();
-            (name, fs::metadata(path).unwrap().modified().unwrap())
-        });
-        files.filter(|(name, _)| is_made(name) && !name.contains("CompilerId")).collect()
-    }
-}
-
-fn tool() -> String {
-    format!("PTE_EMIT_EXECUTABLE={}", env!("CARGO_BIN_EXE_pte-emit"))
-}
-
-/// Returns what the real runtime computes for `linear.forward`, as the example prints it.
-fn expected_linear(runner: &Path, build: &Build) -> String {
-    let input: String =
-        [1f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).map(|byte| format!("{byte:02x}")).collect();
-    let script = format!("load forward\ninput 0 tensor 6 1,4 0,1 {input}\nexecute\noutputs\n");
-    let mode = runner::Mode { verify: "full", loader: "buffer" };
-    let answers =
-        runner::run(runner, &build.path("build/linear.pte"), &[build.path("build/linear.ptd")], mode, &script).unwrap();
-    let output = answers.iter().find_map(|line| line.strip_prefix("output 0 tensor 6 1,3 0,1 ")).unwrap();
-    let bytes: Vec<u8> =
-        (0..output.len()).step_by(2).map(|at| u8::from_str_radix(&output[at..at + 2], 16).unwrap()).collect();
-    let values = bytes.chunks_exact(4).map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()));
-    // Nine significant digits, as printf writes them.
-    let text = |value: f32| format!("{:.*}", (9 - 1 - value.abs().log10().floor() as i32) as usize, value);
-    let trimmed = |text: String| text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    values.fold("linear.forward:".to_owned(), |out, value| out + " " + &trimmed(text(value)))
-}
-
-#[test]
-#[ignore = "needs cmake, ninja, make, g++ and the runtime"]
-fn the_example_runs_in_memory_of_exactly_the_computed_size() {
-    let runner = runner::locate();
-    let wheel = runner.parent().unwrap().join("executorch-1.5.1");
-    for generator in GENERATORS {
-        let build = Build::new();
-        let project = root().join("examples/firmware");
-        let definitions = [
-            tool(),
-            format!("EXECUTORCH_WHEEL={}", wheel.display()),
-            format!("MODELS={}", build.path("models").display()),
-        ];
-        let log = build.configure(&project, generator, &definitions);
-        assert!(log.contains("EXECUTORCH_SELECT_OPS_LIST=aten::addmm.out,aten::linear.out,"), "{log}");
-        build.build();
-        let linear = expected_linear(&runner, &build);
-        let npy = "sources.npy: 0 0.25 0.5 0.75 1 1.25 1.5 1.75 2 2.25 2.5 2.75";
-        assert_eq!(build.run(), (format!("{linear}\n{npy}\n"), true), "{generator}");
-
-        // An unchanged tree makes nothing.
-        let before = build.times();
-        assert!(before.len() > 12 && before.contains_key("firmware"), "{before:?}");
-        build.build();
-        assert_eq!(build.times(), before, "{generator}");
-
-        // A data file makes what depends on it, and nothing else.
-        let table = build.path("models/data/table.npy");
-        let mut bytes = fs::read(&table).unwrap();
-        let last = bytes.len() - 4;
-        bytes[last..].copy_from_slice(&64f32.to_le_bytes());
-        // Make compares seconds of some file systems.
-        std::thread::sleep(std::time::Duration::from_millis(1100));
-        fs::write(&table, bytes).unwrap();
-        build.build();
-        let after = build.times();
-        for (name, is_made) in
-            [("sources.pte", true), ("sources.S", true), ("firmware", true), ("linear.pte", false), ("models.c", false)]
-        {
-            assert_eq!(before[name] != after[name], is_made, "{generator}: {name}");
-        }
-        assert_eq!(build.run(), (format!("{linear}\n{}\n", npy.replace("2.75", "64")), true), "{generator}");
-
-        // docs/firmware.md has the error.
-        for (memory, bytes) in [("METHOD", 1), ("PLANNED", 16), ("TEMPORARY", 16)] {
-            let less = ["METHOD", "PLANNED", "TEMPORARY"]
-                .map(|other| format!("LESS_{other}_MEMORY={}", if other == memory { bytes } else { 0 }));
-            build.configure(&project, generator, &[&definitions[..], &less].concat());
-            build.build();
-            let (printed, is_ok) = build.run();
-            assert!(printed.starts_with("linear.forward: error 0x21\n") && !is_ok, "{generator} {memory}: {printed}");
+/// Compares all methods of a program.
+fn compare(program: &Path, pte: &Path, counts: &mut Counts, failures: &mut Vec<String>) {
+    let Ok(source) = Model::open(pte) else { return };
+    let Ok(plans) = source.program().map(|program| program.plans().to_vec()) else { return };
+    for plan in plans {
+        let Some(method) = plan.name.as_deref().filter(|name| !name.is_empty()) else { continue };
+        for (platform, names) in RUNNERS {
+            let mut options = FirmwareOptions::new(*platform);
+            (options.abi, options.methods) = (Abi::Bits64, vec![method.to_owned()]);
+            let Ok(firmware) = source.firmware(&options) else { continue };
+            let pools = names.map(|name| firmware.pools.iter().find(|pool| pool.name.ends_with(name)));
+            let exact = pools.map(|pool| pool.map_or(0, |pool| pool.bytes));
+            // What fails in any case says nothing about the sizes: an external constant, a custom operator.
+            let largest = run(program, *platform, method, pte, [PLENTY; 3]);
+            if !largest.starts_with("done") && !largest.starts_with("execute") {
+                continue;
+            }
+            let label = format!("{}, {method}, {}", pte.display(), platform.name());
+            let is_exact = |pool: &Option<&FirmwarePool>| pool.is_none_or(|pool| !pool.at_least);
+            if !pools.iter().all(is_exact) {
+                continue;
+            }
+            let found = run(program, *platform, method, pte, exact);
+            if found != largest {
+                failures.push(format!("{label}: {found} with {exact:?}, but {largest} with more"));
+            }
+            let [count, less] = counts.entry(platform.name()).or_default();
+            *count += 1;
+            for (index, pool) in pools.iter().enumerate() {
+                let used = pool.map_or(0, |pool| pool.parts.iter().map(|part| part.bytes).sum());
+                let Some(smaller) = used.checked_sub(UNIT).filter(|smaller| *smaller > 0) else { continue };
+                let mut sizes = exact;
+                sizes[index] = smaller;
+                let found = run(program, *platform, method, pte, sizes);
+                let is_out_of_memory = found != largest && !found.contains("signal");
+                if !is_out_of_memory {
+                    failures.push(format!("{label}: {found} with {sizes:?}, a unit less than {exact:?}"));
+                }
+                *less += 1;
+            }
         }
     }
 }
 
-/// The arrays are built for Cortex-M by a toolchain file, which must not change where the tool is searched.
+/// With pools of the computed sizes the runner succeeds, and with one that is a unit smaller it fails.
 #[test]
-#[ignore = "needs cmake, ninja and arm-none-eabi-gcc"]
-fn arrays_are_cross_compiled() {
-    let build = Build::new();
-    let toolchain = "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR arm)\nset(CMAKE_C_COMPILER arm-none-eabi-gcc)\n\
-                     set(CMAKE_CXX_COMPILER arm-none-eabi-g++)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n\
-                     set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM ONLY)\n";
-    fs::write(build.path("arm.cmake"), toolchain).unwrap();
-    let definitions = [tool(), format!("CMAKE_TOOLCHAIN_FILE={}", build.path("arm.cmake").display())];
-    build.configure(&root().join("examples/firmware"), "Ninja", &definitions);
-    build.build();
-    for library in ["libmodels.a", "libsources.a"] {
-        let header = succeed(Command::new("arm-none-eabi-readelf").arg("-h").arg(build.path("build").join(library)));
-        assert!(header.contains("ARM"), "{library}: {header}");
+#[ignore = "downloads the ExecuTorch runtime"]
+fn the_runners_need_as_much() {
+    let program = runner::locate().with_file_name("firmware");
+    let (mut counts, mut failures) = (Counts::new(), Vec::new());
+    let mut folders = vec![PathBuf::from("tests/golden/upstream")];
+    folders.extend(std::env::var_os("PTE_EMIT_PROGRAMS").map(PathBuf::from));
+    for pte in folders.iter().flat_map(|folder| pte_files(folder)) {
+        compare(&program, &pte, &mut counts, &mut failures);
     }
-    assert!(build.path("build/arm/model_pte.h").is_file());
-}
-
-/// The project of docs/firmware.md, with the tool that cargo builds.
-#[test]
-#[ignore = "needs cmake, ninja and gcc"]
-fn the_project_of_the_documentation_builds_with_the_tool_of_cargo() {
-    let build = Build::new();
-    let page = fs::read_to_string(root().join("docs/firmware.md")).unwrap();
-    let (_, project) = page.split_once("```cmake\n").unwrap();
-    let (project, _) = project.split_once("```").unwrap();
-    fs::write(build.path("CMakeLists.txt"), project).unwrap();
-    let main = "#include \"models.h\"\nint main(void) { return MODELS_FILES == 3 && linear_pte[4] == 'E' ? 0 : 1; }\n";
-    fs::write(build.path("main.c"), main).unwrap();
-    // Stands for cargo, which would take minutes: puts the tool where cargo does.
-    let cargo = format!(
-        "#!/bin/sh -e\nwhile [ $# -gt 0 ]; do [ \"$1\" = --target-dir ] && folder=$2; shift; done\nmkdir -p \"$folder/release\"\n\
-         [ -e \"$folder/release/pte-emit\" ] || cp {} \"$folder/release/pte-emit\"\n",
-        env!("CARGO_BIN_EXE_pte-emit")
+    let temporary = tempfile::tempdir().expect("there is room");
+    let examples = std::fs::read_dir("examples").expect("the examples").map(|entry| entry.expect("an entry").path());
+    for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
+        let assembled = Model::open(&path).and_then(|source| source.assemble(&Options::default()));
+        let Some(file) = assembled.as_ref().ok().and_then(|assembly| assembly.program_file()) else { continue };
+        let pte = temporary.path().join(path.with_extension("pte").file_name().expect("a name"));
+        std::fs::write(&pte, file.to_vec().expect("the data can be read")).expect("there is room");
+        compare(&program, &pte, &mut counts, &mut failures);
+    }
+    println!("methods with exact pools, and pools with a unit less: {counts:?}");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(
+        counts.len() == RUNNERS.len() && counts.values().all(|[exact, less]| *exact > 60 && *less > 60),
+        "{counts:?}"
     );
-    fs::write(build.path("cargo"), cargo).unwrap();
-    succeed(Command::new("chmod").arg("+x").arg(build.path("cargo")));
-    let definitions = [
-        format!("PTE_EMIT_ROOT={}", root().display()),
-        "PTE_EMIT_EXECUTABLE=".to_owned(),
-        format!("PTE_EMIT_CARGO={}", build.path("cargo").display()),
-        "CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF".to_owned(),
-    ];
-    for generator in GENERATORS {
-        let _ = fs::remove_dir_all(build.path("build"));
-        let paths =
-            succeed(Command::new("sh").args(["-c", "for name in ninja make gcc g++; do command -v $name; done"]));
-        let [ninja, make, gcc, gxx] = paths.lines().collect::<Vec<_>>()[..] else { panic!("{paths}") };
-        let program = if generator == "Ninja" { ninja } else { make };
-        let tools = [
-            format!("CMAKE_MAKE_PROGRAM={program}"),
-            format!("CMAKE_C_COMPILER={gcc}"),
-            format!("CMAKE_CXX_COMPILER={gxx}"),
-        ];
-        // An installed tool in ~/.cargo/bin would be found first.
-        let mut command = Command::new("cmake");
-        command.args(["-G", generator, "-S"]).arg(build.folder.path()).arg("-B").arg(build.path("build"));
-        command.args(definitions.iter().chain(&tools).map(|definition| format!("-D{definition}")));
-        succeed(command.env("HOME", build.folder.path()));
-        build.build();
-        assert!(run(&mut Command::new(build.path("build/app"))).status.success(), "{generator}");
-        let before = build.times();
-        build.build();
-        assert_eq!(build.times(), before, "{generator}");
-    }
 }

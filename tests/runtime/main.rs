@@ -4,6 +4,8 @@
 mod support;
 
 mod bound;
+mod cmake;
+mod control_flow;
 mod edit_programs;
 mod evaluation;
 mod firmware;
@@ -19,4 +21,5 @@ mod program_mutants;
 mod sharing;
 mod weights;
 mod xnnpack_graphs;
+mod xnnpack_memory;
 mod xnnpack_mutants;

@@ -1,5 +1,5 @@
-//! `pte-emit memory` against the real runtime: sizes of the pools, and what loading takes from the method allocator, to the byte; and the
-//! inputs and outputs that `inspect` prints against its `MethodMeta`.
+//! `pte-emit memory` against the real runtime: sizes of the pools, what loading takes from the method allocator, and bytes of files in memory,
+//! to the byte; and the inputs and outputs that `inspect` prints against its `MethodMeta`.
 //!
 //! The comparison is ignored by default, since it downloads the runtime: `cargo test --test runtime memory:: -- --ignored`. It takes all programs that
 //! ExecuTorch wrote, the examples, and those in the folder `PTE_EMIT_PROGRAMS`.
@@ -12,9 +12,9 @@ use pte_emit::{Abi, MemoryOptions, Model, Options};
 use serde_json::Value;
 
 /// Memory of a program, as JSON; `None` if the file cannot be read.
-fn computed(source: &Model, abi: Abi, external: bool) -> Option<Value> {
+fn computed(source: &Model, abi: Abi, ptd: Option<&Path>) -> Option<Value> {
     let mut options = MemoryOptions::default();
-    (options.abi, options.external) = (abi, external);
+    (options.abi, options.with) = (abi, ptd.map(Path::to_owned).into_iter().collect());
     let memory = source.memory(&options).ok()?;
     Some(serde_json::to_value(memory).expect("JSON"))
 }
@@ -33,7 +33,7 @@ fn the_method_allocator_of_both_abis() {
         let path = PathBuf::from(format!("tests/golden/upstream/bytes/{name}/model.pte"));
         let source = Model::open(&path).expect("a golden file");
         for (abi, expected) in [(Abi::Bits64, bits64), (Abi::Arm32, arm32)] {
-            let memory = computed(&source, abi, false).expect("a valid file");
+            let memory = computed(&source, abi, None).expect("a valid file");
             assert_eq!(memory["methods"][0]["method_allocator"]["bytes"], expected, "{name} {abi:?}");
         }
     }
@@ -46,7 +46,7 @@ fn no_pool_is_smaller_than_what_is_alive() {
     let mut pools = 0;
     for path in examples.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
         let Ok(source) = Model::open(&path) else { continue };
-        let Some(memory) = computed(&source, Abi::Bits64, false) else { continue };
+        let Some(memory) = computed(&source, Abi::Bits64, None) else { continue };
         for method in memory["methods"].as_array().expect("methods") {
             let instructions = method["instructions"].as_array().expect("instructions").len();
             for pool in method["pools"].as_array().expect("pools") {
@@ -78,14 +78,14 @@ fn the_timelines_of_many_pools_are_small() {
         count,
         (1..=count).map(call).collect::<String>()
     );
-    let memory = computed(&Model::from_yaml("pools.yaml", yaml, "."), Abi::Bits64, false).expect("a program");
+    let memory = computed(&Model::from_yaml("pools.yaml", yaml, "."), Abi::Bits64, None).expect("a program");
     let pools = memory["methods"][0]["pools"].as_array().expect("pools");
     assert_eq!(pools.len(), count + 1);
     assert_eq!(pools[7]["timeline"], serde_json::json!([[0, 0], [7, 16], [9, 0]]));
 }
 
 /// All `.pte` files in a folder and those below it, in order.
-fn pte_files(folder: &Path) -> Vec<PathBuf> {
+pub fn pte_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
@@ -103,6 +103,8 @@ struct Loaded {
     pools: Vec<u64>,
     /// Bytes with and without a temporary allocator; `None` if it cannot be loaded.
     used: Option<[u64; 2]>,
+    /// Bytes of files in memory: as long as the method, and in addition while it is loaded.
+    held: [u64; 2],
     /// What `MethodMeta` says of each input and of each output.
     ends: [Vec<String>; 2],
 }
@@ -149,8 +151,9 @@ fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> u
     compared
 }
 
-/// Loads all methods of a program. `None` if the runtime rejects the program.
-fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<Vec<Loaded>> {
+/// Loads all methods of a program. Returns the bytes of files in memory as long as the program, and the methods; `None` if the runtime rejects
+/// the program.
+fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<(u64, Vec<Loaded>)> {
     let mut command = Command::new(judge);
     command.arg(pte);
     if let Some(ptd) = ptd {
@@ -162,12 +165,14 @@ fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<Vec<Loaded>> {
         return None;
     }
     let mut methods: Vec<Loaded> = Vec::new();
+    let mut files = 0;
     for line in String::from_utf8(output.stdout).expect("UTF-8").lines() {
         let (what, rest) = line.split_once(' ').unwrap_or((line, ""));
         let numbers = || rest.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>().ok();
         match (what, methods.last_mut()) {
             ("method", _) => {
-                methods.push(Loaded { name: rest.to_owned(), pools: Vec::new(), used: None, ends: Default::default() })
+                let (pools, ends) = (Vec::new(), Default::default());
+                methods.push(Loaded { name: rest.to_owned(), pools, used: None, held: [0; 2], ends });
             }
             ("input" | "output", Some(method)) => {
                 let (_, end) = rest.split_once(' ').unwrap_or_default();
@@ -175,22 +180,27 @@ fn loaded(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Option<Vec<Loaded>> {
             }
             ("pools", Some(method)) => method.pools = numbers().unwrap_or_default(),
             ("used", Some(method)) => method.used = numbers().and_then(|used| used.try_into().ok()),
+            ("held", Some(method)) => method.held = numbers().and_then(|held| held.try_into().ok()).unwrap_or_default(),
+            ("files", None) => files = numbers().expect("a number")[0],
             _ => {}
         }
     }
-    Some(methods)
+    Some((files, methods))
 }
 
 /// Compares a program with the runtime. Returns the number of methods and of inputs and outputs that were compared.
 fn compare(judge: &Path, pte: &Path, ptd: Option<&Path>, failures: &mut Vec<String>) -> [usize; 2] {
-    let Some(methods) = loaded(judge, pte, ptd) else { return [0; 2] };
+    let Some((files, methods)) = loaded(judge, pte, ptd) else { return [0; 2] };
     let ends = compare_ends(pte, &methods, failures);
-    let Some(memory) = Model::open(pte).ok().and_then(|source| computed(&source, Abi::Bits64, ptd.is_some())) else {
+    let Some(memory) = Model::open(pte).ok().and_then(|source| computed(&source, Abi::Bits64, ptd)) else {
         failures.push(format!("{}: the runtime loads it", pte.display()));
         return [0, ends];
     };
+    if memory["loaded"]["bytes"] != files || memory["loaded"]["at_least"] == true && ptd.is_some() {
+        failures.push(format!("{}: {files} bytes of files, not {}", pte.display(), memory["loaded"]));
+    }
     let mut compared = 0;
-    for Loaded { name, pools, used, .. } in methods {
+    for Loaded { name, pools, used, held, .. } in methods {
         let all = memory["methods"].as_array().expect("methods");
         let Some(method) = all.iter().find(|method| method["name"] == *name) else { continue };
         let planned: u64 = pools.iter().sum();
@@ -204,6 +214,10 @@ fn compare(judge: &Path, pte: &Path, ptd: Option<&Path>, failures: &mut Vec<Stri
             if allocator[key] != expected {
                 failures.push(format!("{}, {name}: {key} {expected}, not {}", pte.display(), allocator[key]));
             }
+        }
+        let loaded = &method["loaded"];
+        if loaded["bytes"] != held[0] || loaded["while_loading"] != held[1] {
+            failures.push(format!("{}, {name}: {held:?} bytes of files, not {loaded}", pte.display()));
         }
     }
     [compared, ends]

@@ -116,7 +116,7 @@ fn content(tensor: &Tensor, round: u64) -> Option<Vec<u8>> {
 }
 
 /// Returns the script that executes all methods, and `None` for a program with inputs that it cannot have.
-fn script(program: &Program) -> Option<String> {
+pub fn script(program: &Program) -> Option<String> {
     let mut script = String::new();
     for plan in program.plans() {
         writeln!(script, "load {}", runner::quote(plan.name.as_deref()?)).ok()?;
@@ -131,7 +131,7 @@ fn script(program: &Program) -> Option<String> {
 }
 
 /// Executes all methods of an assembly. Returns the answers without the outputs of executions that failed, which are not determined.
-fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<String>, String> {
+pub fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<String>, String> {
     let folder = tempfile::tempdir().unwrap();
     let (pte, ptds) = files::write(assembly, folder.path()).unwrap();
     let mut answers = runner::run(runner, &pte, &ptds, MODE, script)?;

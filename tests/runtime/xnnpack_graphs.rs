@@ -294,13 +294,27 @@ fn program(seed: u64, index: usize) -> (String, Option<String>) {
     let rank = 1 + random.below(4);
     let dims: Vec<u64> = (0..rank).map(|_| 1 + random.below(5) as u64).collect();
     let (count, damaged) = (1 + random.below(6), random.below(2) == 0);
+    graph(random, &dims, count, damaged)
+}
+
+/// Returns a program with a random graph in which nothing is wrong.
+pub fn undamaged(seed: u64, index: usize) -> String {
+    let mut random = Random::of_item(seed, index as u64);
+    let rank = 1 + random.below(4);
+    let dims: Vec<u64> = (0..rank).map(|_| 1 + random.below(12) as u64).collect();
+    let count = 1 + random.below(12);
+    graph(random, &dims, count, false).0
+}
+
+/// Returns a program with a random graph on inputs of these sizes, and what is wrong with it.
+fn graph(random: Random, dims: &[u64], count: usize, damaged: bool) -> (String, Option<String>) {
     let mut maker =
         Maker { random, values: Vec::new(), named: Vec::new(), nodes: Vec::new(), live: Vec::new(), count: 0 };
     let mut inputs = Vec::new();
     for _ in 0..=maker.random.below(2) {
         let name = maker.name("x");
         maker.values.push(format!("{name}: {{datatype: fp32, sizes: {dims:?}}}"));
-        maker.live.push((name.clone(), dims.clone()));
+        maker.live.push((name.clone(), dims.to_vec()));
         inputs.push(name);
     }
     let arguments = inputs.clone();

@@ -52,12 +52,13 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
     let secret = "named_data: {a: {file: ../secret}}\nmethods: {f: {outputs: [1]}}\n";
     let folder = Folder::new(&[("secret", "x"), ("in/model.yaml", secret), ("model.yaml", "")]);
     folder.write("model.yaml", format!("name: ${{N:n}}\nnamed_data: {{a: {{fill: 0, size: 64K}}}}{RELU}"));
-    let commands: [&[&str]; 10] = [
+    let commands: [&[&str]; 11] = [
         &["assemble", "-o", "out.pte"],
         &["check"],
         &["inspect"],
         &["memory"],
         &["kernels"],
+        &["firmware", "--for", "zephyr", "-o", "app"],
         &["size"],
         &["payload", "list"],
         &["diff", "/dev/null"],
@@ -91,12 +92,13 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
 fn json_is_short_for_format_json() {
     let folder = Folder::new(&[("model.yaml", RELU)]);
     folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &["check", "model.pte"],
         &["annotate", "model.pte"],
         &["inspect", "model.pte"],
         &["memory", "model.pte"],
         &["kernels", "model.pte"],
+        &["firmware", "model.pte", "--for", "zephyr", "-o", "app"],
         &["size", "model.pte"],
         &["payload", "list", "model.pte"],
         &["diff", "model.pte", "model.pte"],

@@ -267,12 +267,39 @@ fn operations_of_graphs_are_removed() {
 /// The list of the results of an operator with several outs has one item for each.
 #[test]
 fn lists_of_results_keep_their_items() {
-    let yaml = "methods:\n  forward:\n    values:\n      x: {tensor: float32, sizes: [8]}\n    inputs: [x]\n    outputs: [v, i]\n    \
-                instructions:\n      - {kernel: aten::topk.values, args: [x, 3], out: [v, i]}\n";
-    let folder = Folder::new(&[("topk.yaml", yaml)]);
-    let test = counted(&["aten::topk"]);
-    folder.run(&["reduce", "topk.yaml", "--test", &test, "-o", "small.yaml"]).exits(0);
-    folder.run(&["small.yaml", "-o", "small.pte"]).exits(0);
-    let small = String::from_utf8(folder.read("small.yaml")).unwrap();
-    assert!(small.contains("out: [") && !small.contains("Every property"), "{small}");
+    let topk = "
+      x: {tensor: float32, sizes: [8]}
+    inputs: [x]
+    outputs: [v, i]
+    instructions:
+      - {kernel: aten::topk.values, args: [x, 3], out: [v, i]}
+";
+    let batch_norm = "
+      x: {tensor: float32, sizes: [1, 2, 4]}
+      w: {tensor: float32, sizes: [2], data: [1, 2]}
+      b: {tensor: float32, sizes: [2], data: [0.5, 0]}
+      mean: {tensor: float32, sizes: [2], data: [0, 1]}
+      var: {tensor: float32, sizes: [2], data: [1, 4]}
+    inputs: [x]
+    outputs: [z]
+    instructions:
+      - kernel: aten::_native_batch_norm_legit_no_training.out
+        args: [x, w, b, mean, var, 0.1, 1.0e-5]
+        out: [y, save_mean, save_invstd]
+      - {kernel: aten::relu.out, args: [y], out: z}
+";
+    for (operator, outs, yaml) in
+        [("aten::topk", 2, topk), ("aten::_native_batch_norm_legit_no_training", 3, batch_norm)]
+    {
+        let yaml = format!("methods:\n  forward:\n    values:{yaml}");
+        let folder = Folder::new(&[("large.yaml", &yaml)]);
+        let test = counted(&[operator]);
+        folder.run(&["reduce", "large.yaml", "--test", &test, "-o", "small.yaml"]).exits(0);
+        folder.run(&["small.yaml", "-o", "small.pte"]).exits(0);
+        folder.run(&["check", "small.pte"]).exits(0);
+        let small = String::from_utf8(folder.read("small.yaml")).unwrap();
+        let (_, out) = small.split_once("out: [").unwrap_or_else(|| panic!("{small}"));
+        assert_eq!(out.split(']').next().unwrap().split(", ").count(), outs, "{small}");
+        assert!(!small.contains("Every property") && !small.contains("relu"), "{small}");
+    }
 }

@@ -62,6 +62,18 @@ fn results_of_the_examples_have_their_schemas() {
     });
     let compared = compared.count();
     assert!(compared > 50, "{compared} pairs");
+    let firmware = validator("firmware");
+    let app = tempfile::tempdir().unwrap();
+    let add = root().join("examples/add.yaml");
+    let arguments = [
+        "firmware".as_ref(),
+        add.as_os_str(),
+        "--for".as_ref(),
+        "cmake".as_ref(),
+        "-o".as_ref(),
+        app.path().as_os_str(),
+    ];
+    assert!(!validate(&firmware, &arguments).unwrap()["pools"].as_array().unwrap().is_empty());
     let kernels = validator("kernels");
     let is_valid = |path: &&std::path::PathBuf| path.parent() == Some(&root().join("examples"));
     let root_examples: Vec<&std::ffi::OsStr> = paths.iter().filter(is_valid).map(|path| path.as_os_str()).collect();

@@ -12,6 +12,7 @@
 //! | `PTE_EMIT_WORK_BINARY` | an optimised binary to run, with a limit of 2 s |
 
 use std::fmt::Write;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use pte_emit::Model;
@@ -105,16 +106,19 @@ fn lists(operator: &str, kind: &str, items: usize, distinct: usize, calls: usize
     )
 }
 
-/// Program in which `delegates` delegates of `methods` methods have the same payload.
-fn payloads(payload: &str, methods: usize, delegates: usize) -> String {
+/// Program in which `delegates` delegates of `methods` methods have the same payload, as a file: YAML that repeats a graph takes as much
+/// time to assemble as its delegates have nodes.
+fn payloads(payload: &[u8], methods: usize, delegates: usize) -> Vec<u8> {
+    let folder = Folder::new(&[]);
+    folder.write("payload.bin", payload);
     let mut out = "methods:\n".to_owned();
     for method in 0..methods {
         let _ = writeln!(out, "  m{method}:\n    outputs: [1]\n    delegates:");
         for delegate in 0..delegates {
-            let _ = writeln!(out, "      d{delegate}: {{backend: XnnpackBackend, {payload}}}");
+            let _ = writeln!(out, "      d{delegate}: {{backend: XnnpackBackend, data: {{file: payload.bin}}}}");
         }
     }
-    out
+    assembled_in(folder.path(), &out)
 }
 
 /// Program with `tensors` constants. Those of the file are small; `raw` then makes them ranges of the first one, which has `bytes` bytes: the
@@ -133,8 +137,8 @@ fn constants(tensors: usize, bytes: usize, step: usize) -> String {
     format!("{out}raw:\n  set:\n{set}")
 }
 
-/// Graph of XNNPACK with `nodes` operations.
-fn graph(nodes: usize) -> String {
+/// Payload of XNNPACK with a graph of `nodes` operations.
+fn graph(nodes: usize) -> Vec<u8> {
     let nodes: Vec<String> = (0..nodes)
         .map(|node| {
             format!(
@@ -144,14 +148,22 @@ fn graph(nodes: usize) -> String {
         })
         .collect();
     let last = nodes.len() - 1;
-    format!(
-        "graph: {{values: {{x: {{datatype: fp32, sizes: [1]}}}}, inputs: [x], outputs: [v{last}], nodes: [{}]}}",
+    let graph = format!(
+        "{{values: {{x: {{datatype: fp32, sizes: [1]}}}}, inputs: [x], outputs: [v{last}], nodes: [{}]}}",
         nodes.join(", ")
-    )
+    );
+    let yaml = format!("methods: {{m: {{delegates: {{d: {{backend: XnnpackBackend, graph: {graph}}}}}}}}}");
+    let payload = &Model::from_yaml("m.yaml", yaml, ".").payloads().unwrap_or_else(|error| panic!("{error}"))[0];
+    payload.data.to_vec().unwrap()
 }
 
 fn assembled(yaml: &str) -> Vec<u8> {
-    let model = Model::from_yaml("m.yaml", yaml, ".");
+    assembled_in(Path::new("."), yaml)
+}
+
+/// Assembles YAML that refers to files in a folder.
+fn assembled_in(folder: &Path, yaml: &str) -> Vec<u8> {
+    let model = Model::from_yaml("m.yaml", yaml, folder);
     let assembly = model.assembly().unwrap_or_else(|error| panic!("{error}\n{}", &yaml[..yaml.len().min(2000)]));
     assembly.program_file().unwrap().to_vec().unwrap()
 }
@@ -184,12 +196,13 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
         }
         _ => {
             let (methods, delegates) = (1 + random.below(20), 1 + random.below(250));
-            let payload = match random.below(2) {
-                0 => graph(1 + random.below(2000)),
-                _ => format!("data: {{fill: 1, size: {}, dtype: uint8}}", 1 + random.below(400_000)),
+            let (kind, payload) = match random.below(2) {
+                0 => ("graphs", graph(1 + random.below(2000))),
+                _ => ("payloads", vec![1; 1 + random.below(400_000)]),
             };
-            name = format!("{methods} methods with {delegates} delegates: {}", &payload[..payload.len().min(60)]);
-            payloads(&payload, methods, delegates)
+            let size = payload.len();
+            let name = format!("{methods} methods with {delegates} delegates of the same {kind} of {size} bytes");
+            return (name, payloads(&payload, methods, delegates));
         }
     };
     (name, assembled(&yaml))
@@ -201,8 +214,8 @@ fn random_file(random: &mut Random) -> (String, Vec<u8>) {
 fn shared_lists_and_payloads_are_printed_once() {
     // Debug builds are slow, so these are smaller than the limits permit.
     let list = assembled(&lists("my::op.out", "tensor_list", 10_000, 300, 1500));
-    let payload = assembled(&payloads("data: {fill: 1, size: 200000, dtype: uint8}", 4, 250));
-    let repeated = assembled(&payloads(&graph(300), 2, 150));
+    let payload = payloads(&[1; 200_000], 4, 250);
+    let repeated = payloads(&graph(300), 2, 150);
     let mut failed = exceeding("list", &list, &["dump m.pte", "memory m.pte", "report m.pte --to model-explorer"]);
     for (name, file) in [("payload", payload), ("graph", repeated)] {
         failed.extend(exceeding(

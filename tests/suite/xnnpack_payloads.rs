@@ -11,6 +11,7 @@ use pte_model::reader;
 use pte_payload::xnnpack::draft::Draft;
 use pte_payload::xnnpack::{self, decode, encode};
 
+use crate::support::folder::Folder;
 use crate::support::{files_below, root};
 
 /// The `.pte` files of the repository, and those below `PTE_EMIT_PROGRAMS`.
@@ -430,4 +431,31 @@ fn overrides_of_payloads_are_checked() {
     let same = overridden(&format!("{base}.nodes[0].filter_id: 1"));
     let assembly = Model::from_yaml("m.yaml", &same, ".").assemble(&Options::default()).unwrap();
     assert!(assembly.warnings.to_string().contains("changes nothing"), "{}", assembly.warnings);
+}
+
+/// Scales that are a constant are shown as one, not as an empty list.
+#[test]
+fn scales_in_a_constant_are_shown() {
+    let listed = crate::support::sources::read(&root().join("examples/xnnpack_quantized_convolution.yaml"));
+    let constant = listed.replace("scales: [0.5, 0.25]", "scales: {data: [0.5, 0.25]}");
+    assert_ne!(constant, listed);
+    let folder = Folder::new(&[("listed.yaml", &listed), ("constant.yaml", &constant)]);
+    folder.run(&["constant.yaml", "-o", "constant.pte"]).exits(0);
+    let stdout = |arguments: &[&str], code: i32| String::from_utf8(folder.run(arguments).exits(code).stdout).unwrap();
+    let found = stdout(&["diff", "listed.yaml", "constant.pte"], 1);
+    let values = "methods.forward.delegates[0].graph.values[2]";
+    for expected in [
+        format!(
+            "~ {values}: PerChannel (scale [0.5, 0.25], channel_dim 0, num_scales 0) -> \
+             PerChannel (scale in a constant, channel_dim 0, num_scales 2)\n"
+        ),
+        format!("+ {values}.scales: in the payload\n"),
+    ] {
+        assert!(found.contains(&expected), "{expected}{found}");
+    }
+    assert!(!found.contains("scale []"), "{found}");
+    let found = stdout(&["dump", "constant.pte"], 0);
+    assert!(found.contains("scales: {data: [0.5, 0.25]}") && found.contains("scales: [0.25, 0.125]"), "{found}");
+    let found = stdout(&["annotate", "constant.pte"], 0);
+    assert!(found.contains("scales of values[2]: float32 [2]: 0.5, 0.25\n"), "{found}");
 }

@@ -9,8 +9,11 @@ use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 use pte_operators::kinds::Kinds;
 
-/// Number of accesses that a method may have in any case. Each takes 24 bytes with its index.
-pub const LEAST_ITEMS: usize = 1 << 21;
+/// Number of accesses that a method may have in any case, because its calls repeat lists. Each takes 24 bytes with its index.
+pub const LEAST_ITEMS: usize = 1 << 20;
+
+/// Number of further accesses for each argument, value and item of a list of values in the file.
+pub const ITEMS_PER_ACCESS: usize = 4;
 
 /// An access of an instruction, or of the outputs of the method, to a value.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +55,9 @@ pub struct Accesses {
     pub by_step: Vec<u32>,
     /// By value: `true` if it is a result argument that repeats an out.
     pub repeated_outs: Vec<bool>,
-    /// Accesses to items of lists are missing, because there are too many of them.
+    /// Number of accesses up to which items of lists are accesses.
+    pub limit: usize,
+    /// Accesses to items of lists are missing, because there are more than the limit.
     pub is_truncated: bool,
     /// First accesses that read a tensor without content: step, in ascending order, and value. A later step may write
     /// the tensor, or an earlier one the same memory.
@@ -120,13 +125,13 @@ impl Accesses {
             plan,
             kinds: &kinds.list,
             owners,
-            limit: LEAST_ITEMS.max(4 * (kinds.items + args + count)),
             has_content,
             seen: vec![false; count],
             accesses: Accesses {
                 list: Vec::with_capacity(args + outputs.len()),
                 by_step: Vec::with_capacity(steps + 2),
                 repeated_outs: vec![false; count],
+                limit: LEAST_ITEMS + ITEMS_PER_ACCESS * (kinds.items + args + count),
                 is_truncated: false,
                 early_reads: Vec::new(),
             },
@@ -156,9 +161,6 @@ struct Collector<'m> {
     plan: &'m ExecutionPlan,
     kinds: &'m [Kinds],
     owners: &'m [u32],
-    /// Maximum number of accesses. Without it, a small file in which many calls use long lists would need a large
-    /// table.
-    limit: usize,
     /// By value: it has content, initially or from an earlier step.
     has_content: Vec<bool>,
     /// By value: an earlier step accesses it.
@@ -185,7 +187,8 @@ impl Collector<'_> {
             if items.is_some() && kind != AccessKind::Unknown { AccessKind::Read } else { kind },
         );
         let Some(items) = items else { return };
-        if self.accesses.list.len() + items.len() > self.limit {
+        // Without the limit, a small file in which many calls use long lists would need a large table.
+        if self.accesses.list.len() + items.len() > self.accesses.limit {
             self.accesses.is_truncated = true;
             return;
         }

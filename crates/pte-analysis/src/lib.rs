@@ -31,6 +31,7 @@ pub mod blocks;
 pub mod inference;
 pub mod kernels;
 pub mod lifetimes;
+pub mod moved;
 pub mod operators;
 pub mod planning;
 pub mod resizing;

@@ -207,6 +207,11 @@ impl Findings {
         }
     }
 
+    /// Returns true if the next finding of a rule is kept.
+    pub(crate) fn keeps(&self, id: RuleId) -> bool {
+        (self.counts.counts[id as usize] as usize) < self.counts.kept
+    }
+
     /// Counts a finding; returns true if it is kept.
     fn count_one(&mut self, id: RuleId) -> bool {
         let (index, rule) = (id as usize, id.rule());
@@ -229,8 +234,18 @@ impl Findings {
         Findings::keeping(self.profile, Some(self.counts.kept))
     }
 
-    /// Appends findings of another step.
-    pub(crate) fn append(&mut self, other: Findings) {
+    /// Appends findings of another step, or of another question about the same file.
+    ///
+    /// ```
+    /// use pte_check::{CheckOptions, file};
+    /// use pte_model::data::Origin;
+    ///
+    /// let mut findings = file(&Origin::Bytes([].into()), &CheckOptions::default())?;
+    /// findings.append(findings.clone());
+    /// assert_eq!(findings.list.len(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn append(&mut self, other: Findings) {
         let RuleCounts { mut counts, kept } = self.counts.clone();
         self.list.extend(other.list.into_iter().filter(|finding| {
             let count = &mut counts[finding.rule.id as usize];

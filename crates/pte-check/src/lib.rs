@@ -17,6 +17,7 @@ struct Readme;
 
 mod content;
 mod data;
+mod errors;
 mod fields;
 pub mod finding;
 mod header;
@@ -27,6 +28,7 @@ mod path;
 mod releases;
 pub mod rules;
 pub mod semantics;
+pub mod target;
 mod xnnpack;
 
 use std::collections::BTreeSet;
@@ -34,6 +36,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, io, thread};
 
+pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 

@@ -2,7 +2,8 @@
 //! folder check them; docs/rules.md is generated from this table.
 //!
 //! Ids are stable. Rules with `O-` are about arguments of operators, those with `X-` about the semantics of methods;
-//! the runtime does not check rules with `G-`. It checks all others, or requires them without a check.
+//! the runtime does not check rules with `G-`. Those with `R-` compare a program with a target. The runtime checks
+//! all others, or requires them without a check.
 
 use std::fmt;
 use std::str::FromStr;
@@ -1435,7 +1436,7 @@ rules! {
 
     X_4 Suspicious ALL
     "Memory of a live tensor is not overwritten."
-    "Tensors may share memory only if their lifetimes are disjoint."
+    "Tensors may share memory only if their lifetimes are disjoint. After a move, its target has the memory of its source. ExecuTorch's exporter overwrites the result of a `torch.cond` that is read after another one: state `memory: {planner: minimal}` for the method, or run `pte-emit optimize`."
     "the later read reads the bytes of the other tensor"
     "a at 0..64 and b at 32..96 of one pool: a is written, b is written, a is read"
 
@@ -1588,6 +1589,66 @@ rules! {
     "A tensor without data that is read but never written has the initial content of its memory."
     "reads zeros, if the application clears planned memory"
     "a mutable tensor without data that instructions only read"
+
+    R_1 Invalid ALL
+    "The target registers a kernel for each operator."
+    "A build links the kernels that are selected for it. Only checked with `--target`; the kernels of the runtime itself are always registered."
+    "rejects it with `OperatorMissing` when the method is loaded"
+    "a call of `aten::gelu.out` for a build that links `aten::add.out`"
+
+    R_2 Invalid ALL
+    "Calls have as many arguments as the kernel of the target takes."
+    "Another release may have another schema. Only checked with `--target`, if its list of operators has the arguments."
+    "fails with `InvalidProgram` when the call is executed, or aborts"
+    "3 arguments for a kernel of the target that takes 4"
+
+    R_3 Invalid ALL
+    "The target compiles kernels for the element types of the calls."
+    "A build with `EXECUTORCH_ENABLE_DTYPE_SELECTIVE_BUILD` omits the others. Only checked with `--target`, if its operators have `dtype_selective`."
+    "aborts when the call is executed, or fails with `InvalidArgument`"
+    "a call with int8 tensors, and a kernel that is compiled for float32"
+
+    R_4 Invalid ALL
+    "The target links the backends of the delegates."
+    "A backend is registered by the library that is linked for it. Only checked with `--target`."
+    "rejects it with `NotFound` when the method is loaded"
+    "a delegate of `XnnpackBackend` for a microcontroller"
+
+    R_5 Invalid ALL
+    "Planned memory fits into the pools of the target."
+    "The application provides a buffer for each pool. Only checked with `--target`."
+    "rejects it with `MemoryAllocationFailed` when the method is loaded"
+    "a pool of 300 KiB, and a buffer of 200 KiB"
+
+    R_6 Invalid ALL
+    "The method allocator of the target has room for each method."
+    "Loading a method takes memory for its values, instructions and delegates; some applications take the pools from it, too. Each method is loaded alone. Only checked with `--target`."
+    "rejects it with `MemoryAllocationFailed` when the method is loaded"
+    "a method that takes 20,000 bytes, and an allocator of 16,384"
+
+    R_7 Invalid ALL
+    "The temporary allocator of the target has room for what kernels take."
+    "Some kernels need memory while they are executed. Only checked with `--target`."
+    "fails with `MemoryAllocationFailed` when the call is executed"
+    "a call of `aten::topk.values` with rows of 1,000 elements, and a temporary allocator of 2 KiB"
+
+    R_8 Invalid ALL
+    "The target aligns the program as the runtime and its backends require."
+    "The runtime requires the alignment of `max_align_t`, 16 on 64-bit machines and 8 on 32-bit Arm; Ethos-U requires 16. Only checked with `--target`."
+    "rejects it with `InvalidArgument` when the program is loaded; Ethos-U with `InvalidProgram` when the method is loaded"
+    "an array that is aligned to 4 bytes"
+
+    R_9 Invalid ALL
+    "The program is not larger than the target allows."
+    "It is linked or flashed. Only checked with `--target`."
+    "is not built, or does not fit into its memory"
+    "a program of 5 MiB for a flash of 4 MiB"
+
+    R_10 Invalid ALL
+    "The release of the target has all features of the program."
+    "An older runtime ignores the fields that it does not know. Only checked with `--target`."
+    "ignores the feature, or rejects the program; docs/releases.md lists the features"
+    "named data for a runtime of release 0.5"
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! It opens no file and creates none: its results are texts, or go to a writer of the caller.
 
 pub mod embed;
+pub mod firmware;
 pub mod kernels;
 mod symbol;
 

@@ -6,7 +6,7 @@ use super::lower::{BoundaryMemory, MethodWriter};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use pte_model::format::ScalarType;
-use pte_model::program::{EValue, Instruction, Program, TensorShapeDynamism, ValueId};
+use pte_model::program::{EValue, Instruction, MemoryPlanner, Program, TensorShapeDynamism, ValueId};
 use pte_operators::facts::Family;
 use pte_operators::{Role, Signature};
 
@@ -16,16 +16,31 @@ const ATTEMPTS: usize = 30;
 /// Instructions of a branch or a loop.
 const CONTROL: usize = 6;
 
+/// Share of branches and loops in percent, in valid programs and in those of [`control_flow`].
+const SHARES: [usize; 2] = [6, 40];
+
+/// Depth of branches in branches.
+const DEPTH: usize = 3;
+
 /// An operator and its signature.
 pub type KnownOperator = (&'static str, Signature);
 
 /// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random arguments.
 pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
+    generated(random, operators, instructions, SHARES[0])
+}
+
+/// As [`program`], with many branches and loops.
+pub fn control_flow(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
+    generated(random, operators, instructions, SHARES[1])
+}
+
+fn generated(random: &mut Random, operators: &[KnownOperator], instructions: usize, control: usize) -> Program {
     let mut program = Program::default();
     let methods = if random.chance(15) { 2 + random.below(2) } else { 1 };
     for number in 0..methods {
         let name = if number == 0 { "forward".to_owned() } else { format!("method_{number}") };
-        Generator::new(random, operators, &mut program).method(&name, instructions);
+        Generator::new(random, operators, &mut program, control).method(&name, instructions);
     }
     program
 }
@@ -36,6 +51,8 @@ struct Existing {
     /// A call wrote it, so it is not an input.
     is_result: bool,
     is_used: bool,
+    /// Its memory is that of another tensor, which may be a constant or an input: a view, or the tensor that is viewed.
+    is_shared: bool,
 }
 
 /// A method that is being generated.
@@ -47,12 +64,22 @@ struct Generator<'a> {
     tensors: Vec<Existing>,
     /// Numbers that calls return.
     numbers: Vec<ValueId>,
+    /// Share of branches and loops in percent.
+    control: usize,
+    /// A move of a branch sets a tensor.
+    has_moves: bool,
 }
 
 impl<'a> Generator<'a> {
-    fn new(random: &'a mut Random, operators: &'a [KnownOperator], program: &'a mut Program) -> Generator<'a> {
+    fn new(
+        random: &'a mut Random,
+        operators: &'a [KnownOperator],
+        program: &'a mut Program,
+        control: usize,
+    ) -> Generator<'a> {
         let method = MethodWriter::new(BoundaryMemory::Planned);
-        Generator { random, operators, program, method, tensors: Vec::new(), numbers: Vec::new() }
+        let (tensors, numbers) = (Vec::new(), Vec::new());
+        Generator { random, operators, program, method, tensors, numbers, control, has_moves: false }
     }
 
     fn method(mut self, name: &str, instructions: usize) {
@@ -61,7 +88,7 @@ impl<'a> Generator<'a> {
             if left == 0 || self.operators.is_empty() {
                 break;
             }
-            if left >= CONTROL && self.operators.len() > 1 && self.random.chance(6) {
+            if left >= CONTROL && self.operators.len() > 1 && self.random.chance(self.control) {
                 self.control();
                 continue;
             }
@@ -72,6 +99,10 @@ impl<'a> Generator<'a> {
         let outputs: Vec<ValueId> = self.outputs();
         outputs.into_iter().for_each(|value| self.method.output(value));
         self.method.finish(self.program, name);
+        // The default planner may overwrite the results of branches.
+        if let Some(plan) = self.program.execution_plan.iter_mut().flatten().last().filter(|_| self.has_moves) {
+            plan.memory.planner = MemoryPlanner::Minimal;
+        }
     }
 
     /// Returns the results that no call reads, and some of the others.
@@ -121,7 +152,7 @@ impl<'a> Generator<'a> {
         let meta = tensor.meta();
         let depends = pte_operators::facts(name).family != Family::Independent;
         let fits = |item: &&Existing| {
-            (item.is_result || !is_written)
+            (item.is_result && !item.is_shared || !is_written)
                 && !taken.contains(&item.tensor.content)
                 && item.tensor.scalar_type == meta.scalar_type
                 && (!depends || item.tensor.meta() == meta)
@@ -165,6 +196,12 @@ impl<'a> Generator<'a> {
                 | Operand::Same(_) => {}
             }
         }
+        // A view shares the memory of its argument.
+        if call.args[ins..].iter().any(|operand| operand.contents().contains(&Content::Unplaced)) {
+            let is_viewed =
+                |item: &&mut Existing| matches!(item.tensor.content, Content::Value(value) if values.contains(&value));
+            self.tensors.iter_mut().filter(is_viewed).for_each(|item| item.is_shared = true);
+        }
         // An argument that is written in place is a result.
         for (at, _) in signature.args.iter().enumerate().filter(|(_, arg)| arg.role == Role::InPlace) {
             let written = values.get(at).copied();
@@ -185,7 +222,7 @@ impl<'a> Generator<'a> {
             }
             Content::Input | Content::Written | Content::Unplaced => {
                 let tensor = TensorOperand { content: Content::Value(value), ..tensor.clone() };
-                self.tensors.push(Existing { tensor, is_result, is_used: false });
+                self.tensors.push(Existing { tensor, is_result, is_used: false, is_shared: false });
             }
             Content::Constant(_) | Content::Over { .. } | Content::Missing => {}
         }
@@ -210,10 +247,14 @@ impl<'a> Generator<'a> {
     fn control(&mut self) {
         let Some(tensor) = self.static_float() else { return };
         let Content::Value(x) = tensor.content else { return };
-        if self.random.chance(50) {
-            self.branch(&tensor)
-        } else {
-            self.repeat(&tensor)
+        match self.random.below(4) {
+            0 => self.branch(&tensor),
+            1 => {
+                let merged = self.moved_branch(&tensor, 1);
+                let tensor = TensorOperand { content: Content::Value(merged), ..tensor };
+                self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
+            }
+            _ => self.repeat(&tensor),
         }
         for item in &mut self.tensors {
             item.is_used |= item.tensor.content == Content::Value(x);
@@ -227,16 +268,70 @@ impl<'a> Generator<'a> {
         self.method.call_values(operator, &[from, to, to]);
     }
 
-    /// `y = f(x) if x.size(0) > n else g(x)`. Values are in the order in which the assembler numbers them, as in all methods, so that the YAML
-    /// states no indices.
-    fn branch(&mut self, x: &TensorOperand) {
-        let Content::Value(from) = x.content else { return };
+    /// `x.size(0) > n`.
+    fn condition(&mut self, x: ValueId) -> ValueId {
         let (zero, size) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
-        self.method.call_values("aten::sym_size.int", &[from, zero, size]);
+        self.method.call_values("aten::sym_size.int", &[x, zero, size]);
         let limit = self.random.between(0, 4);
         let limit = self.method.push(EValue::Int(limit));
         let condition = self.method.push(EValue::Bool(false));
         self.method.call_values("executorch_prim::gt.Scalar", &[size, limit, condition]);
+        condition
+    }
+
+    /// `y = f(x) if x.size(0) > n else g(x)`, as the exporter writes it: each branch has tensors of its own, and a move sets the result. Returns it.
+    fn moved_branch(&mut self, x: &TensorOperand, depth: usize) -> ValueId {
+        let written = TensorOperand { content: Content::Written, ..x.clone() }.tensor();
+        let Content::Value(from) = x.content else { return self.method.push(EValue::Tensor(written)) };
+        self.has_moves = true;
+        let condition = self.condition(from);
+        let merged = self.method.push(EValue::Tensor(written));
+        let otherwise = self.method.jump(condition);
+        let result = self.body(x, depth);
+        self.method.instruct(Instruction::MoveCall { move_from: result, move_to: merged });
+        let never = self.method.push(EValue::Bool(false));
+        let end = self.method.jump(never);
+        self.method.land(otherwise);
+        let result = self.body(x, depth);
+        self.method.instruct(Instruction::MoveCall { move_from: result, move_to: merged });
+        self.method.land(end);
+        merged
+    }
+
+    /// A few calls of a branch, on `x` or on other tensors like it, and branches in it. Returns the result.
+    fn body(&mut self, x: &TensorOperand, depth: usize) -> ValueId {
+        let is_like = |item: &&Existing| item.tensor.meta() == x.meta() && item.tensor.dynamism == x.dynamism;
+        let like = self.tensors.iter().rev().filter(is_like).take(4);
+        let mut values: Vec<ValueId> = like
+            .filter_map(|item| match item.tensor.content {
+                Content::Value(value) => Some(value),
+                _ => None,
+            })
+            .collect();
+        let Content::Value(first) = x.content else { return self.method.push(EValue::Tensor(x.tensor())) };
+        values.push(first);
+        let (calls, own) = (1 + self.random.below(3), values.len());
+        for _ in 0..calls {
+            let from = values[self.random.below(values.len())];
+            if depth < DEPTH && self.random.chance(20) {
+                let x = TensorOperand { content: Content::Value(from), ..x.clone() };
+                let merged = self.moved_branch(&x, depth + 1);
+                values.push(merged);
+                continue;
+            }
+            let written = TensorOperand { content: Content::Written, ..x.clone() }.tensor();
+            let to = self.method.push(EValue::Tensor(written));
+            self.unary(from, to);
+            values.push(to);
+        }
+        values[own + self.random.below(calls)]
+    }
+
+    /// `y = f(x) if x.size(0) > n else g(x)`, written by both branches. Values are in the order in which the assembler numbers them, as in all
+    /// methods, so that the YAML states no indices.
+    fn branch(&mut self, x: &TensorOperand) {
+        let Content::Value(from) = x.content else { return };
+        let condition = self.condition(from);
         let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
         let otherwise = self.method.jump(condition);
         self.unary(from, to);
@@ -246,7 +341,7 @@ impl<'a> Generator<'a> {
         self.unary(from, to);
         self.method.land(end);
         let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
     }
 
     /// `y = f(x)`, and `y = g(y)` a few times.
@@ -270,6 +365,6 @@ impl<'a> Generator<'a> {
         self.method.land_at(back, again);
         self.method.land(end);
         let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false });
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
     }
 }

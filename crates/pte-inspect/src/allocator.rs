@@ -10,7 +10,8 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::{
     EValue, ExecutionPlan, MAX_DIMENSIONS, Memory, Program, Tensor, TensorShapeDynamism, ValueId,
 };
-use pte_payload::xnnpack;
+use pte_payload::memory::Processor;
+use pte_payload::{ethos_u, xnnpack};
 
 /// Binary interface that a runtime is built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -24,6 +25,37 @@ pub enum Abi {
     Bits64,
     /// 32-bit Arm (AAPCS).
     Arm32,
+}
+
+impl Abi {
+    /// Processor that the memory of delegates is computed for if none is named.
+    pub const fn processor(self) -> Processor {
+        match self {
+            Abi::Bits64 => Processor::X86Avx512,
+            Abi::Arm32 => Processor::Arm32,
+        }
+    }
+
+    /// Returns the size of a pointer in bytes, which is its alignment.
+    pub fn pointer_bytes(self) -> u64 {
+        Structure::Pointer.layout(self).0
+    }
+
+    /// Returns size and alignment in bytes of a value of a method, such as an input (`EValue`).
+    pub fn value_layout(self) -> (u64, u64) {
+        Structure::Value.layout(self)
+    }
+}
+
+/// Runtime that memory is computed for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RuntimeKind {
+    /// The program is loaded with `.ptd` files.
+    pub external: bool,
+    /// Binary interface, which the sizes of the structures depend on.
+    pub abi: Abi,
+    /// Processor that executes delegates.
+    pub processor: Processor,
 }
 
 /// Bytes that loading a method takes from the method allocator, whose memory begins at a multiple of 16 bytes.
@@ -132,6 +164,11 @@ pub(crate) fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
     (meta + dimension * MAX_DIMENSIONS as u64).saturating_mul(arguments as u64)
 }
 
+/// Returns `true` if it is known what a backend takes from the method allocator. Ethos-U takes nothing since ExecuTorch 1.2.
+pub fn is_known(backend: &str) -> bool {
+    backend == xnnpack::BACKEND || ethos_u::BACKENDS.contains(&backend)
+}
+
 /// Returns the bytes that loading a method takes from the method allocator. `external` is true if the program is loaded
 /// with `.ptd` files.
 pub fn loaded_memory(program: &Program, plan: &ExecutionPlan, external: bool, abi: Abi) -> LoadedMemory {
@@ -167,6 +204,7 @@ impl Loading<'_> {
             self.bump.list(Structure::CompileSpec, delegate.compile_specs.as_ref().map_or(0, Vec::len));
             match delegate.id.as_deref() {
                 Some(xnnpack::BACKEND) => self.bump.instance(Structure::XnnpackExecutor),
+                Some(id) if is_known(id) => {}
                 Some(_) | None => self.is_lower_bound = true,
             }
         }

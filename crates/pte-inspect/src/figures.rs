@@ -1,36 +1,20 @@
-//! The figures of the memory of a program by name, and their totals: for limits, of one program or of the difference between two.
-
-use serde::Serialize;
+//! The figures of the memory of a program by name: for limits, of one program or of the difference between two.
 
 use super::memory::{MethodFootprint, ProgramMemory};
 
-/// Total of a method, or of several.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct MemoryTotal {
-    /// Bytes with files that are mapped, or in memory such as flash: planned memory, method allocator, temporary allocator, and the
-    /// inputs and outputs that the caller provides.
-    pub bytes: u64,
-    /// Bytes with files that a loader reads into RAM.
-    pub with_files: u64,
-    /// Both numbers are lower bounds.
-    pub at_least: bool,
-}
-
-impl MemoryTotal {
-    /// Returns the sum of two totals.
-    #[must_use]
-    pub fn plus(self, other: MemoryTotal) -> MemoryTotal {
-        MemoryTotal {
-            bytes: self.bytes.saturating_add(other.bytes),
-            with_files: self.with_files.saturating_add(other.with_files),
-            at_least: self.at_least || other.at_least,
-        }
-    }
-}
-
 /// Number of bytes of a [`MemoryFigure`].
+///
+/// ```
+/// use pte_inspect::figures::{MemoryAmount, MemoryFigure};
+/// use pte_inspect::memory::ProgramMemory;
+///
+/// # let _ = |memory: &ProgramMemory| {
+/// let figure = MemoryFigure::of_name("total").unwrap();
+/// let largest = memory.methods.iter().filter_map(|method| figure.of_method(method)).max_by_key(|amount| amount.bytes);
+/// println!("{} {}, {:?} of a method", figure.of(memory).bytes, figure.noun(), largest);
+/// # };
+/// assert_eq!((MemoryFigure::ALL[0].name(), MemoryAmount::exact(3).at_least), ("planned", false));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryAmount {
@@ -41,7 +25,7 @@ pub struct MemoryAmount {
 }
 
 impl MemoryAmount {
-    /// Returns an amount that is no lower bound.
+    /// Returns an amount that is not a lower bound.
     pub fn exact(bytes: u64) -> MemoryAmount {
         MemoryAmount { bytes, at_least: false }
     }
@@ -111,6 +95,10 @@ figures! {
     Outputs "outputs" "bytes of outputs that the caller provides"
         |method| Some((method.outputs.bytes, false)),
         |memory| summed(memory, MemoryFigure::Outputs);
+    /// What delegates take from the heap.
+    Delegates "delegates" "bytes that delegates take from the heap"
+        |method| Some((method.delegate_bytes, !method.not_counted.is_empty())),
+        |memory| summed(memory, MemoryFigure::Delegates);
     /// Parts of files that a loader reads into RAM.
     Files "files" "bytes of files that a loader reads into RAM"
         |method| Some((method.loaded.bytes, false)),

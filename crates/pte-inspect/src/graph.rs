@@ -10,7 +10,7 @@ use super::Subject;
 pub use super::flow::Read;
 
 use super::flow::{Flow, Left, Step, ValueFacts};
-use super::memory::Labels;
+use super::labels::Labels;
 use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, DataStatistics, TensorStatistics};
 use super::summary::{describe, payload_graphs};

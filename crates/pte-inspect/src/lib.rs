@@ -14,11 +14,13 @@ pub mod allocator;
 pub mod annotate;
 pub mod boundary;
 pub mod constant_calls;
+pub mod delegates;
 pub mod figures;
 pub mod file;
 mod flow;
 pub mod graph;
 pub mod inspection;
+pub mod labels;
 pub mod loading;
 pub mod memory;
 pub mod names;
@@ -30,6 +32,7 @@ pub mod summary;
 mod sweep;
 mod targets;
 pub mod temporary;
+pub mod totals;
 
 pub use targets::Marks;
 

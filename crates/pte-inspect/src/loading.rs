@@ -1,13 +1,15 @@
 //! Computes how many bytes of files are in RAM if a loader reads them there, as `FileDataLoader` of the runtime does. A loader that
 //! maps files or returns pointers to memory that has them, such as flash, takes none.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::summary::NamedSizes;
-use pte_model::program::{ExecutionPlan, Memory, Program};
+use super::delegates::DelegateFootprint;
+use pte_model::data::Blob;
+use pte_model::program::{ExecutionPlan, Memory, Program, Tensor};
 use pte_model::reader::program::ProgramContents;
+use pte_payload::memory::{Held, MemorySource};
 use pte_payload::xnnpack;
 
 /// Bytes of the files that are in RAM as long as the program, part of [`crate::memory::ProgramMemory`]. The runtime reads each part into a
@@ -35,12 +37,12 @@ pub struct LoadedProgram {
 pub struct LoadedMethod {
     /// Size in bytes: the sum of the next two.
     pub bytes: u64,
-    /// Payloads of delegates in segments, except those of XNNPACK. A backend may free them earlier.
+    /// Payloads of delegates in segments, unless the backend frees them earlier; of XNNPACK, the named data that operations read
+    /// in place.
     pub payloads: u64,
     /// Constants in `.ptd` files, each key once.
     pub external_constants: u64,
-    /// Additional bytes while the method is loaded: the payload of an XNNPACK delegate with the named data that it refers to,
-    /// of the delegate with the most.
+    /// Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs.
     pub while_loading: u64,
 }
 
@@ -54,6 +56,7 @@ impl LoadedProgram {
     }
 
     /// Adds the metadata of the `.ptd` files, of the sizes in bytes. `needs_files` is true if the program needs some.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_data_files(self, sizes: &[u64], needs_files: bool) -> LoadedProgram {
         let data_files = sizes.iter().copied().fold(0, u64::saturating_add);
@@ -67,24 +70,36 @@ impl LoadedProgram {
 }
 
 impl LoadedMethod {
-    pub(crate) fn new(program: &Program, plan: &ExecutionPlan, named: &NamedSizes<'_>) -> LoadedMethod {
-        let (mut payloads, mut while_loading) = (0_u64, 0);
-        for delegate in plan.delegates() {
+    /// Computes the sizes for a method with these delegates.
+    pub(crate) fn new(program: &Program, plan: &ExecutionPlan, delegates: &[DelegateFootprint]) -> LoadedMethod {
+        let (mut payloads, mut most) = (0_u64, 0_u64);
+        let mut named = HashMap::new();
+        for (delegate, footprint) in plan.delegates().iter().zip(delegates) {
             let payload = if delegate.inline == Some(true) { 0 } else { program.blob(delegate.processed).len() };
-            match delegate.id.as_deref() {
-                Some(xnnpack::BACKEND) => {
-                    while_loading = payload.saturating_add(named.of(delegate.processed)).max(while_loading);
-                }
-                Some(_) | None => payloads = payloads.saturating_add(payload),
+            if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
+                let named = named.entry(delegate.processed);
+                let named = *named.or_insert_with(|| named_bytes(program.blob(delegate.processed)));
+                most = payloads.saturating_add(payload).saturating_add(named).max(most);
+                let in_place = footprint.memory.as_ref();
+                let in_place = in_place.map_or(0, |memory| memory.bytes(MemorySource::Loader, &[Held::Load]));
+                payloads = payloads.saturating_add(in_place);
+            } else {
+                payloads = payloads.saturating_add(payload);
             }
         }
         let mut keys = HashSet::new();
-        let is_first =
-            |tensor: &&pte_model::program::Tensor| tensor.name().is_none_or(|key| keys.insert(key.to_owned()));
+        let is_first = |tensor: &&Tensor| tensor.name().is_none_or(|key| keys.insert(key.to_owned()));
         let external = plan.tensors().map(|(_, tensor)| tensor);
         let external = external.filter(|tensor| tensor.is_external() && tensor.memory == Memory::None).filter(is_first);
         let external_constants = external.filter_map(|tensor| tensor.nbytes()).fold(0, u64::saturating_add);
         let bytes = payloads.saturating_add(external_constants);
-        LoadedMethod { bytes, payloads, external_constants, while_loading }
+        LoadedMethod { bytes, payloads, external_constants, while_loading: most.saturating_sub(payloads) }
     }
+}
+
+/// Returns the size in bytes of the named data that an XNNPACK payload refers to, as it states them; 0 if it cannot be decoded.
+fn named_bytes(payload: &Blob) -> u64 {
+    let Ok(graph) = xnnpack::decode::decode(payload) else { return 0 };
+    let named = graph.constants.iter().filter(|constant| constant.key.is_some());
+    named.map(|constant| constant.size).fold(0, u64::saturating_add)
 }

@@ -6,19 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::Subject;
-use super::allocator::{Abi, LoadedMemory, loaded_memory};
+use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
-use super::figures::MemoryTotal;
+use super::delegates::{DelegateFootprint, footprints, total};
+use super::labels::{Labels, event};
 use super::loading::{LoadedMethod, LoadedProgram};
-use super::summary::{NamedSizes, payload_graphs};
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
+use super::totals::MemoryTotal;
 use pte_analysis::operators::MethodOperators;
-use pte_model::format::program::InstructionType;
-use pte_model::format::table::Union;
-use pte_model::program::instruction::Callee;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
-use pte_model::program::{Device, ExecutionPlan, Instruction, Program};
+use pte_model::program::{Device, ExecutionPlan, Program};
+use pte_payload::memory::{Accuracy, Held, MemorySource, Processor};
 
 /// Version of the serialised form.
 const VERSION: u32 = 4;
@@ -27,7 +26,7 @@ const VERSION: u32 = 4;
 ///
 /// ```
 /// use pte_inspect::Subject;
-/// use pte_inspect::allocator::Abi;
+/// use pte_inspect::allocator::RuntimeKind;
 /// use pte_inspect::loading::LoadedProgram;
 /// use pte_inspect::memory::ProgramMemory;
 /// use pte_model::data::Origin;
@@ -40,7 +39,7 @@ const VERSION: u32 = 4;
 /// let program = contents.program;
 /// let plans: Vec<MemoryPlan> = program.plans().iter().map(MemoryPlan::stated).collect();
 /// let subject = Subject::new(&program, &plans, Vec::new(), Vec::new());
-/// let memory = ProgramMemory::new(&subject, loaded, false, Abi::default());
+/// let memory = ProgramMemory::new(&subject, loaded, RuntimeKind::default());
 /// let forward = &memory.methods[0];
 /// assert_eq!((forward.planned, forward.temporary_allocator.bytes), (80, 280));
 /// assert_eq!(memory.total.bytes, 80 + 280 + forward.method_allocator.bytes);
@@ -55,6 +54,8 @@ pub struct ProgramMemory {
     pub version: u32,
     /// Binary interface that the sizes of the method allocator are for.
     pub abi: Abi,
+    /// Processor that the memory of delegates is for.
+    pub processor: Processor,
     /// Bytes of the files that are in RAM as long as the program, if a loader reads them there.
     pub loaded: LoadedProgram,
     /// Total of all methods at once.
@@ -86,11 +87,15 @@ pub struct MethodFootprint {
     pub inputs: BoundaryBuffers,
     /// Tensors among the outputs.
     pub outputs: BoundaryBuffers,
+    /// Memory that its delegates take, in the order of the program.
+    pub delegates: Vec<DelegateFootprint>,
+    /// Bytes that its delegates take from the heap, of those that are counted.
+    pub delegate_bytes: u64,
     /// Bytes of the files that are in RAM as long as the method, if a loader reads them there.
     pub loaded: LoadedMethod,
     /// Total, without [`ProgramMemory::loaded`].
     pub total: MemoryTotal,
-    /// Backends whose own memory the total does not contain.
+    /// Backends whose own memory the total does not contain, or not all of it.
     pub not_counted: Vec<String>,
 }
 
@@ -185,26 +190,27 @@ pub struct PlannedTensor {
 }
 
 impl ProgramMemory {
-    /// Computes the memory of all methods. `external` is true if the program is loaded with `.ptd` files.
-    pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, external: bool, abi: Abi) -> ProgramMemory {
+    /// Computes the memory of all methods in a runtime. A program with tensors in `.ptd` files is always loaded with them.
+    pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, runtime: RuntimeKind) -> ProgramMemory {
+        let external = runtime.external || needs_data_files(subject.program);
+        let runtime = RuntimeKind { external, ..runtime };
         let plans = subject.program.plans();
-        let external = external || needs_data_files(subject.program);
-        let graphs = payload_graphs(subject.program);
-        let named = NamedSizes::new(subject.program, &graphs);
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, external, &named, abi));
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime));
         let methods: Vec<MethodFootprint> = methods.collect();
-        let program = MemoryTotal { bytes: 0, with_files: loaded.bytes, at_least: false };
+        let program = MemoryTotal { with_files: loaded.bytes, ..MemoryTotal::default() };
         let totals = || methods.iter().map(|method| method.total);
         let most = |bytes: fn(MemoryTotal) -> u64| totals().map(bytes).max().unwrap_or(0);
         let largest_method = MemoryTotal {
             bytes: most(|total| total.bytes),
             with_files: most(|total| total.with_files).saturating_add(loaded.bytes),
             at_least: totals().any(|total| total.at_least),
+            is_estimated: totals().any(|total| total.is_estimated),
         };
         ProgramMemory {
             version: VERSION,
-            abi,
+            abi: runtime.abi,
+            processor: runtime.processor,
             loaded,
             total: totals().fold(program, MemoryTotal::plus),
             largest_method,
@@ -219,17 +225,13 @@ pub fn needs_data_files(program: &Program) -> bool {
 }
 
 impl MethodFootprint {
-    fn new(
-        subject: &Subject<'_>,
-        method: usize,
-        plan: &ExecutionPlan,
-        external: bool,
-        named: &NamedSizes<'_>,
-        abi: Abi,
-    ) -> MethodFootprint {
-        let backends = plan.delegates().iter().filter_map(|delegate| delegate.id.as_deref());
-        let backends: BTreeSet<&str> = backends.collect();
-        let names = |backends: &mut dyn Iterator<Item = &&str>| backends.map(|id| (*id).to_owned()).collect();
+    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, runtime: RuntimeKind) -> MethodFootprint {
+        let RuntimeKind { external, abi, processor } = runtime;
+        let delegates = footprints(subject, method, plan, processor);
+        let names = |is_unknown: fn(&DelegateFootprint) -> bool| {
+            let unknown = delegates.iter().filter(|delegate| is_unknown(delegate)).map(|delegate| &delegate.backend);
+            unknown.collect::<BTreeSet<&String>>().into_iter().cloned().collect()
+        };
         let labels = Labels::new(plan);
         let instructions: Vec<String> =
             plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect();
@@ -237,8 +239,8 @@ impl MethodFootprint {
         let LoadedMemory { bytes, without_temporary, is_lower_bound } =
             loaded_memory(subject.program, plan, external, abi);
         let temporary_allocator = match subject.operators.get(method) {
-            Some(operators) => TemporaryAllocator::new(plan, operators, &instructions, abi),
-            None => TemporaryAllocator::new(plan, &MethodOperators::known(plan), &instructions, abi),
+            Some(operators) => TemporaryAllocator::new(plan, operators, &delegates, &instructions, abi),
+            None => TemporaryAllocator::new(plan, &MethodOperators::known(plan), &delegates, &instructions, abi),
         };
         MethodFootprint {
             name: plan.name.clone().unwrap_or_default(),
@@ -249,14 +251,16 @@ impl MethodFootprint {
                 bytes,
                 without_temporary_allocator: without_temporary,
                 at_least: is_lower_bound,
-                unknown_backends: names(&mut backends.iter().filter(|id| **id != pte_payload::xnnpack::BACKEND)),
+                unknown_backends: names(|delegate| !allocator::is_known(&delegate.backend)),
             },
             temporary_allocator,
             inputs: BoundaryBuffers::inputs(subject, method, plan),
             outputs: BoundaryBuffers::outputs(subject, method, plan),
-            loaded: LoadedMethod::new(subject.program, plan, named),
+            loaded: LoadedMethod::new(subject.program, plan, &delegates),
             total: MemoryTotal::default(),
-            not_counted: names(&mut backends.iter()),
+            not_counted: names(|delegate| delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())),
+            delegate_bytes: total(&delegates, MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]),
+            delegates,
         }
         .summed()
     }
@@ -269,82 +273,16 @@ impl MethodFootprint {
             self.temporary_allocator.bytes,
             self.inputs.bytes,
             self.outputs.bytes,
+            self.delegate_bytes,
         ];
         let bytes = parts.into_iter().fold(0, u64::saturating_add);
         let at_least =
             self.method_allocator.at_least || self.temporary_allocator.at_least || !self.not_counted.is_empty();
-        self.total = MemoryTotal { bytes, with_files: bytes.saturating_add(self.loaded.bytes), at_least };
+        let memories = self.delegates.iter().filter_map(|delegate| delegate.memory.as_ref());
+        let is_estimated = memories.map(|memory| memory.accuracy).any(|accuracy| accuracy != Accuracy::Exact);
+        let with_files = bytes.saturating_add(self.loaded.bytes);
+        self.total = MemoryTotal { bytes, with_files, at_least, is_estimated };
         self
-    }
-}
-
-/// Describes what happens at a time of the timeline of a method with these instructions.
-pub(crate) fn event(instructions: &[String], time: usize) -> String {
-    match time.checked_sub(1).map(|index| (index, instructions.get(index))) {
-        None => "the inputs are set".to_owned(),
-        Some((index, Some(label))) => format!("instruction {index}, {label}"),
-        Some((_, None)) => "the outputs are read".to_owned(),
-    }
-}
-
-/// Maximum number of characters of a label: many instructions can have the same long name.
-const MAX_LABEL: usize = 200;
-
-/// Distinct labels of the instructions of a method: the operator, the backend, or the kind of instruction.
-#[derive(Debug)]
-pub struct Labels {
-    texts: Vec<String>,
-    operators: usize,
-    delegates: usize,
-}
-
-impl Labels {
-    /// Labels of instructions that call neither an operator nor a delegate; they follow the labels of operators and
-    /// delegates.
-    const OTHERS: [&'static str; InstructionType::MEMBERS.len()] =
-        ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
-
-    /// Collects the labels of a method.
-    pub fn new(plan: &ExecutionPlan) -> Labels {
-        let operators = plan.operators.as_deref().unwrap_or_default();
-        let named = operators.iter().map(|operator| operator.full_name());
-        let named = named.map(|name| name.unwrap_or_else(|| Labels::OTHERS[0].to_owned()));
-        let backends = plan.delegates().iter().map(|delegate| delegate.id.clone());
-        let backends = backends.map(|id| id.unwrap_or_else(|| Labels::OTHERS[1].to_owned()));
-        let shortened = |mut text: String| {
-            if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
-                text.truncate(at);
-                text += "...";
-            }
-            text
-        };
-        let others = Labels::OTHERS.iter().map(|text| (*text).to_owned());
-        Labels {
-            texts: named.chain(backends).map(shortened).chain(others).collect(),
-            operators: operators.len(),
-            delegates: plan.delegates().len(),
-        }
-    }
-
-    /// Returns the index of the label of an instruction.
-    pub fn index(&self, instruction: &Instruction) -> usize {
-        let others = self.operators + self.delegates;
-        let known = match instruction.callee() {
-            Some(Callee::Operator(id)) => id.within(self.operators),
-            Some(Callee::Delegate(id)) => id.within(self.delegates).map(|index| self.operators + index),
-            None => None,
-        };
-        known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
-    }
-
-    /// Returns the label of an instruction.
-    pub fn of(&self, instruction: &Instruction) -> &str {
-        self.texts.get(self.index(instruction)).map_or("", String::as_str)
-    }
-
-    /// Returns all labels in the order of [`Labels::index`].
-    pub fn texts(self) -> Vec<String> {
-        self.texts
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::allocator::{Abi, loaded_memory};
 use super::constant_calls::ConstantCalls;
-use super::memory::Labels;
+use super::labels::Labels;
 use super::{Subject, shape};
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::format::ScalarType;
@@ -424,7 +424,7 @@ fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashM
 }
 
 /// Sizes of the named data that payloads refer to.
-pub(crate) struct NamedSizes<'g> {
+struct NamedSizes<'g> {
     /// Sizes by key.
     sizes: HashMap<&'g str, u64>,
     /// Keys of each payload, each once.
@@ -432,7 +432,7 @@ pub(crate) struct NamedSizes<'g> {
 }
 
 impl<'g> NamedSizes<'g> {
-    pub(crate) fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
+    fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
         let entries = program.named_data.iter().flatten();
         let sizes = entries.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
         let keys = |draft: &'g Draft| draft.values.iter().flat_map(keys).flatten().collect();
@@ -447,7 +447,7 @@ impl<'g> NamedSizes<'g> {
     }
 
     /// Returns the size in bytes of the named data that a payload refers to.
-    pub(crate) fn of(&self, payload: BlobId) -> u64 {
+    fn of(&self, payload: BlobId) -> u64 {
         self.keys.get(&payload).map_or(0, |keys| self.sum(keys.iter()))
     }
 

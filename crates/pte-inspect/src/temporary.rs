@@ -6,11 +6,13 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::allocator::{Abi, lookup_bytes};
-use super::memory::event;
+use super::delegates::DelegateFootprint;
+use super::labels::event;
 use pte_analysis::inference::Inference;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
+use pte_payload::memory::{Held, MemorySource};
 use pte_payload::xnnpack;
 
 /// Size of the temporary allocator of a method, part of [`crate::memory::MethodFootprint`]. The start of its memory is aligned to
@@ -35,10 +37,11 @@ pub struct TemporaryAllocator {
 }
 
 impl TemporaryAllocator {
-    /// Computes the size for a method. `labels` are those of its instructions.
+    /// Computes the size for a method with these delegates. `labels` are those of its instructions.
     pub(crate) fn new(
         plan: &ExecutionPlan,
         operators: &MethodOperators,
+        delegates: &[DelegateFootprint],
         labels: &[String],
         abi: Abi,
     ) -> TemporaryAllocator {
@@ -53,10 +56,7 @@ impl TemporaryAllocator {
                     let operator = operators.called(instruction);
                     operator.and_then(|operator| inference.temporary(plan.values(), operator, instruction.args()))
                 }
-                Some(Callee::Delegate(delegate)) => {
-                    let backend = plan.delegate(delegate).and_then(|delegate| delegate.id.as_deref());
-                    (backend == Some(xnnpack::BACKEND)).then_some(0)
-                }
+                Some(Callee::Delegate(delegate)) => delegate.item(delegates).and_then(taken_by),
             };
             match taken {
                 Some(taken) if taken > kernels => {
@@ -74,5 +74,15 @@ impl TemporaryAllocator {
             at_least: !unknown.is_empty(),
             unknown: unknown.into_iter().map(str::to_owned).collect(),
         }
+    }
+}
+
+/// Returns what a call of a delegate takes; `None` if it is not known. XNNPACK uses the heap.
+fn taken_by(delegate: &DelegateFootprint) -> Option<u64> {
+    match &delegate.memory {
+        Some(memory) => {
+            Some(memory.bytes(MemorySource::TemporaryAllocator, &[Held::Load, Held::FirstExecution, Held::Call]))
+        }
+        None => (delegate.backend == xnnpack::BACKEND).then_some(0),
     }
 }

@@ -89,6 +89,12 @@ impl OperatorSet {
         self.added.get(name)
     }
 
+    /// Returns the added operators with their signatures, in ascending order.
+    #[doc(hidden)]
+    pub fn added_operators(&self) -> impl Iterator<Item = (&str, &Signature)> {
+        self.added.iter().map(|(name, signature)| (name.as_str(), signature))
+    }
+
     /// Returns the names of all known operators in ascending order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let mut all: BTreeSet<&str> = names().collect();

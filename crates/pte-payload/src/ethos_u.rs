@@ -4,6 +4,7 @@
 
 use super::description::{self, DescribeError, Fact, Facts, IntoFact, MAX_LISTED};
 use super::format::PayloadFormat;
+use super::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::{array, u32_at};
@@ -12,10 +13,19 @@ use pte_model::format::flatbuffer::{array, u32_at};
 #[derive(Debug)]
 pub struct EthosU;
 
+/// Names of the backend in a program; the second is that of older releases.
+pub const BACKENDS: [&str; 2] = ["EthosUBackend", "ArmBackend"];
+
+/// Number of pointers and sizes in the object that the backend creates for a delegate.
+const HANDLE_WORDS: u64 = 9;
+
 /// Name of the first block.
 const START: &str = "vela_bin_stream";
 /// Name of the last block.
 const END: &str = "vela_end_stream";
+
+/// Name of the block with the size of the scratch.
+const SCRATCH_SIZE: &str = "scratch_size";
 
 /// Size in bytes of the head of a block: name, size, mark of external data, and zeros.
 const BLOCK_HEAD: u64 = 32;
@@ -50,8 +60,7 @@ impl PayloadFormat for EthosU {
     }
 
     fn backends(&self) -> &'static [&'static str] {
-        // The second is the name of older releases.
-        &["EthosUBackend", "ArmBackend"]
+        &BACKENDS
     }
 
     fn has_magic(&self, head: &[u8]) -> bool {
@@ -70,9 +79,8 @@ impl PayloadFormat for EthosU {
             let magic = payload.read_at(block.at, block.size.min(4) as usize)?;
             facts.add("commands", &*magic.escape_ascii().to_string());
         }
-        if let Some(block) = inside("scratch_size") {
-            let Some(size) = u32_at(&block.content(payload)?, 0) else { return Err(block.wrong("expected 4 bytes")) };
-            facts.add("scratch_size", Fact::Bytes(size.into()));
+        if let Some(block) = inside(SCRATCH_SIZE) {
+            facts.add(SCRATCH_SIZE, Fact::Bytes(block.number(payload)?));
         }
         for name in ["inputs", "outputs"] {
             if let Some(block) = inside(name) {
@@ -81,6 +89,50 @@ impl PayloadFormat for EthosU {
         }
         Ok(facts)
     }
+
+    fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
+        Some(memory(payload, processor))
+    }
+}
+
+/// Returns the memory of a delegate. The backend of ExecuTorch 1.5.1 takes nothing from the method allocator; each call takes the scratch from the
+/// temporary allocator, and copies inputs and outputs to and from it, so that it contains them.
+fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
+    let blocks = blocks(payload)?;
+    let Some(block) = blocks.iter().find(|block| block.name == SCRATCH_SIZE && !block.is_external) else {
+        return Err(DescribeError::malformed(format!(
+            "no block `{SCRATCH_SIZE}`, expected one with the size of the scratch"
+        )));
+    };
+    let handle = DelegatePart {
+        content: "state of the delegate",
+        bytes: HANDLE_WORDS * processor.pointer(),
+        alignment: processor.pointer(),
+        source: MemorySource::Heap,
+        held: Held::Load,
+        shared: false,
+    };
+    let scratch = DelegatePart {
+        content: "scratch",
+        bytes: block.number(payload)?,
+        alignment: ALIGNMENT,
+        source: MemorySource::TemporaryAllocator,
+        held: Held::Call,
+        shared: false,
+    };
+    let in_place = DelegatePart {
+        content: "payload in place",
+        bytes: payload.len(),
+        alignment: ALIGNMENT,
+        source: MemorySource::Loader,
+        held: Held::Load,
+        shared: false,
+    };
+    let parts = [handle, scratch, in_place].into_iter().filter(|part| part.bytes > 0).collect();
+    // The application defines its address and size, and the compiler does not write the size that it assumed.
+    let not_counted =
+        vec!["fast scratch memory (`ethosu_fast_scratch_size`), which the application provides".to_owned()];
+    Ok(DelegateMemory { parts, accuracy: Accuracy::Exact, not_counted })
 }
 
 /// Returns the blocks up to the last one, which ends the payload.
@@ -127,6 +179,12 @@ impl Block {
     /// Returns the first [`MAX_BLOCK`] bytes of the content.
     fn content(&self, payload: &Blob) -> Result<Vec<u8>, DescribeError> {
         Ok(payload.read_at(self.at, self.size.min(MAX_BLOCK) as usize)?)
+    }
+
+    /// Returns the number that is the content.
+    fn number(&self, payload: &Blob) -> Result<u64, DescribeError> {
+        let number = u32_at(&self.content(payload)?, 0);
+        number.map(u64::from).ok_or_else(|| self.wrong("expected 4 bytes"))
     }
 
     fn fact(&self, payload: &Blob) -> Result<Fact, DescribeError> {

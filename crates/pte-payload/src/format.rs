@@ -3,6 +3,7 @@
 use std::io;
 
 use super::description::{DescribeError, Facts};
+use super::memory::{DelegateMemory, Processor};
 use pte_model::data::Blob;
 
 /// Number of first bytes by which a payload is recognised.
@@ -24,6 +25,16 @@ pub trait PayloadFormat: Sync {
     /// # Errors
     /// The payload cannot be read, or is malformed. The message has the position in the payload.
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError>;
+
+    /// Returns the memory that a delegate with the payload takes on a processor; `None` if it is not known for the backend. Reads no data of
+    /// constants.
+    ///
+    /// # Errors
+    /// As [`PayloadFormat::describe`], or a payload for which it is not computed.
+    fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
+        let _ = (payload, processor);
+        None
+    }
 }
 
 /// A payload format whose payloads are graphs in YAML.

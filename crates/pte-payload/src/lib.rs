@@ -19,6 +19,7 @@ pub mod ethos_u;
 pub mod format;
 pub mod generic;
 pub mod header;
+pub mod memory;
 pub mod mlx;
 pub mod mps;
 pub mod qnn;

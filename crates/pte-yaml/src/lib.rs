@@ -11,5 +11,6 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod bytes;
 pub mod template;
 pub mod tree;

@@ -1,7 +1,7 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
-use pte_emit::text::{clipped, counted};
-use pte_emit::{Code, Diagnostic, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
+use pte_emit::text::{clipped, counted, first_names};
+use pte_emit::{Code, Diagnostic, Held, MemoryFigure, MemorySource, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
 use super::super::amounts::{bytes, pairs, unknown_key};
@@ -73,13 +73,16 @@ impl LimitLine {
         let figure = self.figure?;
         let least = if *at_least { "at least " } else { "" };
         let limit = if *text == limit.to_string() { text.clone() } else { format!("{text} ({limit})") };
-        let found = format!("`{key}`: found {least}{bytes} {}, expected at most {limit}", figure.noun());
-        let parts = Parts::of(figure, memory);
+        let found = format!("found {least}{bytes} {}", figure.noun());
         match (is_exceeded, at_least) {
-            (true, _) => Some(Code::UnmetRequest.whole(found).help(parts.text())),
+            (true, _) => {
+                let message = format!("`{key}`: {found}, expected at most {limit}");
+                Some(Code::UnmetRequest.whole(message).help(Parts::of(figure, memory).text()))
+            }
             (false, true) => {
-                let unknown = format!("not counted: {}", not_counted(figure, memory));
-                let warning = Code::UnmetRequest.whole(found).help(unknown);
+                let message = format!("`{key}`: it is not known whether at most {limit} are needed: {found}");
+                let help = format!("not counted: {}", not_counted(figure, memory));
+                let warning = Code::UnmetRequest.whole(message).help(help);
                 Some(Diagnostic { severity: Severity::Warning, ..warning })
             }
             (false, false) => None,
@@ -87,23 +90,26 @@ impl LimitLine {
     }
 }
 
-/// Names of what a figure does not contain.
+/// Describes what a figure does not contain.
 fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
     let mut names: Vec<&str> = Vec::new();
     for method in &memory.methods {
         let lists = match figure {
+            MemoryFigure::Files => [&[][..], &[]],
             MemoryFigure::MethodAllocator => [&method.method_allocator.unknown_backends[..], &[]],
             MemoryFigure::TemporaryAllocator => [&method.temporary_allocator.unknown[..], &[]],
+            MemoryFigure::Delegates => [&method.not_counted[..], &[]],
             _ => [&method.not_counted[..], &method.temporary_allocator.unknown[..]],
         };
         names.extend(lists.into_iter().flatten().map(String::as_str));
     }
-    if memory.loaded.at_least {
-        names.push("the .ptd files that the program needs (`--with`)");
-    }
     names.sort_unstable();
     names.dedup();
-    pte_emit::text::first_names(names.into_iter())
+    let takers = (!names.is_empty()).then(|| format!("all that these take: {}", first_names(names.into_iter())));
+    let is_of_files = matches!(figure, MemoryFigure::Files | MemoryFigure::TotalWithFiles);
+    let files = (memory.loaded.at_least && is_of_files)
+        .then(|| "the metadata of the .ptd files that the program needs, which `--with` names".to_owned());
+    takers.into_iter().chain(files).collect::<Vec<_>>().join("; ")
 }
 
 /// What a figure consists of, the largest part first.
@@ -132,10 +138,10 @@ impl Parts {
     }
 
     fn text(&self) -> String {
-        let shown = self.0.iter().take(SHOWN).map(|(bytes, name)| format!("{bytes} {name}"));
+        let shown = self.0.iter().take(SHOWN).map(|(bytes, name)| format!("{name}: {bytes}"));
         let more = self.0.iter().skip(SHOWN).map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
-        let more = (more > 0).then(|| format!("{more} others"));
-        format!("most is taken by: {}", shown.chain(more).collect::<Vec<_>>().join("; "))
+        let more = (more > 0).then(|| format!("others: {more}"));
+        format!("the largest parts in bytes: {}", shown.chain(more).collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -156,7 +162,7 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             let pool = |pool: &pte_emit::MemoryPool| {
                 let peak = &pool.peak;
                 let at = format!(
-                    "pool {} of method {name}, {} alive at once: {}",
+                    "pool {} of method {name} ({} alive at once, {})",
                     pool.pool,
                     counted(pool.lower_bound, "byte"),
                     clipped(&peak.event)
@@ -165,17 +171,25 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             };
             method.pools.iter().map(pool).collect()
         }
-        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "for the method allocator".to_owned()),
+        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "method allocator".to_owned()),
         MemoryFigure::TemporaryAllocator => {
             let temporary = &method.temporary_allocator;
             let most = match &temporary.largest {
                 Some(largest) if temporary.kernels > temporary.lookup => clipped(largest),
                 _ => "to find kernels".to_owned(),
             };
-            of(temporary.bytes, format!("for the temporary allocator ({most})"))
+            of(temporary.bytes, format!("temporary allocator ({most})"))
         }
-        MemoryFigure::Inputs => boundary(&method.inputs, "for input"),
-        MemoryFigure::Outputs => boundary(&method.outputs, "for output"),
+        MemoryFigure::Delegates => {
+            let taken = |delegate: &pte_emit::DelegateFootprint| {
+                let memory = delegate.memory.as_ref()?;
+                let bytes = memory.bytes(MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]);
+                Some((bytes, format!("delegate {} of method {name}", clipped(&delegate.name))))
+            };
+            method.delegates.iter().filter_map(taken).collect()
+        }
+        MemoryFigure::Inputs => boundary(&method.inputs, "input"),
+        MemoryFigure::Outputs => boundary(&method.outputs, "output"),
         MemoryFigure::Files => {
             let loaded = &method.loaded;
             [
@@ -190,6 +204,7 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             MemoryFigure::TemporaryAllocator,
             MemoryFigure::Inputs,
             MemoryFigure::Outputs,
+            MemoryFigure::Delegates,
         ]),
         MemoryFigure::TotalWithFiles => parts(&[MemoryFigure::Total, MemoryFigure::Files]),
         _ => Vec::new(),

@@ -74,12 +74,11 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
         call.results.into_iter().for_each(|result| spans.touch(ValueId::of(result), call.instruction + 1));
     }
     spans.touch_items(plan);
-    // The base of a view may be an earlier view. For the branches of `torch.cond`, the exporter plans as if a move
-    // copied.
+    // The base of a view may be an earlier view.
     let mut is_view = vec![false; plan.values().len()];
     for alias in aliases(plan, operators).into_iter().rev() {
         is_view[alias.result] |= alias.kind == AliasKind::View;
-        if alias.kind != AliasKind::Move || spans.clock.innermost(alias.step + 1) == 0 {
+        if !is_planned_as_copy(&spans.clock, &alias, requested) {
             spans.touch_base(alias.result, alias.base);
         }
     }
@@ -91,6 +90,18 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
     }
     spans.carry_around_loops(&jumps, &first);
     Lifetimes { spans, end: count + 1, write_backs, is_view }
+}
+
+/// Returns `true` for a move of a result of a branch of `torch.cond`: the exporter plans as if it copied, so that later parts may overwrite the
+/// result (docs/format.md, "Submodules"). It exports no branch whose result has memory of the method around it.
+fn is_planned_as_copy(regions: &Regions, alias: &Alias, requested: &[Memory]) -> bool {
+    let base = match requested[alias.base] {
+        Memory::View { base } if (base as usize) < requested.len() => base as usize,
+        Memory::None | Memory::Auto { .. } | Memory::View { .. } | Memory::At { .. } => alias.base,
+    };
+    let part = regions.innermost(alias.step + 1);
+    let is_inside = regions.owners[base].is_none_or(|owner| regions.is_inside(owner, part));
+    alias.kind == AliasKind::Move && part != 0 && is_inside
 }
 
 /// State of the pass over the instructions.

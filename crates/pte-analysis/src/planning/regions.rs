@@ -332,7 +332,7 @@ impl Regions {
     }
 
     /// Returns true if a part is another one, or inside it.
-    fn is_inside(&self, mut part: usize, of: usize) -> bool {
+    pub fn is_inside(&self, mut part: usize, of: usize) -> bool {
         while part != of && part != 0 {
             part = self.list[part].parent;
         }

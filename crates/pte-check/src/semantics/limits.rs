@@ -17,12 +17,13 @@ pub struct Limit {
     pub per_access: usize,
 }
 
-/// Items of lists that calls take, of `pte_analysis`.
+/// Items of lists that calls take, with all other accesses: the limit of `pte_analysis`, which grows with the arguments, values and items of
+/// lists in the file.
 pub static ITEMS: Limit = Limit {
     unit: "list item",
     reached_by: "long lists that many calls take",
     least: pte_analysis::access::LEAST_ITEMS,
-    per_access: 4,
+    per_access: pte_analysis::access::ITEMS_PER_ACCESS,
 };
 
 /// Items of lists that inference reads, writes and forgets.

@@ -16,6 +16,7 @@ use crate::RuleId::{self, *};
 use crate::RuleSeverity;
 use pte_analysis::access::Access;
 use pte_analysis::aliases::AliasKind;
+use pte_analysis::moved::{MovedMemory, OverwrittenMove};
 use pte_analysis::operators::AccessKind;
 use pte_model::program::pools::PoolRange;
 
@@ -42,6 +43,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     if method.accesses.is_truncated {
         return;
     }
+    check_moves(method, flow, findings, locate);
     let Some(mut live_ranges) = live_ranges(method, flow) else {
         return method.report(&limits::LOOPS, findings, locate);
     };
@@ -64,6 +66,35 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     sweep.run(findings, locate);
     if sweep.budget.is_exceeded() {
         method.report(&limits::OVERLAPS, findings, locate);
+    }
+}
+
+/// Reports writes to memory that the target of a move has, and that is read later.
+fn check_moves(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+    if method.aliases.iter().all(|alias| alias.kind == AliasKind::View) {
+        return;
+    }
+    let MethodAnalysis { accesses, aliases, ranges, .. } = method;
+    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges };
+    let mut budget = method.budget(&limits::STATES);
+    let Some(overwritten) = memory.overwritten(&mut |units| budget.spend(units)) else {
+        return method.report(&limits::STATES, findings, locate);
+    };
+    for OverwrittenMove { access, source, target } in overwritten {
+        let access = &accesses.list[access];
+        let (Some(range), Some(other)) = (ranges[access.value as usize], ranges[source]) else { continue };
+        findings.add(X_4, || {
+            let reader = match target == source {
+                true => String::new(),
+                false => format!(", which values[{target}] has by a move,"),
+            };
+            let found = format!(
+                "a write to values[{}] at {}..{} of pool {}, while values[{source}] at {}..{}{reader} is live",
+                access.value, range.start, range.end, range.pool, other.start, other.end
+            );
+            let expected = "memory without live content; `memory: {planner: minimal}` of the method gives it such";
+            (locate(&method.element_of(access)), found, expected.into())
+        });
     }
 }
 

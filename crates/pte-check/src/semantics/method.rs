@@ -142,10 +142,15 @@ impl<'p> MethodAnalysis<'p> {
         Budget::new(limit, self.accesses.list.len())
     }
 
-    /// Reports that a limit is reached.
+    /// Reports that a limit is exceeded.
     pub fn report(&self, limit: &Limit, findings: &mut Findings, locate: &Locator<'_>) {
+        self.report_more_than(limit.of(self.accesses.list.len()), limit, findings, locate);
+    }
+
+    /// Reports that a limit of `most` units is exceeded.
+    pub fn report_more_than(&self, most: usize, limit: &Limit, findings: &mut Findings, locate: &Locator<'_>) {
         findings.add(X_18, || {
-            let most = counted(limit.of(self.accesses.list.len()) as u64, limit.unit);
+            let most = counted(most as u64, limit.unit);
             let expected = format!("fewer, without {}", limit.reached_by);
             (locate(&self.element(Part::Whole)), format!("not fully checked: more than {most}"), expected)
         });

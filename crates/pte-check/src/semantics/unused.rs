@@ -16,7 +16,7 @@ pub fn check(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Loca
     check_delegates(method, findings, locate);
     check_outputs(method, findings, locate);
     if method.accesses.is_truncated {
-        method.report(&limits::ITEMS, findings, locate);
+        method.report_more_than(method.accesses.limit, &limits::ITEMS, findings, locate);
     }
 }
 

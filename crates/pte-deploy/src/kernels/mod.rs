@@ -71,6 +71,19 @@ pub struct BackendUse {
 }
 
 /// Kernels that cannot be stated in a form.
+///
+/// ```
+/// use pte_analysis::kernels::{KernelCalls, ProgramKernels};
+/// use pte_deploy::kernels::{KernelError, KernelList};
+///
+/// let mut kernels = ProgramKernels::default();
+/// kernels.operators.insert("my::a,b".to_owned(), KernelCalls::default());
+/// let list = KernelList::of(&[("model.pte".to_owned(), kernels)])?;
+/// let error: KernelError = list.line().unwrap_err();
+/// assert!(error.to_string().contains("`my::a,b`"));
+/// assert!(list.selected_operators().contains("\"my::a,b\":"));
+/// # Ok::<(), KernelError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelError(String);
 

@@ -5,7 +5,6 @@ pub mod dot;
 pub mod model_explorer;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::graph::ProgramGraph;
 use crate::inspection::Inspection;
@@ -117,7 +116,7 @@ pub fn html(document: &impl Serialize) -> String {
          <title>pte-emit report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <noscript>This report is drawn by a script in this file; nothing is loaded from elsewhere.</noscript>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n",
-        script_json(&sorted(document))
+        script_json(document)
     );
     for library in LIBRARIES {
         page += &format!("<script>\n{library}</script>\n");
@@ -128,12 +127,6 @@ pub fn html(document: &impl Serialize) -> String {
         page += &format!("<h3>{name}</h3>\n<pre>{licence}</pre>\n");
     }
     page + "</details></footer>\n</body>\n</html>\n"
-}
-
-/// Returns a document with its keys in alphabetical order.
-pub fn sorted(document: &impl Serialize) -> Value {
-    // Only maps whose keys are not strings cannot be values.
-    serde_json::to_value(document).unwrap_or_default()
 }
 
 /// Maximum number of characters of a name in the files for other viewers, which repeat names at each use.
@@ -149,8 +142,9 @@ fn shown(text: &str) -> String {
 
 /// Formats JSON for the inside of a `<script>`. No character in it can end the element or begin a comment, or is
 /// [unsafe](is_unsafe) to display.
-fn script_json(document: &Value) -> String {
-    let json = document.to_string();
+fn script_json(document: &impl Serialize) -> String {
+    // Only maps whose keys are not strings cannot be JSON, and no document has one.
+    let json = serde_json::to_string(document).unwrap_or_else(|_| "null".to_owned());
     let mut out = String::with_capacity(json.len() + json.len() / 8);
     for c in json.chars() {
         match matches!(c, '<' | '>' | '&') || is_unsafe(c) {
@@ -177,7 +171,7 @@ mod tests {
         let document = serde_json::json!(names);
         let json = script_json(&document);
         assert!(!json.contains(['<', '>', '&']) && !json.contains(is_unsafe), "{json}");
-        assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), document);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), document);
         let page = html(&document);
         assert_eq!(page.matches("<script").count(), 2 + LIBRARIES.len());
         assert_eq!(page.matches("</script").count(), 2 + LIBRARIES.len());

@@ -10,7 +10,7 @@ use crate::payload_graph::{PayloadGraph, PayloadNode};
 
 /// Collection of graphs.
 #[derive(Debug, Serialize)]
-pub struct ViewerCollection {
+struct ViewerCollection {
     label: String,
     graphs: Vec<ViewerGraph>,
 }
@@ -61,8 +61,13 @@ struct ViewerMetadata {
     attrs: Vec<ViewerAttribute>,
 }
 
-/// Returns the collection of the program in the file `name`.
-pub fn collection(graph: &ProgramGraph, name: &str) -> ViewerCollection {
+/// Returns the graphs of the program in the file `name` as JSON.
+pub fn write(graph: &ProgramGraph, name: &str) -> String {
+    // Only maps whose keys are not strings cannot be JSON, and a collection has none.
+    serde_json::to_string_pretty(&collection(graph, name)).unwrap_or_default() + "\n"
+}
+
+fn collection(graph: &ProgramGraph, name: &str) -> ViewerCollection {
     let methods = graph.methods.iter().enumerate().map(|(number, method)| method_graph(number, method));
     let payloads = graph.payloads.iter().enumerate().map(|(number, payload)| payload_graph(number, payload));
     ViewerCollection { label: shown(name), graphs: methods.chain(payloads).collect() }

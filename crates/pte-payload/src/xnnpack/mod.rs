@@ -13,6 +13,7 @@ mod describe;
 pub mod draft;
 pub mod draft_sizes;
 pub mod encode;
+mod memory;
 pub mod model;
 pub mod parameters;
 pub mod resize;
@@ -23,6 +24,7 @@ use std::io;
 
 use super::description::{DescribeError, Facts};
 use super::format::{GraphFormat, PayloadFormat};
+use super::memory::{DelegateMemory, Processor};
 use draft::Draft;
 use pte_model::data::Blob;
 
@@ -52,6 +54,10 @@ impl PayloadFormat for Xnnpack {
 
     fn describe(&self, payload: &Blob) -> Result<Facts, DescribeError> {
         describe::describe(payload)
+    }
+
+    fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
+        Some(memory::memory(payload, processor))
     }
 }
 

@@ -53,12 +53,17 @@ function summary() {
   ]));
   methods.forEach((method) => {
     const allocator = method.method_allocator;
+    const footprint = memory.find((found) => found.name === method.name);
+    const bound = (total) => `${total.at_least ? "at least " : ""}${total.estimated ? "about " : ""}`;
     body.append(el("h3", {}, `Method ${method.name}`), list([
       ["inputs", method.inputs.map((value) => `${value.name}: ${value.type}`).join("; ")],
       ["outputs", method.outputs.map((value) => `${value.name}: ${value.type}`).join("; ")],
       ["state", method.state.map((value) => `${value.name}: ${value.type}`).join("; ")],
       ["memory", `${counted(method.planned_bytes, "byte")} planned, ${allocator.at_least ? "at least " : ""}` +
         `${grouped(allocator.bytes)} in the method allocator (64-bit)`],
+      ["total memory", footprint && `${bound(footprint.total)}${counted(footprint.total.bytes, "byte")} (64-bit), with ` +
+        `${grouped(footprint.temporary_allocator.bytes)} in the temporary allocator, ${grouped(footprint.delegate_bytes)} of delegates, and ` +
+        `${grouped(footprint.inputs.bytes + footprint.outputs.bytes)} of inputs and outputs that the caller provides`],
     ]));
   });
 }

@@ -1,0 +1,240 @@
+//! Finds writes to memory whose content is read later through the target of a move: a move copies no bytes, so that the target has the
+//! memory of the source until the next move to it.
+//!
+//! It compares places in planned memory along the control flow, and knows nothing of planners. Content that is read through the tensor
+//! itself is not covered.
+
+use std::collections::HashSet;
+
+use super::access::{Access, Accesses};
+use super::aliases::{Alias, AliasKind};
+use super::blocks::{Edge, Jump, jumps};
+use super::operators::{AccessKind, MethodOperators};
+use pte_model::program::pools::PoolRange;
+use pte_model::program::{EValue, ExecutionPlan, Instruction, TensorData};
+
+/// A write to memory that the target of a move still has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverwrittenMove {
+    /// Index of the write in [`Accesses::list`].
+    pub access: usize,
+    /// Value whose memory is overwritten.
+    pub source: usize,
+    /// Value that has this memory, and is read later.
+    pub target: usize,
+}
+
+/// What is known about a method.
+pub struct MovedMemory<'m> {
+    /// Accesses to its values.
+    pub accesses: &'m Accesses,
+    /// Its aliases, in the order of the steps.
+    pub aliases: &'m [Alias],
+    /// The jumps that may be taken, in the order of the steps.
+    pub edges: &'m [Edge],
+    /// By value: its planned memory; `None` for other values.
+    pub ranges: &'m [Option<PoolRange>],
+}
+
+/// The steps at which a value has the memory of another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Holder {
+    source: usize,
+    value: usize,
+    /// Step since which it has the memory.
+    since: u32,
+}
+
+/// Returns the jumps of a method that may be taken, without an analysis of their conditions: only a Bool `false` that no instruction
+/// writes is constant.
+pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
+    let mut is_written = vec![false; plan.values().len()];
+    for access in accesses.list.iter().filter(|access| access.kind.may_write()) {
+        is_written[access.value as usize] = true;
+    }
+    let instructions: Vec<&Instruction> = plan.instructions().collect();
+    let falls_through = |jump: &Jump| match instructions.get(jump.step as usize) {
+        Some(Instruction::JumpFalseCall { cond_value_index, .. }) => {
+            let condition = cond_value_index.within(is_written.len());
+            !condition.is_some_and(|value| !is_written[value] && matches!(plan.values()[value], EValue::Bool(false)))
+        }
+        _ => true,
+    };
+    jumps(plan).into_iter().map(|jump| (jump, falls_through(&jump))).collect()
+}
+
+/// Returns `true` if a plan of the memory of a method overwrites what is read later through the target of a move, or if that is not known.
+/// `places` has pool and offset of each value.
+pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
+    let aliases = super::aliases::aliases(plan, operators);
+    if aliases.iter().all(|alias| alias.kind == AliasKind::View) {
+        return false;
+    }
+    let mut has_content = plan.is_input();
+    for (value, content) in plan.values().iter().zip(&mut has_content) {
+        *content |= value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None);
+    }
+    let accesses = Accesses::of(plan, operators, has_content, &[]);
+    let range = |(place, value): (&Option<(u32, u64)>, &EValue)| {
+        let (pool, start) = (*place)?;
+        let end = start.checked_add(value.as_tensor()?.nbytes()?)?;
+        (start < end).then_some(PoolRange { pool, start, end })
+    };
+    let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
+    let edges = edges(plan, &accesses);
+    let memory = MovedMemory { accesses: &accesses, aliases: &aliases, edges: &edges, ranges: &ranges };
+    let mut left = 1usize << 24;
+    let mut spend = |units: usize| {
+        left = left.checked_sub(units)?;
+        Some(())
+    };
+    accesses.is_truncated || memory.overwritten(&mut spend).is_none_or(|found| !found.is_empty())
+}
+
+impl MovedMemory<'_> {
+    /// Returns the first write to the memory of each value that a target of its moves has. `spend` takes units of work: visited steps and
+    /// accesses; `None` if it refuses.
+    pub fn overwritten(&self, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Vec<OverwrittenMove>> {
+        let mut found: Vec<OverwrittenMove> = Vec::new();
+        let mut is_alias = vec![false; self.ranges.len()];
+        self.aliases.iter().for_each(|alias| is_alias[alias.result] = true);
+        let mut open = self.start();
+        let mut seen: HashSet<Holder> = open.iter().copied().collect();
+        while let Some(holder) = open.pop() {
+            let held = self.held(&holder, spend)?;
+            for &step in &held.steps {
+                let alias = self.alias(step).filter(|alias| alias.base == holder.value);
+                if let Some(alias) = alias {
+                    let next = Holder { source: holder.source, value: alias.result, since: step };
+                    if seen.insert(next) {
+                        open.push(next);
+                    }
+                }
+                found.extend(held.is_needed_after(step).then(|| self.write(step, &holder, &is_alias)).flatten());
+            }
+        }
+        found.sort_unstable_by_key(|found| (found.source, found.access, found.target));
+        found.dedup_by_key(|found| found.source);
+        Some(found)
+    }
+
+    /// Returns the values that have the memory of another one after a step, and the targets of moves that instructions write.
+    fn start(&self) -> Vec<Holder> {
+        let mut is_target = vec![false; self.ranges.len()];
+        for alias in self.aliases.iter().filter(|alias| alias.kind != AliasKind::View) {
+            is_target[alias.result] = true;
+        }
+        // A view at another offset than its base has the memory of the base.
+        let place = |value: usize| self.ranges[value].map(|range| (range.pool, range.start));
+        let mut is_elsewhere = is_target.clone();
+        for view in self.aliases.iter().filter(|alias| alias.kind == AliasKind::View) {
+            is_elsewhere[view.result] |= place(view.base) != place(view.result);
+        }
+        let moved = self.aliases.iter().filter(|alias| alias.kind != AliasKind::View);
+        let moved = moved.filter(|alias| self.ranges[alias.base].is_some() && !is_elsewhere[alias.base]);
+        let mut holders: Vec<Holder> =
+            moved.map(|alias| Holder { source: alias.base, value: alias.result, since: alias.step }).collect();
+        // A target that an instruction writes on another path has its own memory there.
+        let mut is_used = vec![false; self.ranges.len()];
+        let mut has_own = vec![false; self.ranges.len()];
+        for Access { value, step, kind, .. } in &self.accesses.list {
+            let value = *value as usize;
+            if !std::mem::replace(&mut is_used[value], true) {
+                has_own[value] = *kind != AccessKind::Alias && kind.may_write();
+            }
+            let is_written = kind.writes_bytes() || *kind == AccessKind::Unknown;
+            if is_target[value] && has_own[value] && is_written && self.ranges[value].is_some() {
+                holders.push(Holder { source: value, value, since: *step });
+            }
+        }
+        holders
+    }
+
+    fn alias(&self, step: u32) -> Option<&Alias> {
+        let index = self.aliases.binary_search_by_key(&step, |alias| alias.step).ok()?;
+        Some(&self.aliases[index])
+    }
+
+    /// Returns the steps that may follow a step; the last one is that of the outputs.
+    fn next(&self, step: u32) -> impl Iterator<Item = u32> {
+        let end = self.accesses.by_step.len() as u32 - 2;
+        let edge = self.edges.binary_search_by_key(&step, |(jump, _)| jump.step).ok().map(|at| self.edges[at]);
+        let ahead = edge.is_none_or(|(_, falls_through)| falls_through).then_some(step + 1);
+        ahead.into_iter().chain(edge.map(|(jump, _)| jump.to)).filter(move |next| step < end && *next <= end)
+    }
+
+    /// Follows the control flow from the step at which a value gets memory to those at which it gets other memory.
+    fn held(&self, holder: &Holder, spend: &mut dyn FnMut(usize) -> Option<()>) -> Option<Held> {
+        let mut steps: HashSet<u32> = HashSet::new();
+        let mut before: Vec<(u32, u32)> = Vec::new();
+        let mut uses: Vec<u32> = Vec::new();
+        let mut open: Vec<u32> = self.next(holder.since).collect();
+        while let Some(step) = open.pop() {
+            if !steps.insert(step) {
+                continue;
+            }
+            let accesses = self.accesses.of_step(step as usize);
+            spend(1 + accesses.len())?;
+            let own = || accesses.iter().filter(|access| access.value as usize == holder.value);
+            if own().any(|access| access.kind != AccessKind::Alias && (access.reads() || access.kind.keeps())) {
+                uses.push(step);
+            }
+            if own().any(|access| matches!(access.kind, AccessKind::Alias | AccessKind::Release)) {
+                continue;
+            }
+            for next in self.next(step) {
+                before.push((next, step));
+                open.push(next);
+            }
+        }
+        before.sort_unstable();
+        let mut needed: HashSet<u32> = HashSet::new();
+        let mut open = uses;
+        // Steps after which a use follows.
+        while let Some(step) = open.pop() {
+            spend(1)?;
+            let first = before.partition_point(|(next, _)| *next < step);
+            for &(_, step) in before[first..].iter().take_while(|(next, _)| *next == step) {
+                if needed.insert(step) {
+                    open.push(step);
+                }
+            }
+        }
+        let mut steps: Vec<u32> = steps.into_iter().collect();
+        steps.sort_unstable();
+        Some(Held { steps, needed })
+    }
+
+    /// Returns the write of a step to the memory of a holder.
+    fn write(&self, step: u32, holder: &Holder, is_alias: &[bool]) -> Option<OverwrittenMove> {
+        let source = self.ranges[holder.source]?;
+        let first = self.accesses.by_step[step as usize] as usize;
+        let accesses = self.accesses.of_step(step as usize);
+        let writes = |access: &Access| {
+            let value = access.value as usize;
+            let range = self.ranges[value].filter(|range| range.overlaps(&source));
+            let is_definite = access.kind.writes_bytes() || access.kind == AccessKind::Unknown && !access.has_content;
+            let Some(range) = range.filter(|_| is_definite && value != holder.source && value != holder.value) else {
+                return false;
+            };
+            // A tensor at the same offset that is written in place is a view. An alias may have other memory than its place.
+            !(is_alias[value] || range.start == source.start && access.kind.is_in_place())
+        };
+        let index = accesses.iter().position(writes)?;
+        Some(OverwrittenMove { access: first + index, source: holder.source, target: holder.value })
+    }
+}
+
+/// Where a value has memory.
+struct Held {
+    /// The steps that can be reached while it has the memory, in ascending order.
+    steps: Vec<u32>,
+    /// Those after which the value is used.
+    needed: HashSet<u32>,
+}
+
+impl Held {
+    fn is_needed_after(&self, step: u32) -> bool {
+        self.needed.contains(&step)
+    }
+}

@@ -1,0 +1,148 @@
+//! A target, and the figures of a program that are compared with it, as data.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use pte_analysis::kernels::ProgramKernels;
+
+use super::linked::LinkedOperators;
+
+/// Build of the runtime and its application: the operators and backends that it links, and its memory. What it does not state is not
+/// compared.
+///
+/// ```
+/// use pte_check::target::{Target, TargetAbi};
+///
+/// let board = Target::parse("board.yaml", "operators: [aten::add.out]\nabi: arm32\nmethod_allocator: 64K\n")?;
+/// assert_eq!((board.name(), board.abi()), ("board.yaml", TargetAbi::Arm32));
+///
+/// let error = Target::parse("board.yaml", "method_alocator: 64K\n").unwrap_err();
+/// assert!(error.to_string().starts_with("board.yaml:1:1: error: unknown key `method_alocator`"), "{error}");
+/// assert!(board.states_operators() && board.description().is_empty());
+///
+/// let wheel = Target::ready("wheel-1.5.1").unwrap();
+/// assert!(Target::ready_names().any(|name| name == wheel.name()));
+/// assert!(Target::open("no such file".as_ref(), None).unwrap_err().io_kind().is_some());
+/// # Ok::<(), pte_model::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Target {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) release: Option<Release>,
+    pub(super) operators: Option<LinkedOperators>,
+    pub(super) backends: Option<BTreeSet<String>>,
+    pub(super) abi: TargetAbi,
+    pub(super) pools: Option<Pools>,
+    pub(super) method_allocator: Option<u64>,
+    pub(super) temporary_allocator: Option<u64>,
+    pub(super) alignment: Option<u64>,
+    pub(super) largest_file: Option<u64>,
+}
+
+/// Binary interface of a [`Target`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TargetAbi {
+    /// 64-bit x86 and Arm.
+    #[default]
+    Bits64,
+    /// 32-bit Arm.
+    Arm32,
+}
+
+impl TargetAbi {
+    /// Alignment in bytes of `max_align_t`, to which the runtime requires the address of a program to be aligned (H-11).
+    pub(super) fn alignment(self) -> u64 {
+        match self {
+            TargetAbi::Bits64 => 16,
+            TargetAbi::Arm32 => 8,
+        }
+    }
+}
+
+/// Planned memory of a target.
+#[derive(Debug, Clone)]
+pub enum Pools {
+    /// Size in bytes of each pool, from pool 1.
+    Sizes(Vec<u64>),
+    /// Size in bytes of all pools of a method.
+    Total(u64),
+    /// The application takes the pools from the method allocator, as the runners of ExecuTorch do.
+    InMethodAllocator,
+}
+
+/// Release of the runtime: two or three numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Release {
+    /// As it is written.
+    pub text: String,
+    /// Major and minor number.
+    pub numbers: (u32, u32),
+}
+
+impl Release {
+    /// Parses a release such as `1.5.1` or `1.5`.
+    pub fn parse(text: &str) -> Option<Release> {
+        let numbers = text.split('.').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()?;
+        match numbers[..] {
+            [major, minor] | [major, minor, _] => Some(Release { text: text.to_owned(), numbers: (major, minor) }),
+            _ => None,
+        }
+    }
+}
+
+/// Figures of a program that a target must meet.
+#[derive(Debug, Clone, Default)]
+pub struct TargetNeeds {
+    /// Size of the program file in bytes.
+    pub file_size: u64,
+    /// Kernels and backends.
+    pub kernels: ProgramKernels,
+    /// Memory of each method, in the order of the program.
+    pub methods: Vec<MethodNeeds>,
+}
+
+/// Memory that a method needs, in bytes, for the [`TargetAbi`] of the target.
+#[derive(Debug, Clone, Default)]
+pub struct MethodNeeds {
+    /// Pools of planned memory: number from 1, size and alignment of each.
+    pub pools: Vec<(usize, u64, u64)>,
+    /// Method allocator, beside a temporary allocator.
+    pub method_allocator: u64,
+    /// Method allocator without a temporary allocator.
+    pub without_temporary: u64,
+    /// Temporary allocator that kernels need; that of the lookup of kernels can be in the method allocator.
+    pub temporary_kernels: u64,
+    /// First instruction that takes this from the temporary allocator.
+    pub temporary_largest: Option<String>,
+    /// Temporary allocator that the lookup of kernels needs.
+    pub temporary_lookup: u64,
+}
+
+impl Target {
+    /// Returns the name in messages: that of the file, or of the ready target.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the description in the file; may be empty.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Returns the binary interface, for which memory is computed.
+    pub fn abi(&self) -> TargetAbi {
+        self.abi
+    }
+
+    /// Returns `true` if the target states which operators it links.
+    pub fn states_operators(&self) -> bool {
+        self.operators.is_some()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,276 @@
+//! Reads a target from YAML: its keys, their kinds, and the files with operators that it names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+
+use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
+use pte_model::error::Error;
+use pte_yaml::bytes::parse_bytes;
+use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
+
+use super::linked::{LinkedKernel, LinkedOperators, libraries};
+use super::model::{Pools, Release, Target, TargetAbi};
+
+/// Keys of a target, and how each is read.
+const KEYS: &[(&str, Read)] = &[
+    ("description", |decoder, node| decoder.description(node)),
+    ("executorch", |decoder, node| decoder.release(node)),
+    ("operators", |decoder, node| decoder.operators(node)),
+    ("backends", |decoder, node| decoder.backends(node)),
+    ("abi", |decoder, node| decoder.abi(node)),
+    ("pools", |decoder, node| decoder.pools(node)),
+    ("method_allocator", |decoder, node| decoder.target.method_allocator = decoder.bytes(node)),
+    ("temp_allocator", |decoder, node| decoder.target.temporary_allocator = decoder.bytes(node)),
+    ("alignment", |decoder, node| decoder.alignment(node)),
+    ("largest_file", |decoder, node| decoder.target.largest_file = decoder.bytes(node)),
+];
+
+type Read = fn(&mut Decoder<'_>, &SourceNode<'_>);
+
+/// Keys of an item of `operators`.
+const OPERATOR_KEYS: [&str; 3] = ["library", "file", "dtype_selective"];
+
+/// Messages that are kept.
+const MAX_MESSAGES: usize = 100;
+
+struct Decoder<'r> {
+    target: Target,
+    read: &'r dyn Fn(&str) -> io::Result<String>,
+    diagnostics: Vec<Diagnostic<NodeId>>,
+}
+
+/// Parses a target. `read` returns the content of a file that it names.
+pub fn target(name: &str, text: &str, read: &dyn Fn(&str) -> io::Result<String>) -> Result<Target, Error> {
+    let report = |diagnostics| Error::new(Report::new(name, text, diagnostics));
+    let root = tree::parse(text).map_err(|error| report(vec![error.diagnostic()]))?;
+    let mut decoder =
+        Decoder { target: Target { name: name.to_owned(), ..Target::default() }, read, diagnostics: Vec::new() };
+    match &root.value {
+        NodeValue::Map(entries) => decoder.entries(entries),
+        NodeValue::Null => decoder.error(Code::EmptyDocument, root.id, "the target states nothing", "expected a map"),
+        other => decoder.error(Code::WrongKind, root.id, &other.describe(), "expected a map with the keys of a target"),
+    }
+    if decoder.diagnostics.is_empty() {
+        return Ok(decoder.target);
+    }
+    let spans = tree::spans(text);
+    let located = decoder.diagnostics.into_iter().map(|message| message.map(|id| spans.get(id.0 as usize).cloned()));
+    Err(report(located.collect()))
+}
+
+impl Decoder<'_> {
+    fn push(&mut self, diagnostic: Diagnostic<NodeId>) {
+        if self.diagnostics.len() < MAX_MESSAGES {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn error(&mut self, code: Code, at: NodeId, message: &str, expected: &str) {
+        self.push(code.error(at, message).label(expected));
+    }
+
+    fn wrong_kind(&mut self, node: &SourceNode<'_>, expected: &str) {
+        self.error(Code::WrongKind, node.id, &format!("expected {expected}, found {}", node.value.describe()), "");
+    }
+
+    fn unknown_key(&mut self, key: &MapKey<'_>, known: &[&str]) {
+        let message = format!("unknown key `{}`", clipped(&key.text));
+        let error = Code::UnknownKey.error(key.id, message).label(format!("expected one of {}", known.join(", ")));
+        self.push(error.suggest_among(self.diagnostics.len(), &key.text, known.iter().copied()));
+    }
+
+    fn entries(&mut self, entries: &[(MapKey<'_>, SourceNode<'_>)]) {
+        let mut first: HashMap<&str, NodeId> = HashMap::new();
+        for (key, node) in entries {
+            let Some((known, read)) = KEYS.iter().find(|(known, _)| *known == key.text) else {
+                self.unknown_key(key, &KEYS.iter().map(|(known, _)| *known).collect::<Vec<_>>());
+                continue;
+            };
+            if let Some(first) = first.insert(known, key.id) {
+                let error = Code::DuplicateKey.error(key.id, format!("duplicate key `{known}`")).label("duplicate");
+                self.push(error.related(first, "first defined here"));
+            }
+            read(self, node);
+        }
+    }
+
+    fn text<'n>(&mut self, node: &'n SourceNode<'_>, expected: &str) -> Option<&'n str> {
+        match &node.value {
+            NodeValue::Text(text) => Some(text),
+            _ => {
+                self.wrong_kind(node, expected);
+                None
+            }
+        }
+    }
+
+    /// Returns a number of bytes: an integer, or digits with a unit.
+    fn bytes(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+        let found = match &node.value {
+            NodeValue::Int(bytes) => u64::try_from(*bytes).ok(),
+            NodeValue::UInt(bytes) => Some(*bytes),
+            NodeValue::Text(text) => parse_bytes(text),
+            _ => None,
+        };
+        if found.is_none() {
+            self.wrong_kind(node, "a number of bytes, such as 4096 or 64K");
+        }
+        found
+    }
+
+    /// Returns the items of a list, or the only one.
+    fn items<'n, 'a>(node: &'n SourceNode<'a>) -> &'n [SourceNode<'a>] {
+        match &node.value {
+            NodeValue::List(items) => items,
+            _ => std::slice::from_ref(node),
+        }
+    }
+
+    fn description(&mut self, node: &SourceNode<'_>) {
+        if let Some(text) = self.text(node, "a string") {
+            text.clone_into(&mut self.target.description);
+        }
+    }
+
+    fn release(&mut self, node: &SourceNode<'_>) {
+        let expected = "a release of ExecuTorch, such as \"1.5.1\"";
+        let text = match &node.value {
+            // 1.5 is a number in YAML.
+            NodeValue::Float(number) => Some(format!("{number:?}")),
+            NodeValue::Text(text) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        self.target.release = text.as_deref().and_then(Release::parse);
+        if self.target.release.is_none() {
+            self.wrong_kind(node, expected);
+        }
+    }
+
+    fn backends(&mut self, node: &SourceNode<'_>) {
+        let mut names = BTreeSet::new();
+        for item in Decoder::items(node) {
+            names.extend(self.text(item, "the name of a backend").map(str::to_owned));
+        }
+        self.target.backends = Some(names);
+    }
+
+    fn abi(&mut self, node: &SourceNode<'_>) {
+        let word = match &node.value {
+            NodeValue::Int(64) => "64",
+            NodeValue::Text(text) => text,
+            _ => "",
+        };
+        self.target.abi = match word {
+            "64" => TargetAbi::Bits64,
+            "arm32" => TargetAbi::Arm32,
+            _ => {
+                let message = format!("unknown ABI: {}", node.value.describe());
+                return self.error(Code::UnknownWord, node.id, &message, "expected 64 or arm32");
+            }
+        };
+    }
+
+    fn pools(&mut self, node: &SourceNode<'_>) {
+        self.target.pools = match &node.value {
+            NodeValue::List(items) => {
+                Some(Pools::Sizes(items.iter().map(|item| self.bytes(item).unwrap_or(0)).collect()))
+            }
+            NodeValue::Text(word) if word == "method_allocator" => Some(Pools::InMethodAllocator),
+            NodeValue::Map(entries) => match &entries[..] {
+                [(key, size)] if key.text == "total" => self.bytes(size).map(Pools::Total),
+                _ => {
+                    self.wrong_kind(node, "the key `total`");
+                    None
+                }
+            },
+            _ => {
+                self.wrong_kind(node, "a list of sizes in bytes, `{total: SIZE}` or `method_allocator`");
+                None
+            }
+        };
+    }
+
+    fn alignment(&mut self, node: &SourceNode<'_>) {
+        let Some(bytes) = self.bytes(node) else { return };
+        if !bytes.is_power_of_two() {
+            return self.error(
+                Code::OutOfRange,
+                node.id,
+                &format!("invalid alignment {bytes}"),
+                "expected a power of two",
+            );
+        }
+        self.target.alignment = Some(bytes);
+    }
+
+    fn operators(&mut self, node: &SourceNode<'_>) {
+        let mut linked = LinkedOperators::default();
+        for item in Decoder::items(node) {
+            match &item.value {
+                NodeValue::Text(name) => linked.add(name.clone().into_owned(), LinkedKernel::default()),
+                NodeValue::Map(entries) => self.operator_source(item, entries, &mut linked),
+                _ => self.wrong_kind(item, "the name of an operator, `{library: NAME}` or `{file: PATH}`"),
+            }
+        }
+        self.target.operators = Some(linked);
+    }
+
+    /// Reads `{library: NAME}` or `{file: PATH, dtype_selective: true}`.
+    fn operator_source(
+        &mut self,
+        item: &SourceNode<'_>,
+        entries: &[(MapKey<'_>, SourceNode<'_>)],
+        linked: &mut LinkedOperators,
+    ) {
+        let (mut library, mut file, mut are_types_selected) = (None, None, false);
+        for (key, node) in entries {
+            match &*key.text {
+                "library" => library = Some(node),
+                "file" => file = Some(node),
+                "dtype_selective" => match node.value {
+                    NodeValue::Bool(value) => are_types_selected = value,
+                    _ => self.wrong_kind(node, "true or false"),
+                },
+                _ => self.unknown_key(key, &OPERATOR_KEYS),
+            }
+        }
+        match (library, file) {
+            (Some(node), None) if !are_types_selected => self.library(node, linked),
+            (None, Some(node)) => {
+                let Some(path) = self.text(node, "the path of a file") else { return };
+                let added = (self.read)(path).map(|text| linked.add_file(&text, are_types_selected));
+                match added {
+                    Ok(Ok(())) => {}
+                    Ok(Err(message)) => {
+                        let message = format!("cannot use {}: {message}", clipped(path));
+                        self.error(Code::InvalidFile, node.id, &message, "");
+                    }
+                    Err(error) => {
+                        let message = format!("cannot read {}: {error}", clipped(path));
+                        let mut diagnostic = Code::of_io(&error).error(node.id, message);
+                        diagnostic.io = is_io(&error).then_some(error.kind());
+                        self.push(diagnostic);
+                    }
+                }
+            }
+            _ => self.error(
+                Code::ConflictingKeys,
+                item.id,
+                "expected either `library` or `file`, and `dtype_selective` only beside `file`",
+                "",
+            ),
+        }
+    }
+
+    fn library(&mut self, node: &SourceNode<'_>, linked: &mut LinkedOperators) {
+        let Some(name) = self.text(node, "the name of a library") else { return };
+        if linked.add_library(name) {
+            return;
+        }
+        let known = libraries();
+        let names: Vec<&str> = known.iter().copied().collect();
+        let error = Code::UnknownName.error(node.id, format!("unknown library `{}`", clipped(name)));
+        let error = error.label(format!("expected one of {}", names.join(", ")));
+        self.push(error.suggest_among(self.diagnostics.len(), name, known));
+    }
+}

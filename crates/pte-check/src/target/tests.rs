@@ -1,0 +1,232 @@
+//! Tests of targets: their keys, the files that they name, and the rules.
+
+use std::io;
+
+use pte_analysis::kernels::ProgramKernels;
+use pte_model::data::{BlobId, Origin};
+use pte_model::program::{BackendDelegate, Program};
+use pte_model::reader;
+
+use super::*;
+
+fn linear() -> Program {
+    reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into())).unwrap().program
+}
+
+fn needs(program: &Program) -> TargetNeeds {
+    let kernels = ProgramKernels::of(program);
+    let method = MethodNeeds {
+        pools: vec![(1, 80, 16)],
+        method_allocator: 1000,
+        without_temporary: 1300,
+        temporary_kernels: 40,
+        temporary_lookup: 280,
+        ..MethodNeeds::default()
+    };
+    TargetNeeds { file_size: 5000, kernels, methods: vec![method] }
+}
+
+/// Returns the findings of a program for a target, whose file `ops` has this text.
+fn findings(yaml: &str, ops: &str) -> Vec<String> {
+    let target = parse::target("board.yaml", yaml, &|_| Ok(ops.to_owned())).unwrap_or_else(|error| panic!("{error}"));
+    let program = linear();
+    let found = target.check(&program, &needs(&program), None);
+    found.list.iter().map(|finding| format!("{}: {finding}", finding.rule.id)).collect()
+}
+
+fn rules(yaml: &str, ops: &str) -> Vec<String> {
+    findings(yaml, ops).iter().map(|line| line.split_once(": ").unwrap().0.to_owned()).collect()
+}
+
+#[test]
+fn ready_targets_are_valid_and_sorted() {
+    let names: Vec<&str> = Target::ready_names().collect();
+    assert!(names.is_sorted());
+    for (name, text) in READY {
+        let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!target.description().is_empty() && target.operators.is_some() && target.backends.is_some(), "{name}");
+        let known = pte_payload::backends();
+        assert!(target.backends.unwrap().iter().all(|backend| known.contains(&&**backend)), "{name}");
+        let file = format!("{}/targets/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(std::fs::read_to_string(file).unwrap(), *text);
+    }
+    let files = std::fs::read_dir(format!("{}/targets", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert_eq!(files.count(), READY.len());
+}
+
+/// The wheel registers the operators of the default runtime, and no others.
+#[test]
+fn the_wheel_links_the_default_runtime() {
+    let linked = Target::ready("wheel-1.5.1").unwrap().operators.unwrap();
+    for operator in pte_operators::all() {
+        assert_eq!(linked.find(operator.name).is_some(), operator.library.is_none(), "{}", operator.name);
+    }
+    assert!(linked.find("my::op.out").is_none());
+}
+
+#[test]
+fn keys_are_checked_and_all_errors_are_reported() {
+    let yaml = "operators: [aten::add.out, 3, {library: portable_ops}, {file: a, library: b}, {lib: x}]
+executorch: 1
+abi: 32
+pools: 4K
+method_allocator: many
+alignment: 12
+temp_alocator: 1
+abi: 64
+description: [x]
+";
+    let error = Target::parse("board.yaml", yaml).unwrap_err().to_string();
+    for message in [
+        "board.yaml:1:28: error: expected the name of an operator, `{library: NAME}` or `{file: PATH}`, found the integer 3",
+        "board.yaml:1:41: error: unknown library `portable_ops`",
+        "error: expected either `library` or `file`",
+        "unknown key `lib`",
+        "board.yaml:2:13: error: expected a release of ExecuTorch",
+        "board.yaml:3:6: error: unknown ABI: the integer 32",
+        "board.yaml:4:8: error: expected a list of sizes in bytes",
+        "board.yaml:5:19: error: expected a number of bytes",
+        "board.yaml:6:12: error: invalid alignment 12",
+        "board.yaml:7:1: error: unknown key `temp_alocator`",
+        "board.yaml:8:1: error: duplicate key `abi`",
+        "board.yaml:9:14: error: expected a string, found a list of 1",
+    ] {
+        assert!(error.contains(message), "no `{message}` in\n{error}");
+    }
+    for yaml in ["", "[]", "3", "a: {", "operators: {file: x}"] {
+        assert!(Target::parse("board.yaml", yaml).is_err(), "{yaml}");
+    }
+    let many = "x: 1\n".repeat(100_000);
+    assert_eq!(Target::parse("board.yaml", &many).unwrap_err().diagnostics().len(), 100);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_io_error() {
+    let missing = |_: &str| Err(io::Error::from(io::ErrorKind::NotFound));
+    let error = parse::target("board.yaml", "operators: {file: a.yaml}", &missing).unwrap_err();
+    assert_eq!(error.io_kind(), Some(io::ErrorKind::NotFound));
+    assert!(error.to_string().contains("cannot read a.yaml"), "{error}");
+}
+
+#[test]
+fn operators_are_listed_or_those_of_a_library() {
+    assert_eq!(rules("operators: [aten::addmm.out, aten::permute_copy.out, aten::relu.out]", ""), [""; 0]);
+    assert_eq!(rules("operators: {library: portable_ops_lib}", ""), [""; 0]);
+    assert_eq!(rules("operators: {library: quantized_ops_lib}", ""), ["R-1"; 3]);
+    assert_eq!(rules("operators: []", ""), ["R-1"; 3]);
+    let found = findings("operators: [aten::addmm.out, aten::permute_copy.out]\nbackends: [XnnpackBackend]", "");
+    let [relu] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(
+        relu,
+        "R-1: invalid[R-1]: methods.forward.operators[2]: operator `aten::relu.out` is not linked: 1 instruction calls it, expected a \
+         kernel of board.yaml: add it (or portable_ops_lib) to the operators, or lower it to `XnnpackBackend`"
+    );
+}
+
+#[test]
+fn operators_are_read_from_the_files_of_builds() {
+    let yaml = "operators: [{file: ops}]";
+    let kernel = |name: &str, count: usize| {
+        format!(
+            "Kernel(\n  \"{name}\",\n  [](KernelRuntimeContext & c, Span<EValue*> stack) {{ CHECK(stack.size() == {count}, x); }}),\n"
+        )
+    };
+    let cpp = [kernel("aten::addmm.out", 7), kernel("aten::permute_copy.out", 4), kernel("aten::relu.out", 3)].concat();
+    assert_eq!(rules(yaml, &cpp), [""; 0]);
+    let commented =
+        format!("// {}\n/* {} */", kernel("aten::relu.out", 3).replace('\n', " "), kernel("aten::relu.out", 3));
+    let without = [kernel("aten::addmm.out", 6), kernel("aten::permute_copy.out", 4), commented].concat();
+    let found = findings(yaml, &without);
+    assert!(
+        found[0].contains("R-2]") && found[0].contains("7 arguments for `aten::addmm.out`, expected 6"),
+        "{found:?}"
+    );
+    assert!(found[1].starts_with("R-1") && found.len() == 2, "{found:?}");
+
+    let schema = "aten::addmm.out self:T a:T b:T out:T!\naten::permute_copy.out self:T dims:i[] out:T!\naten::relu.out self:T out:T!\n";
+    assert_eq!(rules(yaml, schema), ["R-2"]);
+    let functions =
+        "- op: addmm.out\n- func: permute_copy.out(Tensor self, int[] dims) -> Tensor\n- op: aten::relu.out\n";
+    assert_eq!(rules(yaml, functions), [""; 0]);
+    let selected = "operators: {aten::addmm.out: {include_all_overloads: false}, aten::permute_copy: {include_all_overloads: true}}";
+    assert_eq!(rules(yaml, selected), ["R-1"]);
+    assert_eq!(rules(yaml, "include_all_operators: true"), [""; 0]);
+    let types = "et_kernel_metadata:\n  aten::addmm.out: [v1/6;0|3;0]\n  aten::permute_copy.out:\n  - v1/3;0,1|3;0,1\n  aten::relu.out: [v1]";
+    assert_eq!(rules(yaml, types), [""; 0]);
+    let found = findings("operators: [{file: ops, dtype_selective: true}]", types);
+    let [only] = &found[..] else { panic!("{found:?}") };
+    assert!(
+        only.contains("a tensor of float32 in a call of `aten::permute_copy.out`") && only.contains("`int32`"),
+        "{only}"
+    );
+    for malformed in ["Kernel(name)", "a: 1", "- 3", "- {name: x}", "not a line"] {
+        let error = parse::target("board.yaml", yaml, &|_| Ok(malformed.to_owned())).unwrap_err().to_string();
+        assert!(error.contains("board.yaml:1:20: error: cannot use ops: "), "{error}");
+    }
+}
+
+#[test]
+fn memory_is_compared_with_the_allocators() {
+    for (yaml, expected) in [
+        ("pools: [80]", &[][..]),
+        ("pools: [79]", &["R-5"]),
+        ("pools: []", &["R-5"]),
+        ("pools: {total: 80}", &[]),
+        ("pools: {total: 79}", &["R-5"]),
+        ("method_allocator: 1000", &[]),
+        ("method_allocator: 999", &["R-6"]),
+        ("{pools: method_allocator, method_allocator: 1080}", &[]),
+        ("{pools: method_allocator, method_allocator: 1079}", &["R-6"]),
+        ("temp_allocator: 280", &[]),
+        ("temp_allocator: 39", &["R-7"]),
+        // The lookup of kernels is in the method allocator then.
+        ("{temp_allocator: 279, method_allocator: 1299}", &["R-6"]),
+        ("{temp_allocator: 279, method_allocator: 1300}", &[]),
+        ("alignment: 16", &[]),
+        ("alignment: 8", &["R-8"]),
+        ("{alignment: 8, abi: arm32}", &[]),
+        ("{alignment: 4, abi: arm32}", &["R-8"]),
+        ("largest_file: 5000", &[]),
+        ("largest_file: 4K", &["R-9"]),
+        ("backends: []", &[]),
+    ] {
+        assert_eq!(rules(yaml, ""), expected, "{yaml}");
+    }
+    let found = findings("method_allocator: 999", "");
+    assert!(
+        found[0].contains("1000 bytes for the method allocator, expected at most 999, which board.yaml has"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn backends_and_releases_are_compared() {
+    let mut program = linear();
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let delegate = |id: &str| BackendDelegate::new(id, BlobId(0));
+    plan.delegates = Some(vec![delegate("XnnpackBackend"), delegate("EthosUBackend")]);
+    program.named_data = Some(Vec::new());
+    let target = Target::parse("b", "{backends: [XnnpackBackend], executorch: 0.5, alignment: 8, abi: arm32}").unwrap();
+    let found = target.check(&program, &needs(&program), None);
+    let found: Vec<String> = found.list.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].contains("methods.forward.delegates[1]: a delegate of backend `EthosUBackend`"), "{}", found[0]);
+    assert!(found[1].contains("expected 16 for EthosUBackend"), "{}", found[1]);
+    assert!(found[2].contains("named data, which ExecuTorch 0.6 introduced"), "{}", found[2]);
+    let newer = Target::parse("b", "executorch: \"0.6.0\"").unwrap();
+    assert_eq!(newer.check(&program, &needs(&program), None).list.len(), 0);
+}
+
+/// Thousands of operators that are not linked are counted, and the first ones listed.
+#[test]
+fn findings_are_bounded() {
+    let mut program = linear();
+    let plan = &mut program.execution_plan.as_mut().unwrap()[0];
+    let operator = |number: usize| pte_model::program::Operator {
+        name: Some(format!("my::{}", "x".repeat(100) + &number.to_string())),
+        overload: None,
+    };
+    plan.operators = Some((0..20_000).map(operator).collect());
+    let found = Target::parse("b", "operators: []").unwrap().check(&program, &needs(&program), None);
+    assert_eq!((found.list.len(), found.truncated().next().unwrap().count), (20, 20_000));
+}

@@ -1,0 +1,73 @@
+//! A file for `cmake -C`: the options of ExecuTorch's own build that a program needs.
+
+use std::collections::BTreeSet;
+
+use super::text::{Comment, cmake_cache, cmake_string};
+use super::{ETHOS_U, FirmwareNeeds};
+use pte_model::diagnostics::text::{clipped, first_names};
+use pte_operators::{PRIM_OPS, find};
+use pte_payload::xnnpack;
+
+/// Name of the file.
+pub const FILE: &str = "executorch-cache.cmake";
+
+/// CMake targets that register kernels, and the options that build them; an empty option for those that are always built.
+const TARGETS: &[(&str, &str)] = &[
+    ("cortex_m_ops_lib", "EXECUTORCH_BUILD_CORTEX_M"),
+    ("custom_ops", "EXECUTORCH_BUILD_KERNELS_LLM"),
+    ("optimized_native_cpu_ops_lib", "EXECUTORCH_BUILD_KERNELS_OPTIMIZED"),
+    ("portable_ops_lib", ""),
+    ("quantized_ops_lib", "EXECUTORCH_BUILD_KERNELS_QUANTIZED"),
+    (PRIM_OPS, ""),
+];
+
+/// Options that build backends.
+const BACKENDS: &[(&str, &str)] = &[
+    ("CoreMLBackend", "EXECUTORCH_BUILD_COREML"),
+    (ETHOS_U, "EXECUTORCH_BUILD_ARM_BAREMETAL"),
+    ("MPSBackend", "EXECUTORCH_BUILD_MPS"),
+    ("QnnBackend", "EXECUTORCH_BUILD_QNN"),
+    ("VulkanBackend", "EXECUTORCH_BUILD_VULKAN"),
+    (xnnpack::BACKEND, "EXECUTORCH_BUILD_XNNPACK"),
+];
+
+/// Option of an operator, which may be empty; `None` if it is not known.
+fn operator_option(name: &str) -> Option<&'static str> {
+    let target = find(name)?.target();
+    TARGETS.iter().find(|(known, _)| *known == target).map(|(_, option)| *option)
+}
+
+/// Option of a backend; `None` if it is not known.
+fn backend_option(name: &str) -> Option<&'static str> {
+    BACKENDS.iter().find(|(known, _)| *known == name).map(|(_, option)| *option)
+}
+
+/// Returns the file.
+pub fn text(needs: &FirmwareNeeds) -> String {
+    let mut out = Comment::Hash.head(needs, &["Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ..."]);
+    let operators = cmake_string(&needs.operators.join(","));
+    out += &cmake_cache("EXECUTORCH_SELECT_OPS_LIST", &operators, "STRING", "Operators of the program");
+    let of_operators =
+        needs.operators.iter().filter_map(|name| operator_option(name)).filter(|option| !option.is_empty());
+    let options: BTreeSet<&str> =
+        of_operators.chain(needs.backends.iter().filter_map(|name| backend_option(name))).collect();
+    for option in options {
+        out += &cmake_cache(option, "ON", "BOOL", "Needed by the program");
+    }
+    out
+}
+
+/// Warnings about operators and backends without an option.
+pub fn warnings(needs: &FirmwareNeeds) -> Vec<String> {
+    let operators = needs.operators.iter().filter(|name| operator_option(name).is_none());
+    let backends = needs.backends.iter().filter(|name| backend_option(name).is_none());
+    [("the operator", operators.collect::<Vec<_>>()), ("the backend", backends.collect())]
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(kind, names)| {
+            let names: Vec<String> = names.into_iter().map(|name| clipped(name)).collect();
+            let names = first_names(names.iter().map(String::as_str));
+            format!("no option of ExecuTorch's build is known for {kind} {names}: link a library that registers it")
+        })
+        .collect()
+}

@@ -1,0 +1,110 @@
+//! CMSIS-Toolbox: a layer (`.clayer.yml`) with the components of ExecuTorch's CMSIS pack, and a linker fragment.
+
+use std::collections::BTreeSet;
+
+use super::components::{CORTEX_M, Component};
+use super::linker;
+use super::pools::{Pools, Take};
+use super::text::Comment;
+use super::{ETHOS_U, FirmwareNeeds, FirmwarePlatform, Generated, SECTION, unplanned_inputs};
+use crate::Symbol;
+use crate::embed::Section;
+use pte_model::diagnostics::text::{clipped, first_names};
+
+/// Number of the pool that `arm_executor_runner` has in memory of its own.
+const FAST_POOL: usize = 3;
+
+/// Order in which `arm_executor_runner` takes memory: the planned pools that are not empty, each at a multiple of 16 bytes, without the fast
+/// one; the method; a list of the inputs as values. Inputs are in planned memory. A build that dumps outputs takes a buffer for them before
+/// the method, which is not counted.
+const ORDER: &[Take] = &[
+    Take::Planned { alignment: Some(16), skips_empty: true, apart: Some(FAST_POOL) },
+    Take::Loading,
+    Take::InputValues,
+];
+
+/// Name of the linker fragment.
+const LINKER: &str = "pte-emit.ld";
+
+/// Generates the files.
+pub fn generate(needs: &FirmwareNeeds) -> Generated {
+    let pools = Pools { methods: &needs.methods, build: needs.build() };
+    let mut generated = Generated {
+        pools: vec![
+            pools.method_allocator("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", ORDER),
+            pools.temporary("ET_ARM_BAREMETAL_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE"),
+        ],
+        ..Generated::default()
+    };
+    if has_fast_pool(needs) {
+        generated.pools.push(pools.planned("ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE", FAST_POOL));
+    }
+    let runner = FirmwarePlatform::Cmsis.runner().unwrap_or_default();
+    generated.warnings.extend(unplanned_inputs(needs, runner));
+    let layer = layer(needs, &mut generated);
+    let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
+    generated.file(format!("{}.clayer.yml", Symbol::from_name(stem)), layer);
+    generated.file(LINKER, linker::fragment(needs, needs.section.as_ref().map_or(SECTION, Section::as_str)));
+    generated
+}
+
+/// Returns true if a method has memory in the fast pool.
+fn has_fast_pool(needs: &FirmwareNeeds) -> bool {
+    needs.methods.iter().any(|method| method.pools.get(FAST_POOL - 1).is_some_and(|pool| pool.bytes > 0))
+}
+
+/// The layer. Components that are missing in the pack are warnings.
+fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
+    let mut components = BTreeSet::new();
+    let mut missing = Vec::new();
+    for operator in &needs.operators {
+        match Component::of(operator) {
+            Some(component) => drop(components.insert(component)),
+            None => missing.push(clipped(operator)),
+        }
+    }
+    if !missing.is_empty() {
+        let names = first_names(missing.iter().map(String::as_str));
+        generated
+            .warnings
+            .push(format!("the CMSIS pack has no component for {names}: add sources that register the operators"));
+    }
+    let uses_ethos_u = needs.backends.iter().any(|backend| backend == ETHOS_U);
+    let others: Vec<&str> = needs.backends.iter().map(String::as_str).filter(|backend| *backend != ETHOS_U).collect();
+    if !others.is_empty() {
+        let names = first_names(others.into_iter());
+        generated
+            .warnings
+            .push(format!("the CMSIS pack has no component for the backend {names}: add a library with it"));
+    }
+    let uses_cmsis_nn = components.iter().any(|component| component.category == CORTEX_M);
+    let mut out =
+        Comment::Hash.head(needs, &["Layer of a csolution project: add it to `layers:` of the .cproject.yml."]);
+    out += "layer:\n  type: ExecuTorch program\n  description: Memory pools and kernels of an ExecuTorch program\n\n  packs:\n";
+    out += "    - pack: PyTorch::ExecuTorch\n";
+    if uses_cmsis_nn {
+        out += "    - pack: ARM::CMSIS-NN\n";
+    }
+    out += "\n  define:\n";
+    for pool in &generated.pools {
+        for line in Comment::Hash.pool(pool).lines() {
+            out += &format!("    {line}\n");
+        }
+        out += &format!("    - {}: {}\n", pool.name, pool.bytes);
+    }
+    out += "\n  components:\n";
+    for name in ["Runtime", "Kernel Utils", "Kernel Registration"] {
+        out += &format!("    - component: Machine Learning:ExecuTorch:{name}\n");
+    }
+    for Component { category, file } in &components {
+        out += &format!("    - component: Machine Learning:ExecuTorch Operators:{category} {file}\n");
+    }
+    if uses_cmsis_nn {
+        out += "    - component: ARM::CMSIS:NN Lib\n";
+    }
+    if uses_ethos_u {
+        out += "    # The layer of the board selects the driver: Machine Learning:NPU Support:Ethos-U Driver.\n";
+        out += "    - component: Machine Learning:ExecuTorch:Backend EthosU\n";
+    }
+    out
+}

@@ -1,0 +1,298 @@
+//! Files for the projects of firmware: sizes of memory pools, operators and the place of the program, in the form that the build system of
+//! a platform reads. They suit the runners among ExecuTorch's examples, whose order of allocation each platform states.
+//!
+//! It neither computes what a program needs, nor reads or writes a file.
+
+mod cache;
+mod cmake;
+mod cmsis;
+mod components;
+mod esp32;
+mod linker;
+mod needs;
+mod pico;
+mod pools;
+mod text;
+mod zephyr;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use needs::{AllocatorNeeds, BufferNeeds, BuildNeeds, FirmwareNeeds, MethodNeeds, PoolNeeds};
+pub use pools::{FirmwarePool, FirmwarePoolPart};
+pub use text::is_generated;
+
+use crate::embed::Section;
+use pte_model::diagnostics::text::{clipped, counted, first_names};
+
+/// Version of the serialised form.
+const VERSION: u32 = 1;
+
+/// Section of the program in the runners that have one.
+const SECTION: &str = "network_model_sec";
+
+/// Backend of Ethos-U processors.
+const ETHOS_U: &str = "EthosUBackend";
+
+/// Array of the program in ExecuTorch's runners.
+pub const RUNNER_SYMBOL: &str = "model_pte";
+
+/// Index of the build for 32-bit processors in [`MethodNeeds::builds`].
+const BITS32: usize = 0;
+/// Index of the build for 64-bit processors in [`MethodNeeds::builds`].
+const BITS64: usize = 1;
+
+macro_rules! platforms {
+    ($( $(#[doc = $documentation:literal])+ $variant:ident $name:literal $runner:literal $generate:path ),* $(,)?) => {
+        /// Build system, and the runner of ExecuTorch whose pools are computed.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "lowercase")]
+        #[non_exhaustive]
+        pub enum FirmwarePlatform {
+            $( $(#[doc = $documentation])+ $variant ),*
+        }
+
+        impl FirmwarePlatform {
+            /// All platforms.
+            pub const ALL: &'static [FirmwarePlatform] = &[$( FirmwarePlatform::$variant ),*];
+
+            /// Returns the name, such as `zephyr`.
+            pub fn name(self) -> &'static str {
+                match self { $( FirmwarePlatform::$variant => $name ),* }
+            }
+
+            /// Returns the runner, a path in ExecuTorch's repository.
+            fn runner(self) -> Option<&'static str> {
+                let runner: &'static str = match self { $( FirmwarePlatform::$variant => $runner ),* };
+                Some(runner).filter(|runner| !runner.is_empty())
+            }
+
+            fn generate(self, needs: &FirmwareNeeds) -> Generated {
+                match self { $( FirmwarePlatform::$variant => $generate(needs) ),* }
+            }
+        }
+    };
+}
+
+platforms! {
+    /// Zephyr: Kconfig and CMake.
+    Zephyr "zephyr" "zephyr/samples/hello-executorch" zephyr::generate,
+    /// CMSIS-Toolbox: a layer with the components of ExecuTorch's CMSIS pack.
+    Cmsis "cmsis" "examples/arm/executor_runner" cmsis::generate,
+    /// ESP-IDF: sdkconfig, a table of partitions and CMake.
+    Esp32 "esp32" "examples/espressif/executor_runner" esp32::generate,
+    /// Raspberry Pi Pico SDK: CMake and a header.
+    Pico "pico" "examples/raspberry_pi/pico2" pico::generate,
+    /// Any project with CMake: cache variables and compile definitions.
+    Cmake "cmake" "" cmake::generate,
+}
+
+/// Files of a project, and the figures in them: the result of [`firmware`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Firmware {
+    /// Version of the serialised form: it grows when a key changes.
+    #[cfg_attr(feature = "schema", schemars(extend("const" = VERSION)))]
+    pub version: u32,
+    /// Platform.
+    pub platform: FirmwarePlatform,
+    /// Runner whose pools are computed, a path in ExecuTorch's repository; `None` if the application has its own.
+    pub runner: Option<&'static str>,
+    /// Name of the program's file.
+    pub program: String,
+    /// Its SHA-256, in hexadecimal digits.
+    pub sha256: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Methods that the firmware loads, one at a time.
+    pub methods: Vec<String>,
+    /// Pools of memory.
+    pub pools: Vec<FirmwarePool>,
+    /// Operators of the program.
+    pub operators: Vec<String>,
+    /// Backends of its delegates.
+    pub backends: Vec<String>,
+    /// What the files cannot provide, or what is not known.
+    pub warnings: Vec<String>,
+    /// Generated files, sorted by path.
+    pub files: Vec<FirmwareFile>,
+}
+
+/// Generated file, part of [`Firmware`].
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FirmwareFile {
+    /// Path, relative to the folder of the generated files.
+    pub path: String,
+    /// Content.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// Files, pools and warnings of a platform.
+#[derive(Default)]
+struct Generated {
+    pools: Vec<FirmwarePool>,
+    files: Vec<FirmwareFile>,
+    warnings: Vec<String>,
+}
+
+impl Generated {
+    fn file(&mut self, path: impl Into<String>, text: String) {
+        self.files.push(FirmwareFile { path: path.into(), text });
+    }
+}
+
+/// Reason why no files are generated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirmwareError {
+    /// Operator whose name no build system can express.
+    Operator(String),
+    /// Section of Mach-O, which the linkers of firmware do not have.
+    Section(Section),
+    /// Section for a platform that places the program in another way.
+    UnusedSection(FirmwarePlatform),
+    /// No method to load.
+    NoMethod,
+}
+
+impl fmt::Display for FirmwareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FirmwareError::Operator(name) => write!(
+                f,
+                "operator `{}` cannot be selected by a build: expected `namespace::name.overload` of ASCII letters, digits and `_`",
+                clipped(name)
+            ),
+            FirmwareError::Section(section) => {
+                write!(f, "section `{}` is one of Mach-O: expected the name of a section of ELF", section.as_str())
+            }
+            FirmwareError::UnusedSection(platform) => write!(
+                f,
+                "`{}` has no linker script for a section of the program; leave the section away, or place the array with the fragments of its \
+                 build system",
+                platform.name()
+            ),
+            FirmwareError::NoMethod => write!(f, "the program has no method to load"),
+        }
+    }
+}
+
+impl std::error::Error for FirmwareError {}
+
+/// Generates the files of a platform.
+///
+/// # Errors
+/// Names that the files cannot contain; a program without a method.
+pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Firmware, Vec<FirmwareError>> {
+    let mut errors: Vec<FirmwareError> =
+        needs.operators.iter().filter(|name| !is_operator(name)).cloned().map(FirmwareError::Operator).collect();
+    match &needs.section {
+        Some(section) if section.is_mach_o() => errors.push(FirmwareError::Section(section.clone())),
+        Some(_) if platform == FirmwarePlatform::Esp32 => errors.push(FirmwareError::UnusedSection(platform)),
+        Some(_) | None => {}
+    }
+    if needs.methods.is_empty() {
+        errors.push(FirmwareError::NoMethod);
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut generated = platform.generate(needs);
+    let mut warnings = warnings(needs, platform, &generated.pools);
+    warnings.append(&mut generated.warnings);
+    generated.files.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(Firmware {
+        version: VERSION,
+        platform,
+        runner: platform.runner(),
+        program: needs.file.clone(),
+        sha256: needs.sha256.clone(),
+        bytes: needs.bytes,
+        methods: needs.methods.iter().map(|method| method.name.clone()).collect(),
+        pools: generated.pools,
+        operators: needs.operators.clone(),
+        backends: needs.backends.clone(),
+        warnings,
+        files: generated.files,
+    })
+}
+
+/// Returns true for a name that lists of operators can contain.
+fn is_operator(name: &str) -> bool {
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let (namespace, name) = name.split_once("::").unwrap_or(("", name));
+    let (name, overload) = name.split_once('.').unwrap_or((name, "default"));
+    [namespace, name, overload].into_iter().all(is_word)
+}
+
+/// Warnings that hold for all platforms.
+fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[FirmwarePool]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for pool in pools.iter().filter(|pool| pool.at_least) {
+        let unknown = first_names(pool.unknown.iter().map(String::as_str));
+        warnings.push(format!(
+            "{} is a lower bound of {}: the memory of {unknown} is not known",
+            pool.name,
+            counted(pool.bytes, "byte")
+        ));
+    }
+    if needs.needs_data_files {
+        warnings.push(format!(
+            "{} needs data of .ptd files, which ExecuTorch's runners do not load: assemble it with `--internal-data`, or load \
+             them in the application",
+            needs.file
+        ));
+    }
+    for (number, method, device) in devices(needs) {
+        warnings.push(format!(
+            "pool {number} of `{}` is on device {device}, but the runner allocates it in RAM",
+            clipped(method)
+        ));
+    }
+    let Some(runner) = platform.runner() else { return warnings };
+    let others: Vec<&str> = needs
+        .methods
+        .iter()
+        .map(|method| &*method.name)
+        .filter(|name| needs.all_methods.first().map(String::as_str) != Some(name))
+        .collect();
+    if let (false, Some(first)) = (others.is_empty(), needs.all_methods.first()) {
+        warnings.push(format!(
+            "{runner} runs the first method, `{}`: change it to run {}",
+            clipped(first),
+            first_names(others.into_iter())
+        ));
+    }
+    if needs.symbol.as_str() != RUNNER_SYMBOL {
+        warnings.push(format!(
+            "{runner} has the program in the array `{RUNNER_SYMBOL}`: change it to use `{}`",
+            needs.symbol
+        ));
+    }
+    warnings
+}
+
+/// Pools that are not in the memory of the processor: number, method and device.
+fn devices(needs: &FirmwareNeeds) -> impl Iterator<Item = (usize, &str, &str)> {
+    needs.methods.iter().flat_map(|method| {
+        let pools = (1..).zip(&method.pools).filter(|(_, pool)| pool.bytes > 0 && !pool.device.starts_with("cpu"));
+        pools.map(|(number, pool)| (number, &*method.name, &*pool.device))
+    })
+}
+
+/// Warning about inputs for which a runner allocates no memory.
+fn unplanned_inputs(needs: &FirmwareNeeds, runner: &str) -> Option<String> {
+    let is_provided = |method: &&MethodNeeds| method.inputs.iter().flatten().any(|input| input.is_provided);
+    let method = needs.methods.iter().find(is_provided)?;
+    let inputs = counted(method.inputs.iter().flatten().filter(|input| input.is_provided).count(), "input");
+    let name = clipped(&method.name);
+    Some(format!(
+        "{runner} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application"
+    ))
+}

@@ -1,0 +1,83 @@
+//! The memory that the delegates of a method take in the runtime, each as a row. `pte-payload` computes what a payload needs; here it is
+//! assigned to delegates and added. Planned memory and the method allocator are not part of it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::Subject;
+use pte_model::data::BlobId;
+use pte_model::program::ExecutionPlan;
+use pte_model::program::instruction::Callee;
+use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor, memory_of};
+
+/// Memory of a delegate, part of [`MethodFootprint`](super::memory::MethodFootprint).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateFootprint {
+    /// Name as in `payload show`, without the method.
+    pub name: String,
+    /// Name of the backend; empty if it has none.
+    pub backend: String,
+    /// Number of instructions that call it.
+    pub calls: usize,
+    /// Memory that it takes; `None` if it is not counted.
+    pub memory: Option<DelegateMemory>,
+    /// Why it is not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<String>,
+}
+
+/// Returns the memory of all delegates of a method, in the order of the program.
+pub fn footprints(
+    subject: &Subject<'_>,
+    method: usize,
+    plan: &ExecutionPlan,
+    processor: Processor,
+) -> Vec<DelegateFootprint> {
+    let delegates = plan.delegates();
+    let mut calls = vec![0usize; delegates.len()];
+    for instruction in plan.instructions() {
+        let Some(Callee::Delegate(id)) = instruction.callee() else { continue };
+        if let Some(count) = id.within(delegates.len()).and_then(|index| calls.get_mut(index)) {
+            *count += 1;
+        }
+    }
+    // Delegates may have the same payload.
+    let mut known: HashMap<(&str, BlobId), Result<DelegateMemory, String>> = HashMap::new();
+    let footprint = |(index, calls): (usize, usize)| {
+        let backend = delegates[index].id.as_deref().unwrap_or_default();
+        let payload = delegates[index].processed;
+        let memory = known
+            .entry((backend, payload))
+            .or_insert_with(|| memory_of(backend, subject.program.blob(payload), processor));
+        DelegateFootprint {
+            name: subject.delegate_name(method, index),
+            backend: backend.to_owned(),
+            calls,
+            memory: memory.as_ref().ok().cloned(),
+            not_counted: memory.as_ref().err().cloned(),
+        }
+    };
+    calls.into_iter().enumerate().map(footprint).collect()
+}
+
+/// Returns the bytes that delegates take from a source at these times: the sum of what each has, and the largest of each kind that all share.
+/// It saturates. Delegates that are not counted are not in it.
+pub fn total(delegates: &[DelegateFootprint], source: MemorySource, held: &[Held]) -> u64 {
+    let parts = delegates.iter().filter_map(|delegate| delegate.memory.as_ref()).flat_map(|memory| &memory.parts);
+    let mut shared: HashMap<&str, u64> = HashMap::new();
+    let mut sum = 0u64;
+    for part in parts.filter(|part| part.source == source && held.contains(&part.held)) {
+        match (part.shared, part.held) {
+            // Calls follow each other, so that the largest counts.
+            (true, Held::Load | Held::FirstExecution | Held::Call) | (false, Held::Call) => {
+                let most = shared.entry(part.content).or_default();
+                *most = part.bytes.max(*most);
+            }
+            (false, Held::Load | Held::FirstExecution) => sum = sum.saturating_add(part.bytes),
+        }
+    }
+    shared.into_values().fold(sum, u64::saturating_add)
+}

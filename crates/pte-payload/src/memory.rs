@@ -1,0 +1,143 @@
+//! Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has: the types. The formats compute
+//! it ([`PayloadFormat::memory`](crate::PayloadFormat::memory)). Nothing here knows a backend.
+
+use serde::Serialize;
+
+use super::description::DescribeError;
+use super::format_of;
+use pte_model::data::Blob;
+
+/// Processor that executes a delegate: which instructions it has decides how a backend packs weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Processor {
+    /// 64-bit x86 with AVX-512 and VNNI: Intel since Ice Lake, AMD since Zen 4.
+    #[default]
+    X86Avx512,
+    /// 64-bit x86 with AVX2 and FMA3, without AVX-512.
+    X86Avx2,
+    /// 64-bit Arm with the dot product instructions: ARMv8.2 and later.
+    Arm64,
+    /// 32-bit Arm with NEON.
+    Arm32,
+}
+
+impl Processor {
+    /// All processors.
+    pub const ALL: &'static [Processor] =
+        &[Processor::X86Avx512, Processor::X86Avx2, Processor::Arm64, Processor::Arm32];
+
+    /// Size of a pointer in bytes.
+    pub const fn pointer(self) -> u64 {
+        match self {
+            Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64 => 8,
+            Processor::Arm32 => 4,
+        }
+    }
+}
+
+/// Provider of a [`DelegatePart`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum MemorySource {
+    /// The heap of the process (`malloc`).
+    Heap,
+    /// The method allocator.
+    MethodAllocator,
+    /// The temporary allocator.
+    TemporaryAllocator,
+    /// The data loader: nothing if it maps the file, otherwise a copy.
+    Loader,
+}
+
+/// Time during which a [`DelegatePart`] is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// From loading the method on.
+    Load,
+    /// From the first execution on: it stays until the method is destroyed.
+    FirstExecution,
+    /// During each call.
+    Call,
+}
+
+/// Memory of one kind that a delegate takes, part of [`DelegateMemory`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegatePart {
+    /// What it contains, such as `packed weights`.
+    pub content: &'static str,
+    /// Size in bytes, without what an allocator adds.
+    pub bytes: u64,
+    /// Alignment in bytes of its start.
+    pub alignment: u64,
+    /// Where it comes from.
+    pub source: MemorySource,
+    /// When it is in use.
+    pub held: Held,
+    /// All delegates of the process share it: the largest counts, not the sum.
+    pub shared: bool,
+}
+
+/// How far the bytes of a [`DelegateMemory`] are from those of the runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Accuracy {
+    /// The payload states them.
+    Exact,
+    /// They are computed. The sum of the parts was measured to be within this per cent of the runtime's.
+    Percent(u8),
+    /// They are computed by rules of the backend's source, for a processor without a measurement.
+    Unmeasured,
+}
+
+/// Memory that a delegate takes in the runtime, besides planned memory and the structures that every delegate has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DelegateMemory {
+    /// Parts that are not empty, in the order in which they are taken.
+    pub parts: Vec<DelegatePart>,
+    /// How exact the bytes are.
+    pub accuracy: Accuracy,
+    /// What the parts do not contain, in words; empty if they are complete.
+    pub not_counted: Vec<String>,
+}
+
+impl DelegateMemory {
+    /// Returns the sum of the parts from a source that are in use at a time, in bytes; it saturates.
+    pub fn bytes(&self, source: MemorySource, held: &[Held]) -> u64 {
+        let parts = self.parts.iter().filter(|part| part.source == source && held.contains(&part.held));
+        parts.map(|part| part.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the sum of all parts in bytes, without those that a loader may map; it saturates.
+    pub fn total(&self) -> u64 {
+        let parts = self.parts.iter().filter(|part| part.source != MemorySource::Loader);
+        parts.map(|part| part.bytes).fold(0, u64::saturating_add)
+    }
+}
+
+/// Returns the memory that a delegate with this payload takes.
+///
+/// # Errors
+/// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read or is malformed.
+pub fn memory_of(backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
+    let format = format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;
+    let Some(format) = format.filter(|format| format.backends().contains(&backend)) else {
+        return Err(format!("the memory of the backend {} is not known", backend.escape_debug()));
+    };
+    match format.memory(payload, processor) {
+        Some(Ok(memory)) => Ok(memory),
+        Some(Err(DescribeError::Malformed(problem))) => Err(problem),
+        Some(Err(DescribeError::Io(error))) => Err(format!("the payload cannot be read: {error}")),
+        None => Err(format!("the memory of the backend {backend} is not known")),
+    }
+}

@@ -1,0 +1,187 @@
+//! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` has the graph that XNNPACK
+//! executes, `operators` what each operation takes, `planner` the workspace. No data of constants are read.
+//!
+//! It follows ExecuTorch 1.5.1 with its defaults: all delegates of a process share one workspace, and packed weights are not shared.
+
+mod lower;
+mod operators;
+mod planner;
+mod structures;
+mod tiles;
+
+use super::decode;
+use super::model::Graph;
+use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, QDINT8};
+use crate::description::DescribeError;
+use crate::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
+use lower::{Kind, Lowered, LoweredValue, Storage};
+use operators::{EXTRA_BYTES, NodeMemory, Operators, ROW_PARAMETERS, alignment, rounded};
+use planner::Usage;
+use pte_model::data::Blob;
+use pte_model::diagnostics::counted;
+
+/// Largest number of values in a workspace: planning takes the square of it.
+const MAX_PLANNED: usize = 1 << 14;
+
+/// Number of additional rows for which XNNPACK keeps scales.
+const EXTRA_ROWS: u64 = 15;
+
+/// Bytes of the name of an operation, which the backend keeps for the trace.
+const NAME: u64 = 28;
+
+/// Difference from the runtime in per cent that a test allows: see `xnnpack_memory` in tests/runtime.
+const MEASURED: u8 = 5;
+
+/// Returns the memory of a delegate.
+///
+/// # Errors
+/// A payload that is malformed, has an operation that ExecuTorch 1.5.1 does not have, or has too many values.
+pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
+    let graph = decode::decode(payload).map_err(|error| DescribeError::malformed(error.to_string()))?;
+    let lowered = Lowered::of(&graph).map_err(DescribeError::malformed)?;
+    let operators = Operators::new(&lowered, processor);
+    let nodes: Vec<NodeMemory> = lowered.nodes.iter().map(|node| operators.of(node)).collect();
+    if std::env::var_os("XDBG").is_some() {
+        for (n, m) in lowered.nodes.iter().zip(&nodes) {
+            eprintln!(
+                "{:?} {} in {:?} out {:?} {m:?}",
+                n.kind,
+                n.source.map_or("", |s| s.operation.word()),
+                lowered.values[n.inputs[0]].dims,
+                lowered.values[n.outputs[0]].dims
+            );
+        }
+    }
+    let total = |part: fn(&NodeMemory) -> u64| nodes.iter().map(part).fold(0, u64::saturating_add);
+    let usages = usages(&lowered, &nodes, processor);
+    if usages.len() > MAX_PLANNED {
+        let found = counted(usages.len(), "value");
+        return Err(DescribeError::malformed(format!("{found} in the workspace, expected at most {MAX_PLANNED}")));
+    }
+    let workspace = match planner::workspace(&usages) {
+        0 => 0,
+        // Sparse microkernels read after its end.
+        bytes => bytes.saturating_add(2 * EXTRA_BYTES),
+    };
+    let part = |content, bytes, alignment, held, shared| DelegatePart {
+        content,
+        bytes,
+        alignment,
+        source: MemorySource::Heap,
+        held,
+        shared,
+    };
+    let pointer = processor.pointer();
+    let objects = total(|node| node.objects).saturating_add(fixed_objects(&graph, &lowered, processor));
+    let mut parts = vec![
+        part("packed weights", total(|node| node.packed), alignment(processor), Held::Load, false),
+        part("operators and values", objects, pointer, Held::Load, false),
+        part("workspace", workspace, alignment(processor), Held::FirstExecution, true),
+        part("pointers to pixels", total(|node| node.buffers), pointer, Held::FirstExecution, false),
+    ];
+    let constants = DelegatePart {
+        source: MemorySource::Loader,
+        ..part("constants in place", in_place(&graph, &lowered), 1, Held::Load, false)
+    };
+    parts.push(constants);
+    parts.retain(|part| part.bytes > 0);
+    let accuracy = match processor {
+        Processor::X86Avx512 => Accuracy::Percent(MEASURED),
+        Processor::X86Avx2 | Processor::Arm64 | Processor::Arm32 => Accuracy::Unmeasured,
+    };
+    Ok(DelegateMemory { parts, accuracy, not_counted: Vec::new() })
+}
+
+/// Objects of the graph itself, of its values, and of the arguments of the delegate.
+fn fixed_objects(graph: &Graph, lowered: &Lowered<'_>, processor: Processor) -> u64 {
+    let structures = structures::of(processor);
+    let is_argument = |flags: u32| flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0;
+    let arguments = graph.values.iter().filter(|value| is_argument(value.flags)).count();
+    let values = lowered.values.len() - arguments + (graph.num_externs as usize).max(arguments);
+    let of = |count: usize, bytes: u64| (count as u64).saturating_mul(bytes);
+    [
+        structures.runtime,
+        of(values, structures.value),
+        of(lowered.nodes.len(), structures.node + NAME),
+        of(arguments, structures.argument),
+    ]
+    .into_iter()
+    .fold(0, u64::saturating_add)
+}
+
+/// Constants in named data that operations read in place: the runtime does not free them.
+fn in_place(graph: &Graph, lowered: &Lowered<'_>) -> u64 {
+    let mut is_packed = vec![false; lowered.values.len()];
+    for node in &lowered.nodes {
+        if matches!(node.kind, Kind::FullyConnected | Kind::Convolution | Kind::TransposedConvolution) {
+            node.inputs.iter().skip(1).for_each(|value| is_packed[*value] = true);
+        }
+    }
+    let constants = graph.values.iter().zip(is_packed).filter(|(_, is_packed)| !is_packed);
+    let constants = constants.filter_map(|(value, _)| graph.constants.get(value.constant as usize));
+    constants.filter(|constant| constant.key.is_some()).map(|constant| constant.size).fold(0, u64::saturating_add)
+}
+
+/// Returns the sizes and times of everything in the workspace.
+fn usages(lowered: &Lowered<'_>, nodes: &[NodeMemory], processor: Processor) -> Vec<Usage> {
+    let round = |bytes: u64| rounded(rounded(bytes, EXTRA_BYTES), alignment(processor));
+    let mut usages = vec![Usage { bytes: 0, nodes: (usize::MAX, 0) }; lowered.values.len()];
+    let mut consumers = vec![0usize; lowered.values.len()];
+    let mut first_consumer = vec![usize::MAX; lowered.values.len()];
+    for (number, node) in lowered.nodes.iter().enumerate() {
+        for value in node.inputs.iter().chain(&node.outputs) {
+            let (first, last) = usages[*value].nodes;
+            usages[*value].nodes = (first.min(number), last.max(number));
+        }
+        for (position, value) in node.inputs.iter().enumerate() {
+            if !node.inputs[..position].contains(value) {
+                consumers[*value] += 1;
+                first_consumer[*value] = number.min(first_consumer[*value]);
+            }
+        }
+    }
+    for (usage, value) in usages.iter_mut().zip(&lowered.values) {
+        if value.storage == Storage::Workspace && usage.nodes.0 != usize::MAX {
+            usage.bytes = round(value.bytes()).saturating_add(scales(value, round));
+        }
+    }
+    share(lowered, &mut usages, &consumers, &first_consumer);
+    let running = nodes.iter().enumerate();
+    usages.extend(running.map(|(number, node)| Usage { bytes: round(node.workspace), nodes: (number, number) }));
+    usages.retain(|usage| usage.bytes > 0);
+    usages
+}
+
+/// Memory for the scales and sums of a value that is quantized at run time.
+fn scales(value: &LoweredValue, round: impl Fn(u64) -> u64) -> u64 {
+    if value.datatype != QDINT8 {
+        return 0;
+    }
+    let rows = value.dims.len().saturating_sub(value.scaled_dims);
+    let rows = value.dims[..rows].iter().fold(1u64, |rows, size| rows.saturating_mul(*size));
+    let parameters = rows.saturating_add(EXTRA_ROWS).saturating_mul(ROW_PARAMETERS);
+    round(parameters).saturating_add(round(EXTRA_ROWS * 4))
+}
+
+/// Lets the results of operations by elements have the memory of an input that nothing else reads.
+fn share(lowered: &Lowered<'_>, usages: &mut [Usage], consumers: &[usize], first_consumer: &[usize]) {
+    let mut owner: Vec<usize> = (0..usages.len()).collect();
+    let is_single = |value: usize| consumers[value] == 1 && lowered.values[value].storage == Storage::Workspace;
+    for node in &lowered.nodes {
+        let is_by_element = matches!(
+            node.kind,
+            Kind::Unary | Kind::Clamp | Kind::Table | Kind::Binary | Kind::Copy | Kind::Softmax | Kind::Reshape
+        );
+        let output = node.outputs[0];
+        if !is_by_element || !is_single(output) {
+            continue;
+        }
+        let bytes = lowered.values[output].bytes();
+        let input = node.inputs.iter().find(|input| is_single(**input) && lowered.values[**input].bytes() == bytes);
+        if let Some(input) = input {
+            owner[output] = owner[*input];
+            usages[output].bytes = 0;
+            usages[owner[output]].nodes.1 = first_consumer[output];
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `pte-emit firmware FILE --for PLATFORM -o FOLDER`: files for the project of a firmware.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use pte_emit::text::{counted, escaped};
+use pte_emit::{
+    Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol, is_generated_firmware_file,
+};
+
+use super::exit::{Exit, Failure};
+use super::io::{self, Messages};
+use super::json;
+use super::options::{FormatArguments, TextOrJson};
+use super::outputs::{NewFolder, Outputs};
+use super::sources::{SourceArguments, Sources};
+use super::stdout;
+
+/// Arguments of `firmware`.
+#[derive(Debug, Args)]
+pub struct FirmwareArguments {
+    /// A .pte or YAML; - is standard input
+    #[arg(value_name = "FILE")]
+    input: PathBuf,
+    /// Platform of the project
+    #[arg(long = "for", value_enum, value_name = "PLATFORM")]
+    platform: PlatformName,
+    /// Output: a folder; it is created. Files there that the command did not write are never replaced
+    #[arg(short, long, value_name = "PATH")]
+    output: PathBuf,
+    /// Method; of several, pools have room for the largest, loaded alone. Its name or a pattern, in which * stands for any characters; may
+    /// be repeated [default: the first method]
+    #[arg(long, value_name = "METHOD")]
+    method: Vec<String>,
+    /// Name of an array; of that with the program, instead of model_pte, or for cmake of one made of the name of the file
+    #[arg(long, value_name = "NAME", value_parser = Symbol::new)]
+    symbol: Vec<Symbol>,
+    /// Section of the arrays, instead of the default: for zephyr and cmsis network_model_sec, for others none
+    #[arg(long, value_name = "NAME", value_parser = Section::new)]
+    section: Option<Section>,
+    #[command(flatten)]
+    format: FormatArguments<TextOrJson>,
+    #[command(flatten)]
+    sources: SourceArguments,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PlatformName {
+    /// Zephyr: a Kconfig fragment, a linker fragment, and CMake
+    Zephyr,
+    /// CMSIS-Toolbox: a layer with components of the CMSIS pack, and a linker fragment
+    Cmsis,
+    /// ESP-IDF: lines of sdkconfig, a table of partitions, and CMake
+    Esp32,
+    /// Raspberry Pi Pico SDK: a header, and CMake
+    Pico,
+    /// Any project with CMake: compile definitions
+    Cmake,
+}
+
+impl PlatformName {
+    fn platform(self) -> FirmwarePlatform {
+        match self {
+            PlatformName::Zephyr => FirmwarePlatform::Zephyr,
+            PlatformName::Cmsis => FirmwarePlatform::Cmsis,
+            PlatformName::Esp32 => FirmwarePlatform::Esp32,
+            PlatformName::Pico => FirmwarePlatform::Pico,
+            PlatformName::Cmake => FirmwarePlatform::Cmake,
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An input that cannot be read, or is no program; an unknown method; a file that the command did not write in the place of a generated one.
+pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, Failure> {
+    if arguments.symbol.len() > 1 {
+        return Err(Failure::usage("`--symbol` names the array of one program; leave the others away"));
+    }
+    let sources = Sources::checked(&arguments.sources)?;
+    let source = sources.open_one(&arguments.input, |found| format!("expected one program, found {found}"))?;
+    sources.warn_unused(messages);
+    let folder = &arguments.output;
+    // Dropped at the end: without a file in it, it is removed.
+    let _created =
+        NewFolder::create(folder).map_err(|error| Failure::writing(&folder.display().to_string(), &error))?;
+    let mut options = FirmwareOptions::new(arguments.platform.platform());
+    options.methods.clone_from(&arguments.method);
+    options.symbol = arguments.symbol.first().cloned();
+    options.section.clone_from(&arguments.section);
+    options.external = !arguments.sources.with.is_empty();
+    options.path = relative(folder, &arguments.input);
+    let firmware = source.firmware(&options)?;
+    let changed = changed(folder, &firmware.files)?;
+    for warning in &firmware.warnings {
+        messages.warning(warning);
+    }
+    let mut outputs = Outputs::new();
+    let written = changed.iter().try_for_each(|file| {
+        let bytes = file.text.as_bytes();
+        outputs.write(&folder.join(&file.path), bytes.len() as u64, &|_| (), |out| out.write_all(bytes))
+    });
+    written.and_then(|()| outputs.commit()).map_err(|error| Failure::writing("", &error))?;
+    if arguments.format.is_json() {
+        stdout::write("", |out| out.write_all(json::text(&firmware).as_bytes()))?;
+    }
+    messages.summary(&summary(folder, &firmware, &changed));
+    Ok(Exit::Ok)
+}
+
+/// Returns the path of the input relative to a folder, with `/` between its parts; `None` if there is none, or it is not Unicode.
+fn relative(folder: &Path, input: &Path) -> Option<String> {
+    if input.as_os_str() == io::STREAM {
+        return None;
+    }
+    let (folder, input) = (folder.canonicalize().ok()?, input.canonicalize().ok()?);
+    let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
+        (folder.components().collect(), input.components().collect());
+    let common = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+    // Without a common root, there is no relative path.
+    let rest = from.get(common..).filter(|_| common > 0)?;
+    let up = rest.iter().map(|_| Some(".."));
+    let down = to[common..].iter().map(|part| OsStr::to_str(part.as_os_str()));
+    let parts: Vec<&str> = up.chain(down).collect::<Option<_>>()?;
+    let path = parts.join("/");
+    (!path.contains(char::is_control)).then_some(path)
+}
+
+/// Returns the files that differ from those in the folder.
+///
+/// # Errors
+/// Files in their place that the command did not write.
+fn changed<'f>(folder: &Path, files: &'f [FirmwareFile]) -> Result<Vec<&'f FirmwareFile>, Failure> {
+    let (mut changed, mut foreign) = (Vec::new(), Vec::new());
+    for file in files {
+        let target = folder.join(&file.path);
+        let known = match fs::metadata(&target) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Existing::None,
+            Err(error) => return Err(Failure::reading(&target.display().to_string(), &error)),
+            Ok(metadata) if !metadata.is_file() => Existing::Foreign,
+            Ok(_) => existing(&target, &file.text)
+                .map_err(|error| Failure::reading(&target.display().to_string(), &error))?,
+        };
+        match known {
+            Existing::Same => {}
+            Existing::None | Existing::Generated => changed.push(file),
+            Existing::Foreign => foreign.push(target.display().to_string()),
+        }
+    }
+    if foreign.is_empty() {
+        return Ok(changed);
+    }
+    let (verb, them) = if foreign.len() == 1 { ("was", "it") } else { ("were", "them") };
+    Err(Failure::usage(format!(
+        "{} {verb} not written by `pte-emit firmware` and would be replaced: move {them}, or name another folder with -o",
+        foreign.join(", ")
+    )))
+}
+
+/// A file in the place of a generated one.
+enum Existing {
+    None,
+    Same,
+    Generated,
+    Foreign,
+}
+
+/// Compares a file with the text that would replace it. Reads no more than the text has, and its first line.
+fn existing(target: &Path, text: &str) -> std::io::Result<Existing> {
+    let mut content = Vec::new();
+    fs::File::open(target)?.take(text.len() as u64 + 1).read_to_end(&mut content)?;
+    Ok(match content == text.as_bytes() {
+        true => Existing::Same,
+        false if is_generated_firmware_file(&content) => Existing::Generated,
+        false => Existing::Foreign,
+    })
+}
+
+/// What was done.
+fn summary(folder: &Path, firmware: &Firmware, changed: &[&FirmwareFile]) -> String {
+    let mut out = String::new();
+    for file in &firmware.files {
+        let verb = if changed.iter().any(|changed| changed.path == file.path) { "wrote" } else { "unchanged:" };
+        let _ = writeln!(out, "{verb} {}", escaped(&folder.join(&file.path).display().to_string()));
+    }
+    for pool in &firmware.pools {
+        let least = if pool.at_least { "at least " } else { "" };
+        let bits = pool.pointer_bytes.map_or_else(String::new, |bytes| format!(", {}-bit", bytes.saturating_mul(8)));
+        let _ = writeln!(out, "  {}: {least}{}{bits}", pool.name, counted(pool.bytes, "byte"));
+    }
+    out
+}

@@ -1,0 +1,211 @@
+//! Method of [`Model`] that generates the files of firmware projects: it collects what a program needs for [`pte_deploy::firmware`].
+
+use crate::deploy::EmbeddedFileOptions;
+use crate::inspection::{MemoryOptions, stored_program};
+use crate::kernels::needed_kernels;
+use crate::model::Model;
+use pte_deploy::Symbol;
+use pte_deploy::embed::Section;
+use pte_deploy::firmware::{
+    self, AllocatorNeeds, BufferNeeds, BuildNeeds, Firmware, FirmwareNeeds, FirmwarePlatform, MethodNeeds, PoolNeeds,
+    RUNNER_SYMBOL,
+};
+use pte_inspect::allocator::Abi;
+use pte_inspect::boundary::BoundaryBuffers;
+use pte_inspect::memory::{MethodFootprint, needs_data_files};
+use pte_model::diagnostics::text::first_names;
+use pte_model::diagnostics::{Code, Report};
+use pte_model::error::Error;
+use pte_model::format::Format;
+use pte_model::program::ExecutionPlan;
+use pte_transform::pattern::Pattern;
+
+/// Options of [`Model::firmware`].
+///
+/// ```
+/// use pte_emit::{FirmwareOptions, FirmwarePlatform};
+///
+/// let options = FirmwareOptions::new(FirmwarePlatform::Zephyr);
+/// assert!(options.methods.is_empty() && options.section.is_none());
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FirmwareOptions {
+    /// Platform of the project.
+    pub platform: FirmwarePlatform,
+    /// Binary interface of the runtime; [`Abi::Arm32`] by default. The sizes of structures in it are those of other 32-bit processors that
+    /// align integers of 8 bytes to 8, such as those of Espressif. The files for [`FirmwarePlatform::Cmake`] are for both.
+    pub abi: Abi,
+    /// Methods that the firmware loads, one at a time: names or patterns, in which `*` stands for any characters. If it is empty, the first
+    /// method of the program, which ExecuTorch's runners run.
+    pub methods: Vec<String>,
+    /// Name of the array with the program. By default that of ExecuTorch's runners, or one made of the name of the file for
+    /// [`FirmwarePlatform::Cmake`].
+    pub symbol: Option<Symbol>,
+    /// Section of the array; by default that of the platform.
+    pub section: Option<Section>,
+    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`].
+    pub external: bool,
+    /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
+    /// files ask for it.
+    pub path: Option<String>,
+}
+
+impl FirmwareOptions {
+    /// Creates options with defaults.
+    pub fn new(platform: FirmwarePlatform) -> FirmwareOptions {
+        FirmwareOptions {
+            platform,
+            abi: Abi::Arm32,
+            methods: Vec::new(),
+            symbol: None,
+            section: None,
+            external: false,
+            path: None,
+        }
+    }
+}
+
+impl Model {
+    /// Generates the files of a firmware project: sizes of the memory pools, operators and the place of the program, in the form that the
+    /// build system of a platform reads. Writes no file.
+    ///
+    /// The result consists of [`Firmware`], [`FirmwarePool`](crate::FirmwarePool), [`FirmwarePoolPart`](crate::FirmwarePoolPart) and
+    /// [`FirmwareFile`](crate::FirmwareFile).
+    ///
+    /// ```
+    /// use pte_emit::{FirmwareOptions, FirmwarePlatform, Model};
+    ///
+    /// let add = Model::open("examples/add.yaml")?.firmware(&FirmwareOptions::new(FirmwarePlatform::Zephyr))?;
+    /// let pool = &add.pools[0];
+    /// assert_eq!(pool.parts.iter().map(|part| part.bytes).sum::<u64>(), pool.bytes);
+    /// let conf = add.files.iter().find(|file| file.path == "pte-emit.conf").unwrap();
+    /// assert!(conf.text.contains(&format!("CONFIG_EXECUTORCH_METHOD_ALLOCATOR_POOL_SIZE={}\n", pool.bytes)));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed or is no program, or the YAML is invalid; a method that the program does not have; names that
+    /// the files cannot contain.
+    pub fn firmware(&self, options: &FirmwareOptions) -> Result<Firmware, Error> {
+        let name = self.name();
+        let is_program = match self.is_text() {
+            true => self.assembly()?.program_file().is_some(),
+            false => self.format()? == Some(Format::Program),
+        };
+        let files = if is_program { self.embedded_files(&EmbeddedFileOptions::default())? } else { Vec::new() };
+        let Some(file) = files.into_iter().next() else {
+            let message = "expected a program: a .pte file, or YAML with methods";
+            let help = "`strip` writes the program of a .bpte without its tests";
+            let diagnostic = Code::UnexpectedInput.whole(message.to_owned()).help(help);
+            return Err(Error::new(Report::new(name, "", vec![diagnostic])));
+        };
+        let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
+        let memory_of = |abi: Abi| {
+            let mut memory = MemoryOptions::default();
+            (memory.abi, memory.external) = (abi, options.external);
+            self.memory(&memory)
+        };
+        let builds = [memory_of(Abi::Arm32)?, memory_of(Abi::Bits64)?];
+        let (_, kernels) = needed_kernels(self)?;
+        let program = &stored_program(self)?.map(|(program, _)| program).unwrap_or_default();
+        let all_methods: Vec<String> = builds[0].methods.iter().map(|method| method.name.clone()).collect();
+        let selected = selected(&all_methods, &options.methods).map_err(|missing| {
+            let known = first_names(all_methods.iter().map(String::as_str));
+            let message = |pattern: String| {
+                Code::UnmetRequest.whole(format!("no method matches `{pattern}`: the program has {known}"))
+            };
+            Error::new(Report::new(name, "", missing.into_iter().map(message).collect()))
+        })?;
+        let method = |index: &usize| {
+            let plan = program.plans().get(*index)?;
+            Some(method_needs(
+                plan,
+                [(Abi::Arm32, &builds[0].methods[*index]), (Abi::Bits64, &builds[1].methods[*index])],
+            ))
+        };
+        let symbol = options.symbol.clone().unwrap_or_else(|| match options.platform {
+            FirmwarePlatform::Cmake => file.symbol.clone(),
+            _ => Symbol::from_name(RUNNER_SYMBOL),
+        });
+        let needs = FirmwareNeeds {
+            sha256: data_encoding::HEXLOWER.encode(&sha256),
+            bytes: file.content.len(),
+            alignment: file.alignment,
+            path: options.path.clone().filter(|_| !self.is_text()),
+            symbol,
+            section: options.section.clone(),
+            is_64_bit: options.abi == Abi::Bits64,
+            methods: selected.iter().filter_map(method).collect(),
+            all_methods,
+            operators: kernels.operators.into_keys().collect(),
+            backends: kernels.backends.into_keys().collect(),
+            needs_data_files: needs_data_files(program),
+            file: file.name,
+        };
+        firmware::firmware(&needs, options.platform).map_err(|errors| {
+            let diagnostics = errors.iter().map(|error| Code::UnmetRequest.whole(error.to_string()));
+            Error::new(Report::new(name, "", diagnostics.collect()))
+        })
+    }
+}
+
+/// Returns the indices of the methods that the patterns select, the first one without patterns; or the patterns that select none.
+fn selected(names: &[String], patterns: &[String]) -> Result<Vec<usize>, Vec<String>> {
+    if patterns.is_empty() {
+        return Ok((0..names.len().min(1)).collect());
+    }
+    let matches = |pattern: &String, name: &str| Pattern::new(pattern.as_str()).matches(name);
+    let is_unmatched = |pattern: &&String| !names.iter().any(|name| matches(pattern, name));
+    let missing: Vec<String> = patterns.iter().filter(is_unmatched).cloned().collect();
+    match missing.is_empty() {
+        true => Ok((0..names.len())
+            .filter(|index| patterns.iter().any(|pattern| matches(pattern, &names[*index])))
+            .collect()),
+        false => Err(missing),
+    }
+}
+
+/// Collects the needs of a method from its memory in both builds.
+fn method_needs(plan: &ExecutionPlan, builds: [(Abi, &MethodFootprint); 2]) -> MethodNeeds {
+    let footprint = builds[0].1;
+    let count = footprint.pools.iter().map(|pool| pool.pool).max().unwrap_or(0);
+    let mut pools = vec![PoolNeeds { bytes: 0, device: "cpu".to_owned() }; count];
+    for pool in &footprint.pools {
+        if let Some(needs) = pool.pool.checked_sub(1).and_then(|index| pools.get_mut(index)) {
+            *needs = PoolNeeds { bytes: pool.bytes, device: pool.device.clone() };
+        }
+    }
+    MethodNeeds {
+        name: footprint.name.clone(),
+        pools,
+        inputs: buffers(plan.inputs.as_ref().map_or(0, Vec::len), &footprint.inputs),
+        outputs: buffers(plan.outputs.as_ref().map_or(0, Vec::len), &footprint.outputs),
+        builds: builds.map(|(abi, footprint)| build_needs(abi, footprint)),
+    }
+}
+
+/// The tensors of a list of inputs or outputs.
+fn buffers(count: usize, list: &BoundaryBuffers) -> Vec<Option<BufferNeeds>> {
+    let mut buffers = vec![None; count];
+    for tensor in &list.tensors {
+        if let Some(buffer) = buffers.get_mut(tensor.index) {
+            *buffer = Some(BufferNeeds { bytes: tensor.bytes, is_provided: tensor.is_provided });
+        }
+    }
+    buffers
+}
+
+/// Collects what depends on the build.
+fn build_needs(abi: Abi, footprint: &MethodFootprint) -> BuildNeeds {
+    let MethodFootprint { method_allocator, temporary_allocator, .. } = footprint;
+    let loading = |bytes: u64| AllocatorNeeds { bytes, unknown: method_allocator.unknown_backends.clone() };
+    BuildNeeds {
+        pointer: abi.pointer_bytes(),
+        value: abi.value_layout(),
+        loading: loading(method_allocator.bytes),
+        loading_alone: loading(method_allocator.without_temporary_allocator),
+        temporary: AllocatorNeeds { bytes: temporary_allocator.bytes, unknown: temporary_allocator.unknown.clone() },
+        temporary_of_kernels: temporary_allocator.kernels,
+    }
+}

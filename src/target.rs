@@ -1,0 +1,70 @@
+//! Targets: a method of [`Model`] that compares its program with a build of the runtime and its application. The rules are in
+//! [`pte_check::target`], the figures in [`pte_inspect::memory`].
+
+use pte_check::target::{MethodNeeds, Target, TargetAbi, TargetNeeds};
+use pte_check::{CheckOptions, Findings};
+use pte_inspect::allocator::Abi;
+use pte_inspect::memory::{MethodFootprint, ProgramMemory};
+use pte_model::error::Error;
+
+use crate::inspection::MemoryOptions;
+use crate::kernels::needed_kernels;
+use crate::model::Model;
+
+impl Model {
+    /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are those of the rules
+    /// `R-`; [`Model::check`] has the others, and a file for which it finds errors should not be compared.
+    ///
+    /// ```
+    /// use pte_emit::{CheckOptions, Model, RuleId, Target};
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let options = CheckOptions::default();
+    /// let wheel = Target::ready("wheel-1.5.1").unwrap();
+    /// assert!(linear.check_target(&wheel, &options)?.list.is_empty());
+    ///
+    /// let board = Target::parse("board.yaml", "operators: [aten::addmm.out, aten::permute_copy.out]")?;
+    /// let findings = linear.check_target(&board, &options)?;
+    /// assert_eq!((findings.list.len(), findings.list[0].rule.id), (1, RuleId::R_1));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
+    pub fn check_target(&self, target: &Target, options: &CheckOptions) -> Result<Findings, Error> {
+        let (program, kernels) = needed_kernels(self)?;
+        let mut memory = MemoryOptions { external: !options.with.is_empty(), ..MemoryOptions::default() };
+        memory.abi = match target.abi() {
+            TargetAbi::Bits64 => Abi::Bits64,
+            TargetAbi::Arm32 => Abi::Arm32,
+        };
+        let ProgramMemory { methods, .. } = self.memory(&memory)?;
+        let file_size = match self.assembly_size()? {
+            Some(size) => size,
+            None => self.content_size()?,
+        };
+        let needs = TargetNeeds { file_size, kernels, methods: methods.iter().map(method_needs).collect() };
+        Ok(target.check(&program, &needs, options.kept))
+    }
+
+    /// Returns the size in bytes of the program that YAML assembles to; `None` for a binary file.
+    fn assembly_size(&self) -> Result<Option<u64>, Error> {
+        match self.is_text() {
+            true => Ok(self.assembly()?.program_file().and_then(|file| file.size())),
+            false => Ok(None),
+        }
+    }
+}
+
+fn method_needs(method: &MethodFootprint) -> MethodNeeds {
+    let allocator = &method.method_allocator;
+    let temporary = &method.temporary_allocator;
+    MethodNeeds {
+        pools: method.pools.iter().map(|pool| (pool.pool, pool.bytes, pool.alignment)).collect(),
+        method_allocator: allocator.bytes,
+        without_temporary: allocator.without_temporary_allocator,
+        temporary_kernels: temporary.kernels,
+        temporary_largest: temporary.largest.clone(),
+        temporary_lookup: temporary.lookup,
+    }
+}

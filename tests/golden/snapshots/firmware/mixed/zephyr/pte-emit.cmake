@@ -1,0 +1,21 @@
+# Written by pte-emit firmware from mixed.pte (SHA-256 c5936c27a0cb8b52145bc96b32a0cbd98478dbe82db5a5ff47f6ad625fde984c); it rewrites this file when it runs again.
+# Include it in CMakeLists.txt before find_package(Zephyr).
+include_guard(GLOBAL)
+
+set(ET_PTE_FILE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../mixed.pte" CACHE FILEPATH "Program to embed" FORCE)
+set(ET_PTE_SECTION "network_model_sec" CACHE STRING "Section of the program" FORCE)
+# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions.
+set(PTE_EMIT_OPERATORS "cortex_m::quantize_per_tensor.out,quantized_decomposed::dequantize_per_tensor.out")
+list(APPEND EXTRA_CONF_FILE "${CMAKE_CURRENT_LIST_DIR}/pte-emit.conf")
+
+set(PTE_EMIT_MODEL_REGION "" CACHE STRING "Region of memory for the program; empty: with the other constants")
+function(pte_emit_place_program)
+  if(PTE_EMIT_MODEL_REGION)
+    file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/pte-emit-region.ld" CONTENT
+         ".pte_emit_program : ALIGN(128)\n{\n  KEEP(*(network_model_sec))\n  KEEP(*(network_model_sec.*))\n} > ${PTE_EMIT_MODEL_REGION}\n" @ONLY)
+    zephyr_linker_sources(SECTIONS "${CMAKE_CURRENT_BINARY_DIR}/pte-emit-region.ld")
+  else()
+    zephyr_linker_sources(RODATA "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/pte-emit.ld")
+  endif()
+endfunction()
+cmake_language(DEFER CALL pte_emit_place_program)

@@ -1,0 +1,97 @@
+//! Memory plans of random programs with many branches and loops, in the real runtime: with the minimal planner, and after `optimize`, the
+//! outputs have the same bits as without any sharing of memory. With the exporter's algorithms they have them, or `check` reports the plan
+//!
+//!
+//! Ignored by default, since it downloads the runtime: `cargo test --test runtime control_flow:: -- --ignored --nocapture`.
+//! `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
+
+use pte_emit::program::{EValue, Memory, MemoryPlanner, Program};
+use pte_emit::{Assembly, CheckOptions, OptimizeOptions, Options, Resolved};
+use pte_generate::calls::{is_repeatable, operators};
+use pte_generate::programs::{KnownOperator, control_flow};
+use pte_generate::random::Random;
+
+use super::optimize_memory::{answers, script};
+use crate::support::{runner, seed};
+
+/// Programs by default.
+const COUNT: u64 = 60;
+/// Numbers of instructions.
+const INSTRUCTIONS: [usize; 3] = [16, 30, 60];
+/// Offsets are multiples of this.
+const ALIGNMENT: u64 = 64;
+
+/// Returns a program that is planned with an algorithm.
+fn planned(program: &Program, planner: MemoryPlanner) -> Resolved {
+    let mut program = program.clone();
+    program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory.planner = planner);
+    Resolved::from(program)
+}
+
+/// Returns a program in which no two tensors share memory.
+fn separate(program: &Program) -> Resolved {
+    let mut program = program.clone();
+    for plan in program.execution_plan.iter_mut().flatten() {
+        let mut next = 0;
+        for value in plan.values.iter_mut().flatten() {
+            let EValue::Tensor(tensor) = value else { continue };
+            if matches!(tensor.memory, Memory::Auto { .. }) {
+                tensor.memory = Memory::At { pool: 1, offset: next };
+                next += tensor.nbytes().unwrap().next_multiple_of(ALIGNMENT);
+            }
+        }
+    }
+    Resolved::from(program)
+}
+
+fn optimized(mut resolved: Resolved) -> Assembly {
+    resolved.optimize(&OptimizeOptions::default()).unwrap();
+    resolved.to_files(&Options::default()).unwrap()
+}
+
+/// Returns `true` if `check` reports bytes that are overwritten.
+fn is_reported(assembly: &Assembly) -> bool {
+    let reports = assembly.check(&CheckOptions::default()).unwrap();
+    let mut findings = reports.iter().flat_map(|report| &report.list).map(ToString::to_string);
+    findings.any(|finding| ["[X-4]", "[X-25]"].iter().any(|rule| finding.contains(rule)))
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index"]
+fn planned_memory_changes_no_output_unless_check_reports_it() {
+    let (first, count) = (seed("PTE_EMIT_CONTROL_SEED", 1), seed("PTE_EMIT_CONTROL_COUNT", COUNT));
+    let in_place =
+        |(name, _): &KnownOperator| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
+    let operators: Vec<KnownOperator> =
+        operators().into_iter().filter(|known| is_repeatable(known.0) && in_place(known)).collect();
+    let runner = runner::locate();
+    let (mut executed, mut reported, mut differing) = (0, 0, 0);
+    for index in 0..count {
+        let name = format!("seed {first} number {index}");
+        let program = control_flow(&mut Random::of_item(first, index), &operators, INSTRUCTIONS[index as usize % 3]);
+        let files =
+            |resolved: Resolved| resolved.to_files(&Options::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let Some(script) = script(&program) else { continue };
+        let run = |assembly: &Assembly| answers(&runner, assembly, &script).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let expected = run(&files(separate(&program)));
+        executed += u64::from(expected.iter().any(|answer| answer == "execute ok"));
+        let minimal = files(planned(&program, MemoryPlanner::Minimal));
+        assert!(!is_reported(&minimal), "{name}");
+        assert!(run(&minimal) == expected, "{name}: minimal");
+        for planner in [MemoryPlanner::Greedy, MemoryPlanner::GreedyNoOverlap, MemoryPlanner::Naive] {
+            let assembly = files(planned(&program, planner));
+            let (is_reported, is_same) = (is_reported(&assembly), run(&assembly) == expected);
+            assert!(is_same || is_reported, "{name}: {planner:?}");
+            (reported, differing) = (reported + u64::from(is_reported), differing + u64::from(!is_same));
+        }
+        for planner in [MemoryPlanner::Greedy, MemoryPlanner::Minimal] {
+            let optimized = optimized(planned(&program, planner));
+            assert!(!is_reported(&optimized), "{name}: optimized, {planner:?}");
+            assert!(run(&optimized) == expected, "{name}: optimized, {planner:?}");
+        }
+    }
+    println!("{executed} of {count} programs executed; {reported} plans reported, {differing} with other outputs");
+    assert!(executed * 10 >= count * 8, "{executed} of {count}");
+    // Otherwise, the programs do not have what this tests.
+    assert!(differing > 0 && reported >= differing, "{reported} reported, {differing} differ");
+}

@@ -1,0 +1,178 @@
+//! `pte-emit memory`: limits of its figures, and what counts in them. The figures are compared with the real runtime in tests/runtime.
+
+use serde_json::{Value, json};
+
+use crate::support::folder::{Folder, RELU};
+
+/// A method whose input and output the caller provides.
+const PROVIDED: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2, 50], memory: none}
+      y: {tensor: float32, sizes: [2, 50], memory: none}
+    inputs: [x]
+    outputs: [y, y, x]
+    instructions:
+      - {kernel: aten::relu.out, args: [x], out: y}
+";
+
+/// Two methods of different sizes.
+const METHODS: &str = "
+methods:
+  small:
+    values:
+      x: {tensor: float32, sizes: [2, 2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::relu.out, args: [x], out: y}
+  large:
+    values:
+      x: {tensor: float32, sizes: [2, 500]}
+    inputs: [x]
+    outputs: [largest, places]
+    instructions:
+      - {kernel: aten::topk.values, args: [x, 3], out: [largest, places]}
+";
+
+/// An operator and a backend of which nothing is known.
+const UNKNOWN: &str = "
+methods:
+  forward:
+    delegates:
+      part: {backend: MyBackend, data: {text: compiled}}
+    values:
+      x: {tensor: float32, sizes: [4]}
+      y: {tensor: float32, sizes: [4]}
+      z: {tensor: float32, sizes: [4]}
+    inputs: [x]
+    outputs: [z]
+    instructions:
+      - {kernel: my::scale.out, args: [x], out: y}
+      - {delegate: part, args: [y, z]}
+";
+
+fn memory(folder: &Folder, arguments: &[&str], code: i32) -> Value {
+    let done = folder.run(&[&["memory", "--json"], arguments].concat()).exits(code);
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+#[test]
+fn the_caller_provides_what_has_no_planned_memory() {
+    let folder = Folder::new(&[("provided.yaml", PROVIDED), ("relu.yaml", RELU)]);
+    let found = memory(&folder, &["provided.yaml"], 0);
+    let method = &found["methods"][0];
+    assert_eq!((&method["planned"], &method["inputs"]["bytes"]), (&json!(0), &json!(400)));
+    // `y` is listed twice, and `x` is an input.
+    assert_eq!(method["outputs"]["bytes"], 400);
+    let provided: Vec<&Value> =
+        method["outputs"]["tensors"].as_array().unwrap().iter().map(|tensor| &tensor["provided"]).collect();
+    assert_eq!(provided, [&json!(true), &json!(true), &json!(false)]);
+    let parts = ["method_allocator", "temporary_allocator"].map(|part| method[part]["bytes"].as_u64().unwrap());
+    assert_eq!(method["total"]["bytes"], 800 + parts.iter().sum::<u64>());
+    let planned = memory(&folder, &["relu.yaml"], 0);
+    assert_eq!(planned["methods"][0]["inputs"]["bytes"], 0);
+    let text = folder.run(&["memory", "provided.yaml"]).exits(0).stdout;
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("  inputs that the caller provides: 400 bytes\n    400  0: x: float32 [2, 50]\n"), "{text}");
+}
+
+#[test]
+fn methods_are_loaded_together_or_one_at_a_time() {
+    let folder = Folder::new(&[("methods.yaml", METHODS)]);
+    for abi in ["64", "arm32"] {
+        let found = memory(&folder, &["methods.yaml", "--abi", abi], 0);
+        let total = |at: &Value, key: &str| at["total"][key].as_u64().unwrap();
+        let methods = found["methods"].as_array().unwrap();
+        let [small, large] = [0, 1].map(|index| total(&methods[index], "bytes"));
+        assert_eq!(total(&found, "bytes"), small + large, "{abi}");
+        assert_eq!(found["largest_method"]["bytes"], large, "{abi}");
+        let files = found["loaded"]["bytes"].as_u64().unwrap();
+        assert_eq!(found["largest_method"]["with_files"], large + files);
+        assert_eq!(total(&found, "with_files"), small + large + files);
+        // A queue of pairs of 16 bytes, which both builds have.
+        let temporary = &methods[1]["temporary_allocator"];
+        assert_eq!((&temporary["bytes"], &temporary["kernels"]), (&json!(8000), &json!(8000)), "{abi}");
+        assert_eq!(temporary["largest"], "instruction 0, aten::topk.values");
+        // Three arguments and the repeated out, each with type, dim_order and 16 dimensions.
+        let lookup = if abi == "64" { 3 * 40 } else { 3 * 28 };
+        assert_eq!(methods[0]["temporary_allocator"]["bytes"], lookup, "{abi}");
+    }
+}
+
+#[test]
+fn a_limit_that_is_exceeded_is_status_1() {
+    let folder = Folder::new(&[("methods.yaml", METHODS)]);
+    let found = memory(&folder, &["methods.yaml"], 0);
+    let total = found["total"]["bytes"].as_u64().unwrap();
+    let limits = [format!("total={total},planned=1M"), "largest_method=16KiB".to_owned()];
+    let kept = memory(&folder, &["methods.yaml", "--max", &limits[0], "--max", &limits[1]], 0);
+    let lines = kept["limits"].as_array().unwrap();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0], json!({"key": "total", "limit": total, "bytes": total, "at_least": false, "exceeded": false}));
+    assert!(found.get("limits").is_none());
+
+    let limit = format!("total={},temporary_allocator=4K", total - 1);
+    let done = folder.run(&["memory", "methods.yaml", "-q", "--max", &limit]).exits(1);
+    let done = done.stderr_contains(&format!("`total`: found {total} bytes in total, expected at most {}", total - 1));
+    let done = done.stderr_contains("temporary allocator (instruction 0, aten::topk.values) of method large: 8000;");
+    done.stderr_contains(
+        "`temporary_allocator`: found 8120 bytes of the temporary allocator, expected at most 4K (4096)",
+    );
+    for limit in ["size=1", "total", "total=", "total=1%", "total=-1", "total=1,total=1", "total=9999999999T"] {
+        folder.run(&["memory", "methods.yaml", "--max", limit]).exits(2);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_named() {
+    let folder = Folder::new(&[("unknown.yaml", UNKNOWN)]);
+    let found = memory(&folder, &["unknown.yaml"], 0);
+    let method = &found["methods"][0];
+    assert_eq!(method["temporary_allocator"]["unknown"], json!(["MyBackend", "my::scale.out"]));
+    assert_eq!(method["not_counted"], json!(["MyBackend"]));
+    assert_eq!((&method["total"]["at_least"], &found["total"]["at_least"]), (&json!(true), &json!(true)));
+    assert_eq!(method["loaded"]["payloads"], 8);
+    let done = folder.run(&["memory", "unknown.yaml", "--max", "total=1M"]).exits(0);
+    let done = done.stderr_contains("warning: unknown.yaml: `total`: it is not known whether at most 1M (1048576)");
+    done.stderr_contains("not counted: all that these take: `MyBackend`, `my::scale.out`");
+}
+
+/// The `.ptd` files count for loaders that read files into RAM.
+#[test]
+fn data_files_are_in_ram_if_a_loader_reads_them() {
+    let source = std::fs::read_to_string("examples/linear_external.yaml").unwrap();
+    let folder = Folder::new(&[("model.yaml", &source)]);
+    folder.run(&["model.yaml", "-q", "-o", "model.pte"]).exits(0);
+    let of_source = memory(&folder, &["model.yaml"], 0);
+    let alone = memory(&folder, &["model.pte"], 0);
+    let with = memory(&folder, &["model.pte", "--with", "model.ptd"], 0);
+    assert_eq!((&with["loaded"], &with["total"]), (&of_source["loaded"], &of_source["total"]));
+    assert_eq!((&alone["loaded"]["at_least"], &alone["loaded"]["data_files"]), (&json!(true), &json!(0)));
+    assert_eq!(with["methods"][0]["loaded"]["external_constants"], 60);
+    let text = folder.run(&["memory", "model.pte", "--max", "files=1M"]).exits(0);
+    text.stderr_contains("not counted: the metadata of the .ptd files that the program needs");
+}
+
+/// Budgets of `diff` have the names of the figures.
+#[test]
+fn budgets_have_the_same_figures() {
+    let folder = Folder::new(&[("relu.yaml", RELU), ("provided.yaml", PROVIDED), ("weights.ptd", "")]);
+    let figures = "planned,method_allocator,temporary_allocator,inputs,outputs,delegates,files,total,total_with_files,largest_method";
+    let budget: Vec<String> = figures.split(',').map(|figure| format!("{figure}=+0")).collect();
+    let done = folder.run(&["diff", "relu.yaml", "provided.yaml", "--json", "--budget", &budget.join(",")]).exits(1);
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let [relu, provided] = ["relu.yaml", "provided.yaml"].map(|file| memory(&folder, &[file], 0));
+    let line = |key: &str| {
+        let lines = document["budget"].as_array().unwrap();
+        lines.iter().find(|line| line["key"] == key).unwrap_or_else(|| panic!("{key}")).clone()
+    };
+    let of = |memory: &Value| memory["total"]["bytes"].clone();
+    let expected = json!({"key": "total", "limit": "+0", "left": of(&relu), "right": of(&provided), "exceeded": true});
+    assert_eq!(line("total"), expected);
+    assert_eq!((&line("inputs")["right"], &line("planned")["left"]), (&json!(400), &relu["methods"][0]["planned"]));
+    assert_eq!(document["budget"].as_array().unwrap().len(), budget.len());
+    folder.run(&["diff", "relu.yaml", "relu.yaml", "--abi", "arm32", "--budget", "total=+0"]).exits(0);
+    folder.run(&["diff", "relu.yaml", "weights.ptd", "--budget", "total=+0"]).exits(2);
+}
