@@ -4,11 +4,11 @@
 mod support;
 
 mod bound;
+mod cmake;
 mod control_flow;
 mod edit_programs;
 mod evaluation;
 mod firmware;
-mod firmware_project;
 mod fold;
 mod generate;
 mod inference_runtime;
