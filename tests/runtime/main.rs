@@ -5,6 +5,7 @@ mod support;
 
 mod bound;
 mod edit_programs;
+mod errors;
 mod evaluation;
 mod fold;
 mod generate;
