@@ -9,7 +9,8 @@ use super::Subject;
 use pte_model::data::BlobId;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
-use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor, memory_of};
+use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
+use pte_payload::memory_of;
 
 /// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a large graph.
 const MAX_PAYLOADS: usize = 1 << 10;
