@@ -41,7 +41,8 @@ use pte_payload::memory::Processor;
 /// let add = Model::open("examples/add.yaml")?;
 /// let mut options = MemoryOptions::default();
 /// options.abi = Abi::Arm32;
-/// assert_eq!(add.memory(&options)?.abi, Abi::Arm32);
+/// let needed = add.memory(&options)?;
+/// assert_eq!((needed.abi, needed.processor), (Abi::Arm32, Abi::Arm32.processor()));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
