@@ -3,7 +3,9 @@
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime xnnpack_memory:: -- --ignored --nocapture` prints both figures
 //! for each program. It takes the examples, the programs that ExecuTorch wrote, random graphs, those in the folder `PTE_EMIT_PROGRAMS`, and
-//! `PTE_EMIT_GRAPHS_COUNT` graphs from the seed `PTE_EMIT_GRAPHS_SEED`.
+//! `PTE_EMIT_GRAPHS_COUNT` graphs from the seed `PTE_EMIT_GRAPHS_SEED`. Without AVX-512 and VNNI the processor is another one:
+//! `PTE_EMIT_PROCESSOR` names it. `PTE_EMIT_EMULATOR` is a command that runs the judge on a processor that the machine does not have,
+//! `PTE_EMIT_DELEGATES` a judge for it (tests/conformance/README.md).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +13,7 @@ use std::process::Command;
 use crate::memory::pte_files;
 use crate::support::runner;
 use crate::xnnpack_graphs;
-use pte_emit::{DelegateAccuracy, DelegateFootprint, Held, MemoryOptions, MemorySource, Model, Options};
+use pte_emit::{DelegateAccuracy, DelegateFootprint, Held, MemoryOptions, MemorySource, Model, Options, Processor};
 use pte_generate::random::Random;
 
 /// Random graphs of each kind in a sample.
@@ -22,6 +24,9 @@ const SLACK: u64 = 256;
 
 /// Difference in per cent after loading that is no error where the execution is an upper bound.
 const PERCENT: f64 = 5.0;
+
+/// Number of weights of a channel that share a scale.
+const GROUP: u64 = 32;
 
 /// Bytes on the heap.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,8 +39,10 @@ struct Figures {
 
 /// What the runtime keeps for the delegates of each method, with its name. Methods that it does not load or execute are left out.
 fn measured(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Vec<(String, Figures)> {
-    let mut command = Command::new(judge);
-    command.arg(pte);
+    let emulator = std::env::var("PTE_EMIT_EMULATOR").unwrap_or_default();
+    let mut words = emulator.split_whitespace().map(Path::new).chain([judge]);
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words).arg(pte);
     if let Some(ptd) = ptd {
         command.arg("--data").arg(ptd);
     }
@@ -107,9 +114,9 @@ struct Comparison {
 
 impl Comparison {
     fn compare(&mut self, judge: &Path, pte: &Path, ptd: Option<&Path>, label: &str) {
-        let Some(memory) = Model::open(pte).ok().and_then(|model| model.memory(&MemoryOptions::default()).ok()) else {
-            return;
-        };
+        let mut options = MemoryOptions::default();
+        options.processor = Some(processor());
+        let Some(memory) = Model::open(pte).ok().and_then(|model| model.memory(&options).ok()) else { return };
         if memory.methods.iter().all(|method| computed(&method.delegates).is_none()) {
             return;
         }
@@ -216,18 +223,29 @@ impl Maker {
                 let filter = self.constant("qcint8", dims, &scales(0.25));
                 (filter, self.constant("fp32", &[outputs], ""))
             }
+            "qdint4" => {
+                let filter = self.constant("qcint4", dims, &scales(0.25));
+                (filter, self.constant("fp32", &[outputs], ""))
+            }
+            "qdint4 by group" => {
+                let groups = vec![0.25f32; (outputs * dims[1] / GROUP) as usize];
+                let more = format!(", group_size: {GROUP}, scales: {{data: {groups:?}}}");
+                (self.constant("qbint4", dims, &more), self.constant("fp32", &[outputs], ""))
+            }
             _ => (self.constant(input, dims, ""), self.constant(input, &[outputs], "")),
         }
     }
 
     /// A matrix product.
     fn matrix(&mut self) -> Template {
-        let kind = self.random.pick(&["fp32", "qint8", "quint8", "qdint8", "fp16"]);
+        let weights = self.random.pick(&["fp32", "qint8", "quint8", "qdint8", "fp16", "qdint4", "qdint4 by group"]);
+        let kind = if weights.starts_with("qdint") { "qdint8" } else { weights };
         let (rows, inputs, outputs) = (self.up_to(40), self.up_to(200), self.up_to(200));
+        let inputs = if kind == weights { inputs } else { GROUP * self.up_to(5) };
         let (from, to) = (vec![rows, inputs], vec![rows, outputs]);
         let x = self.value("fp32", &from, "");
         let input = if kind == "fp32" { x.clone() } else { self.converted(&x, kind, &from) };
-        let (filter, bias) = self.weights(kind, &[outputs, inputs], outputs);
+        let (filter, bias) = self.weights(weights, &[outputs, inputs], outputs);
         self.finish(x, kind, (from, to), |output| {
             format!("fully_connected: {{input: {input}, filter: {filter}, bias: {bias}, output: {output}}}")
         })
@@ -377,8 +395,22 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(format!("PTE_EMIT_GRAPHS_{name}")).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// The program that counts: `delegates` beside the runner, or another build of it.
 fn judge() -> PathBuf {
-    runner::locate().with_file_name("delegates")
+    match std::env::var_os("PTE_EMIT_DELEGATES") {
+        Some(path) => path.into(),
+        None => runner::locate().with_file_name("delegates"),
+    }
+}
+
+/// The processor of the judge.
+fn processor() -> Processor {
+    match std::env::var("PTE_EMIT_PROCESSOR").as_deref() {
+        Err(_) | Ok("x86-avx512") => Processor::X86Avx512,
+        Ok("x86-avx2") => Processor::X86Avx2,
+        Ok("arm64") => Processor::Arm64,
+        Ok(other) => panic!("{other}: expected x86-avx512, x86-avx2 or arm64"),
+    }
 }
 
 /// Random programs assemble.

@@ -80,9 +80,13 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
     parts.retain(|part| part.bytes > 0);
     let accuracy = match processor {
         // How many rows are quantized at once depends on the number of threads, and on the cache.
-        Processor::X86Avx512 if lowered.nodes.iter().any(|node| node.quantizes) => Accuracy::AtMost,
-        Processor::X86Avx512 => Accuracy::Percent(MEASURED),
-        Processor::X86Avx2 | Processor::Arm64 | Processor::Arm32 => Accuracy::Unmeasured,
+        Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64
+            if lowered.nodes.iter().any(|node| node.quantizes) =>
+        {
+            Accuracy::AtMost
+        }
+        Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64 => Accuracy::Percent(MEASURED),
+        Processor::Arm32 => Accuracy::Unmeasured,
     };
     Ok(DelegateMemory { parts, accuracy, not_counted: Vec::new() })
 }

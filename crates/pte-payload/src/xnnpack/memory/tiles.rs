@@ -65,14 +65,15 @@ const PRODUCTS: [(Product, [Tile; 4]); 9] = [
         [tile(&[1, 7], 32, 1), tile(&[1, 5], 16, 1), tile(&[1, 4, 6], 8, 1), tile(&[1, 4], 8, 1)],
     ),
     (Product::F16, [tile(&[1, 4], 32, 1), tile(&[1, 4], 16, 1), tile(&[1, 4, 6], 16, 1), tile(&[1, 6], 8, 1)]),
-    (Product::DynamicInt8, [tile(&[1, 5], 64, 4), tile(&[1, 4], 8, 8), tile(&[1, 4], 16, 4), tile(&[1, 2], 8, 8)]),
+    // 64-bit Arm: the kernels of KleidiAI.
+    (Product::DynamicInt8, [tile(&[1, 5], 64, 4), tile(&[1, 4], 8, 8), tile(&[1, 4], 4, 32), tile(&[1, 2], 8, 8)]),
     (
         Product::DynamicInt8Convolution,
         [tile(&[1, 10], 16, 8), tile(&[1, 4], 8, 8), tile(&[1, 4], 16, 4), tile(&[1, 2], 8, 8)],
     ),
     (
         Product::DynamicInt4,
-        [nibbles(&[1, 8], 16, 8), nibbles(&[1, 4], 8, 8), nibbles(&[1, 4], 16, 4), nibbles(&[1, 6], 16, 1)],
+        [nibbles(&[1, 8], 16, 8), nibbles(&[1, 4], 8, 8), tile(&[1, 4], 4, 32), nibbles(&[1, 6], 16, 1)],
     ),
     (Product::Int8, [tile(&[1, 7], 16, 8), tile(&[1, 3], 8, 8), tile(&[1, 4], 16, 4), tile(&[1, 2], 8, 8)]),
     (Product::UInt8, [tile(&[1, 7], 16, 8), tile(&[1, 3], 8, 8), tile(&[1, 4], 16, 1), tile(&[1, 4], 8, 1)]),
