@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "inspect m.pte",
     "memory m.pte --json",
     "kernels m.pte",
+    "embed m.pte -o m --facts",
     "kernels m.pte --format yaml",
     "size m.pte -d method,tensor",
     "annotate m.pte",
