@@ -81,6 +81,22 @@ impl Model {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
+    /// What its delegates take is in [`DelegateFootprint`](crate::DelegateFootprint), [`DelegateMemory`](crate::DelegateMemory),
+    /// [`DelegatePart`](crate::DelegatePart) and [`DelegateAccuracy`](crate::DelegateAccuracy), for a [`Processor`].
+    ///
+    /// ```
+    /// use pte_emit::{DelegateAccuracy, Held, MemoryOptions, MemorySource, Model, Processor};
+    ///
+    /// let mut options = MemoryOptions::default();
+    /// options.processor = Some(Processor::X86Avx512);
+    /// let needed = Model::open("examples/xnnpack_linear.yaml")?.memory(&options)?;
+    /// let delegate = needed.methods[0].delegates[0].memory.as_ref().expect("it is counted");
+    /// assert_eq!(delegate.accuracy, DelegateAccuracy::Percent(5));
+    /// let loaded = delegate.bytes(MemorySource::Heap, &[Held::Load]);
+    /// assert!(loaded > 2000 && loaded <= delegate.total());
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
     pub fn memory(&self, options: &MemoryOptions) -> Result<ProgramMemory, Error> {

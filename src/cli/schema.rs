@@ -13,7 +13,9 @@ mod tests {
     use std::path::Path;
 
     use pretty_assertions::assert_eq;
-    use pte_emit::{FileSize, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList};
+    use pte_emit::{
+        FileSize, Firmware, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList,
+    };
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -7,6 +7,7 @@ mod bound;
 mod cmake;
 mod control_flow;
 mod edit_programs;
+mod errors;
 mod evaluation;
 mod firmware;
 mod fold;

@@ -26,7 +26,7 @@ methods:
     inputs: [x, n]
     outputs: [y]
     delegates:
-      npu: {backend: EthosUBackend, data: {hex: aabb}}
+      npu: {backend: EthosUBackend, data: {file: ethos_u.bin}}
     instructions:
       - {kernel: cortex_m::quantize_per_tensor.out, args: [x, 0.5, 0, -128, 127, int8], out: q}
       - {delegate: npu, args: [q, m]}
@@ -39,6 +39,7 @@ methods:
 fn programs() -> Folder {
     let folder =
         Folder::new(&[("linear.yaml", &fs::read_to_string("examples/linear.yaml").unwrap()), ("mixed.yaml", MIXED)]);
+    folder.write("ethos_u.bin", fs::read("tests/payloads/ethos_u.bin").unwrap());
     for name in ["linear", "mixed"] {
         folder.run(&["-q", &format!("{name}.yaml"), "-o", &format!("{name}.pte")]).exits(0);
     }
@@ -179,7 +180,7 @@ fn refused_inputs_leave_nothing() {
 /// Pools have room for each of the methods.
 #[test]
 fn several_methods_have_the_largest_pools() {
-    let model = Model::from_yaml("mixed.yaml", MIXED, ".");
+    let model = Model::from_yaml("mixed.yaml", MIXED, "tests/payloads");
     let pools = |methods: &[&str]| {
         let mut options = FirmwareOptions::new(FirmwarePlatform::Cmsis);
         options.methods = methods.iter().map(|method| (*method).to_owned()).collect();
@@ -286,7 +287,7 @@ fn the_tools_read_the_files() {
         "-Wl,--gc-sections",
         "model.c",
     ];
-    for (script, address) in [("inside.ld", "00001010 "), ("between.ld", "70000000 ")] {
+    for (script, address) in [("inside.ld", "00001080 "), ("between.ld", "70000000 ")] {
         run("arm-none-eabi-gcc", &[&gcc[..], &["-T", script, "-o", "image.elf"]].concat());
         let symbols = run("arm-none-eabi-nm", &["image.elf"]);
         assert!(

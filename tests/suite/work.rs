@@ -38,6 +38,7 @@ const COMMANDS: &[&str] = &[
     "kernels m.pte",
     "embed m.pte -o m --facts",
     "kernels m.pte --format yaml",
+    "check m.pte --target pico2",
     "size m.pte -d method,tensor",
     "annotate m.pte",
     "payload list m.pte",

@@ -37,6 +37,13 @@ impl Abi {
     }
 
     /// Returns the size of a pointer in bytes, which is its alignment.
+    ///
+    /// ```
+    /// use pte_inspect::allocator::Abi;
+    ///
+    /// assert_eq!([Abi::Bits64, Abi::Arm32].map(Abi::pointer_bytes), [8, 4]);
+    /// assert_eq!(Abi::Arm32.value_layout(), (16, 8));
+    /// ```
     pub fn pointer_bytes(self) -> u64 {
         Structure::Pointer.layout(self).0
     }

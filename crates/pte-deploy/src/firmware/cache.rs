@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::generated::ETHOS_U;
+use super::needs::FirmwareNeeds;
 use super::text::{Comment, cmake_cache, cmake_string};
-use super::{ETHOS_U, FirmwareNeeds};
 use pte_model::diagnostics::text::{clipped, first_names};
 use pte_operators::{PRIM_OPS, find};
 use pte_payload::xnnpack;

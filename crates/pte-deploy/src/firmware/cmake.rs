@@ -2,10 +2,14 @@
 //! allocator, the temporary allocator, inputs and outputs in memory of their own.
 
 use super::cache;
+use super::generated::Generated;
 use super::linker;
+use super::needs::{BITS32, BITS64, FirmwareNeeds};
 use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools, Take};
 use super::text::{Comment, cmake_program_path, cmake_string};
-use super::{BITS32, BITS64, FirmwareNeeds, Generated};
+
+/// The application has a runner of its own.
+pub const RUNNER: Option<&str> = None;
 
 /// Order in which the application takes memory from the method allocator: the method.
 const ORDER: &[Take] = &[Take::Loading];

@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use super::components::{CORTEX_M, Component};
+use super::generated::{ETHOS_U, Generated, SECTION, unplanned_inputs};
 use super::linker;
+use super::needs::FirmwareNeeds;
 use super::pools::{Pools, Take};
 use super::text::Comment;
-use super::{ETHOS_U, FirmwareNeeds, FirmwarePlatform, Generated, SECTION, unplanned_inputs};
 use crate::Symbol;
 use crate::embed::Section;
 use pte_model::diagnostics::text::{clipped, first_names};
+
+/// Runner, a path in ExecuTorch's repository.
+pub const RUNNER: Option<&str> = Some("examples/arm/executor_runner");
 
 /// Number of the pool that `arm_executor_runner` has in memory of its own.
 const FAST_POOL: usize = 3;
@@ -39,8 +43,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     if has_fast_pool(needs) {
         generated.pools.push(pools.planned("ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE", FAST_POOL));
     }
-    let runner = FirmwarePlatform::Cmsis.runner().unwrap_or_default();
-    generated.warnings.extend(unplanned_inputs(needs, runner));
+    generated.warnings.extend(RUNNER.and_then(|runner| unplanned_inputs(needs, runner)));
     let layer = layer(needs, &mut generated);
     let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
     generated.file(format!("{}.clayer.yml", Symbol::from_name(stem)), layer);

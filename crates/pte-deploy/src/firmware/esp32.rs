@@ -1,10 +1,14 @@
 //! ESP-IDF: lines of sdkconfig, a table of partitions, and CMake files for the project and for the build of ExecuTorch.
 
 use super::cache;
+use super::generated::{Generated, unplanned_inputs};
+use super::needs::FirmwareNeeds;
 use super::pools::{Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use super::{FirmwareNeeds, FirmwarePlatform, Generated, unplanned_inputs};
 use pte_model::diagnostics::text::counted;
+
+/// Runner, a path in ExecuTorch's repository.
+pub const RUNNER: Option<&str> = Some("examples/espressif/executor_runner");
 
 /// Order in which `esp_executor_runner` takes memory: the planned pools, each at a multiple of 16 bytes; the method; a list of the inputs as
 /// values. Inputs are in planned memory. Its processors have pointers of 4 bytes and align integers of 8 bytes to 8, as 32-bit Arm does.
@@ -41,8 +45,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         ],
         ..Generated::default()
     };
-    let runner = FirmwarePlatform::Esp32.runner().unwrap_or_default();
-    generated.warnings.extend(unplanned_inputs(needs, runner));
+    generated.warnings.extend(RUNNER.and_then(|runner| unplanned_inputs(needs, runner)));
     generated.warnings.extend(cache::warnings(needs));
     let app = needs.bytes.saturating_add(CODE).checked_next_multiple_of(APP_ALIGNMENT).unwrap_or(u64::MAX);
     let end = app.saturating_add(APP_OFFSET);

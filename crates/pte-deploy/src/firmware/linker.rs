@@ -1,6 +1,6 @@
 //! The fragment of a linker script that places the program.
 
-use super::FirmwareNeeds;
+use super::needs::FirmwareNeeds;
 use super::pools::POOL_ALIGNMENT;
 use super::text::Comment;
 

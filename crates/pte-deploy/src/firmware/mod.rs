@@ -8,6 +8,7 @@ mod cmake;
 mod cmsis;
 mod components;
 mod esp32;
+mod generated;
 mod linker;
 mod needs;
 mod pico;
@@ -15,10 +16,16 @@ mod pools;
 mod text;
 mod zephyr;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::Serialize;
 
+use generated::Generated;
+
+pub use generated::{FirmwareFile, RUNNER_SYMBOL};
 pub use needs::{AllocatorNeeds, BufferNeeds, BuildNeeds, FirmwareNeeds, MethodNeeds, PoolNeeds};
 pub use pools::{FirmwarePool, FirmwarePoolPart};
 pub use text::is_generated;
@@ -29,22 +36,8 @@ use pte_model::diagnostics::text::{clipped, counted, first_names};
 /// Version of the serialised form.
 const VERSION: u32 = 1;
 
-/// Section of the program in the runners that have one.
-const SECTION: &str = "network_model_sec";
-
-/// Backend of Ethos-U processors.
-const ETHOS_U: &str = "EthosUBackend";
-
-/// Array of the program in ExecuTorch's runners.
-pub const RUNNER_SYMBOL: &str = "model_pte";
-
-/// Index of the build for 32-bit processors in [`MethodNeeds::builds`].
-const BITS32: usize = 0;
-/// Index of the build for 64-bit processors in [`MethodNeeds::builds`].
-const BITS64: usize = 1;
-
 macro_rules! platforms {
-    ($( $(#[doc = $documentation:literal])+ $variant:ident $name:literal $runner:literal $generate:path ),* $(,)?) => {
+    ($( $(#[doc = $documentation:literal])+ $variant:ident $name:literal $module:ident ),* $(,)?) => {
         /// Build system, and the runner of ExecuTorch whose pools are computed.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -65,12 +58,11 @@ macro_rules! platforms {
 
             /// Returns the runner, a path in ExecuTorch's repository.
             fn runner(self) -> Option<&'static str> {
-                let runner: &'static str = match self { $( FirmwarePlatform::$variant => $runner ),* };
-                Some(runner).filter(|runner| !runner.is_empty())
+                match self { $( FirmwarePlatform::$variant => $module::RUNNER ),* }
             }
 
             fn generate(self, needs: &FirmwareNeeds) -> Generated {
-                match self { $( FirmwarePlatform::$variant => $generate(needs) ),* }
+                match self { $( FirmwarePlatform::$variant => $module::generate(needs) ),* }
             }
         }
     };
@@ -78,15 +70,15 @@ macro_rules! platforms {
 
 platforms! {
     /// Zephyr: Kconfig and CMake.
-    Zephyr "zephyr" "zephyr/samples/hello-executorch" zephyr::generate,
+    Zephyr "zephyr" zephyr,
     /// CMSIS-Toolbox: a layer with the components of ExecuTorch's CMSIS pack.
-    Cmsis "cmsis" "examples/arm/executor_runner" cmsis::generate,
+    Cmsis "cmsis" cmsis,
     /// ESP-IDF: sdkconfig, a table of partitions and CMake.
-    Esp32 "esp32" "examples/espressif/executor_runner" esp32::generate,
+    Esp32 "esp32" esp32,
     /// Raspberry Pi Pico SDK: CMake and a header.
-    Pico "pico" "examples/raspberry_pi/pico2" pico::generate,
+    Pico "pico" pico,
     /// Any project with CMake: cache variables and compile definitions.
-    Cmake "cmake" "" cmake::generate,
+    Cmake "cmake" cmake,
 }
 
 /// Files of a project, and the figures in them: the result of [`firmware`].
@@ -119,32 +111,6 @@ pub struct Firmware {
     pub warnings: Vec<String>,
     /// Generated files, sorted by path.
     pub files: Vec<FirmwareFile>,
-}
-
-/// Generated file, part of [`Firmware`].
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct FirmwareFile {
-    /// Path, relative to the folder of the generated files.
-    pub path: String,
-    /// Content.
-    #[serde(skip)]
-    pub text: String,
-}
-
-/// Files, pools and warnings of a platform.
-#[derive(Default)]
-struct Generated {
-    pools: Vec<FirmwarePool>,
-    files: Vec<FirmwareFile>,
-    warnings: Vec<String>,
-}
-
-impl Generated {
-    fn file(&mut self, path: impl Into<String>, text: String) {
-        self.files.push(FirmwareFile { path: path.into(), text });
-    }
 }
 
 /// Reason why no files are generated.
@@ -284,15 +250,4 @@ fn devices(needs: &FirmwareNeeds) -> impl Iterator<Item = (usize, &str, &str)> {
         let pools = (1..).zip(&method.pools).filter(|(_, pool)| pool.bytes > 0 && !pool.device.starts_with("cpu"));
         pools.map(|(number, pool)| (number, &*method.name, &*pool.device))
     })
-}
-
-/// Warning about inputs for which a runner allocates no memory.
-fn unplanned_inputs(needs: &FirmwareNeeds, runner: &str) -> Option<String> {
-    let is_provided = |method: &&MethodNeeds| method.inputs.iter().flatten().any(|input| input.is_provided);
-    let method = needs.methods.iter().find(is_provided)?;
-    let inputs = counted(method.inputs.iter().flatten().filter(|input| input.is_provided).count(), "input");
-    let name = clipped(&method.name);
-    Some(format!(
-        "{runner} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application"
-    ))
 }

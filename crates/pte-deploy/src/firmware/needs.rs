@@ -1,8 +1,12 @@
 //! What a firmware must have room for: plain data, which a caller collects from the results of other crates.
 
-use super::{BITS32, BITS64};
 use crate::Symbol;
 use crate::embed::Section;
+
+/// Index of the build for 32-bit processors in [`MethodNeeds::builds`].
+pub const BITS32: usize = 0;
+/// Index of the build for 64-bit processors in [`MethodNeeds::builds`].
+pub const BITS64: usize = 1;
 
 /// Needs of a program, and of the methods that a firmware loads, one at a time.
 #[derive(Debug, Clone)]

@@ -1,11 +1,15 @@
 //! Raspberry Pi Pico SDK: CMake files for the project and for the build of ExecuTorch, and a header with the sizes of the pools.
 
 use super::cache;
+use super::generated::Generated;
 use super::linker;
+use super::needs::FirmwareNeeds;
 use super::pools::{POOL_ALIGNMENT, Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use super::{FirmwareNeeds, Generated};
 use pte_operators::find;
+
+/// Runner, a path in ExecuTorch's repository.
+pub const RUNNER: Option<&str> = Some("examples/raspberry_pi/pico2");
 
 /// Order in which the runner of `pico2` takes memory from its `method_allocator_pool`: the method. It has no temporary allocator, and its
 /// inputs are variables. `activation_pool` is the planned memory.

@@ -1,10 +1,14 @@
 //! Zephyr: a Kconfig fragment, a linker fragment, and a CMake file that adds both.
 
+use super::generated::{ETHOS_U, Generated, SECTION};
 use super::linker;
+use super::needs::FirmwareNeeds;
 use super::pools::{Pools, Take};
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
-use super::{ETHOS_U, FirmwareNeeds, Generated, SECTION};
 use crate::embed::Section;
+
+/// Runner, a path in ExecuTorch's repository.
+pub const RUNNER: Option<&str> = Some("zephyr/samples/hello-executorch");
 
 /// Order in which the sample `hello-executorch` takes memory: the planned pools with the default alignment of the allocator, the method, a
 /// pointer for each input, then a buffer for each input that is a tensor, also for those in planned memory. The sample `mv2-ethosu` has no

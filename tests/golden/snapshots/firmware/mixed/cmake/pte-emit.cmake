@@ -1,18 +1,14 @@
-# Written by pte-emit firmware from mixed.pte (SHA-256 c5936c27a0cb8b52145bc96b32a0cbd98478dbe82db5a5ff47f6ad625fde984c); it rewrites this file when it runs again.
+# Written by pte-emit firmware from mixed.pte (SHA-256 21a54f84f346570d56aadc0db5f4f00835fd3303ef3e56728d23c00df98bb871); it rewrites this file when it runs again.
 # Include it in CMakeLists.txt, and link pte_emit_mixed_pte: its compile definitions are sizes in bytes.
 include_guard(GLOBAL)
 
 set(MIXED_PTE_FILE "${CMAKE_CURRENT_LIST_DIR}/../../mixed.pte" CACHE FILEPATH "Program to embed" FORCE)
 if(CMAKE_SIZEOF_VOID_P EQUAL 8)
-  # At least: the memory of EthosUBackend is not known.
   set(MIXED_PTE_METHOD_ALLOCATOR_SIZE 864)
-  # At least: the memory of EthosUBackend is not known.
-  set(MIXED_PTE_TEMP_ALLOCATOR_SIZE 360)
+  set(MIXED_PTE_TEMP_ALLOCATOR_SIZE 720)
 else()
-  # At least: the memory of EthosUBackend is not known.
   set(MIXED_PTE_METHOD_ALLOCATOR_SIZE 592)
-  # At least: the memory of EthosUBackend is not known.
-  set(MIXED_PTE_TEMP_ALLOCATOR_SIZE 252)
+  set(MIXED_PTE_TEMP_ALLOCATOR_SIZE 720)
 endif()
 set(MIXED_PTE_PLANNED_POOL_1_SIZE 32)
 set(MIXED_PTE_PLANNED_POOL_2_SIZE 16)

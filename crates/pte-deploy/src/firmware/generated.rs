@@ -1,0 +1,57 @@
+//! The result of a platform, and what several platforms share.
+
+use serde::Serialize;
+
+use super::needs::{FirmwareNeeds, MethodNeeds};
+use super::pools::FirmwarePool;
+use pte_model::diagnostics::text::{clipped, counted};
+
+/// Section of the program in the runners that have one.
+pub const SECTION: &str = "network_model_sec";
+
+/// Backend of Ethos-U processors.
+pub const ETHOS_U: &str = "EthosUBackend";
+
+/// Array of the program in ExecuTorch's runners.
+pub const RUNNER_SYMBOL: &str = "model_pte";
+
+/// Generated file, part of [`Firmware`](super::Firmware).
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct FirmwareFile {
+    /// Path, relative to the folder of the generated files.
+    pub path: String,
+    /// Content.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// Files, pools and warnings of a platform.
+#[derive(Default)]
+pub struct Generated {
+    /// Pools of memory.
+    pub pools: Vec<FirmwarePool>,
+    /// Files.
+    pub files: Vec<FirmwareFile>,
+    /// Warnings of this platform.
+    pub warnings: Vec<String>,
+}
+
+impl Generated {
+    /// Adds a file.
+    pub fn file(&mut self, path: impl Into<String>, text: String) {
+        self.files.push(FirmwareFile { path: path.into(), text });
+    }
+}
+
+/// Warning about inputs for which a runner allocates no memory.
+pub fn unplanned_inputs(needs: &FirmwareNeeds, runner: &str) -> Option<String> {
+    let is_provided = |method: &&MethodNeeds| method.inputs.iter().flatten().any(|input| input.is_provided);
+    let method = needs.methods.iter().find(is_provided)?;
+    let inputs = counted(method.inputs.iter().flatten().filter(|input| input.is_provided).count(), "input");
+    let name = clipped(&method.name);
+    Some(format!(
+        "{runner} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application"
+    ))
+}

@@ -1,0 +1,131 @@
+//! Unit tests on needs that no file has: sizes at the limits, hostile names.
+
+use super::*;
+use crate::Symbol;
+
+/// Needs of a method with these pools, three inputs of which one is a tensor, and simple sizes.
+fn method(pools: &[u64]) -> MethodNeeds {
+    let allocator = |bytes: u64| AllocatorNeeds { bytes, unknown: Vec::new() };
+    let build = |pointer: u64| BuildNeeds {
+        pointer,
+        value: (16, 8),
+        loading: allocator(100),
+        loading_alone: allocator(200),
+        temporary: allocator(0),
+        temporary_of_kernels: 0,
+    };
+    MethodNeeds {
+        name: "forward".to_owned(),
+        pools: pools.iter().map(|bytes| PoolNeeds { bytes: *bytes, device: "cpu".to_owned() }).collect(),
+        inputs: vec![None, Some(BufferNeeds { bytes: 5, is_provided: false }), None],
+        outputs: Vec::new(),
+        builds: [build(4), build(8)],
+    }
+}
+
+fn needs(pools: &[u64]) -> FirmwareNeeds {
+    FirmwareNeeds {
+        file: "net.pte".to_owned(),
+        sha256: "00".repeat(32),
+        bytes: 1000,
+        alignment: 128,
+        path: Some("net.pte".to_owned()),
+        symbol: Symbol::new(RUNNER_SYMBOL).unwrap(),
+        section: None,
+        is_64_bit: false,
+        methods: vec![method(pools)],
+        all_methods: vec!["forward".to_owned()],
+        operators: vec!["aten::add.out".to_owned()],
+        backends: Vec::new(),
+        needs_data_files: false,
+    }
+}
+
+/// Sizes of the pools.
+fn sizes(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Vec<u64> {
+    firmware(needs, platform).unwrap().pools.iter().map(|pool| pool.bytes).collect()
+}
+
+/// By hand, from the order of each runner. The temporary pool has its smallest size.
+#[test]
+fn pools_follow_the_order_of_the_runners() {
+    let needs = needs(&[18, 0, 7, 1]);
+    // 18, 0 and 7 bytes, the fourth pool at 28; the method at 32 up to 132; three pointers up to 144; the buffer of 5.
+    assert_eq!(sizes(&needs, FirmwarePlatform::Zephyr), [149, 16]);
+    // 18, the fourth pool at 32; the method at 40 up to 140; the values at 144.
+    assert_eq!(sizes(&needs, FirmwarePlatform::Cmsis), [192, 16, 16]);
+    // 18, 0 and 7 at 32, the fourth pool at 48; the method at 56 up to 156; the values at 160.
+    assert_eq!(sizes(&needs, FirmwarePlatform::Esp32), [208, 16]);
+    assert_eq!(sizes(&needs, FirmwarePlatform::Pico), [200, 18, 16, 16, 16]);
+    assert_eq!(sizes(&needs, FirmwarePlatform::Cmake), [100, 16, 100, 16, 18, 16, 16, 16]);
+    let wide = FirmwareNeeds { is_64_bit: true, ..needs };
+    // 18, 0 at 24 and 7 bytes, the fourth pool at 32; the method at 40 up to 140; three pointers at 144; the buffer of 5.
+    assert_eq!(sizes(&wide, FirmwarePlatform::Zephyr), [173, 16]);
+}
+
+/// A size that no memory has is the largest number, not a small one.
+#[test]
+fn sizes_saturate() {
+    let needs = needs(&[u64::MAX, u64::MAX - 3]);
+    for platform in FirmwarePlatform::ALL {
+        assert!(sizes(&needs, *platform).contains(&u64::MAX), "{platform:?}");
+    }
+}
+
+/// No name of a file or a method ends a comment or a string, or adds a line.
+#[test]
+fn hostile_names_stay_in_their_comments() {
+    let hostile = "a*/b\n#include <x>\r\u{2028}\"${X};`\\";
+    let mut needs = needs(&[16]);
+    (needs.file, needs.path) = (hostile.to_owned(), Some("../a\"\\${X};b.pte".to_owned()));
+    needs.methods[0].name = hostile.to_owned();
+    needs.methods[0].builds[0].loading.unknown = vec![hostile.to_owned()];
+    needs.backends = vec![hostile.to_owned()];
+    let plain = self::needs(&[16]);
+    for platform in FirmwarePlatform::ALL {
+        let [found, plain] = [&needs, &plain].map(|needs| firmware(needs, *platform).unwrap());
+        assert!(!found.warnings.is_empty(), "{platform:?}");
+        for (file, plain) in found.files.iter().zip(&plain.files) {
+            let is_code = |line: &&str| !line.trim_start().starts_with(['#', '/']) || line.starts_with("#define");
+            let code = |text: &str| text.lines().filter(is_code).map(str::to_owned).collect::<Vec<_>>();
+            let (found, plain) = (code(&file.text), code(&plain.text));
+            assert_eq!(found.len(), plain.len(), "{}\n{}", file.path, file.text);
+            for (found, plain) in found.iter().zip(plain) {
+                let quoted = "${CMAKE_CURRENT_LIST_DIR}/../a\\\"\\\\\\${X};b.pte\"";
+                assert!(*found == plain || found.contains(quoted), "{}: {found}", file.path);
+            }
+            assert_eq!(file.text.matches("*/").count(), file.text.matches("/*").count(), "{}", file.path);
+        }
+    }
+}
+
+#[test]
+fn all_names_that_no_build_can_express_are_reported() {
+    let mut needs = needs(&[]);
+    needs.operators = ["aten::a;b", "aten::", "::x", "a b::c.out", "aten::ok.out", "plain"].map(str::to_owned).into();
+    needs.section = Some(Section::new("__TEXT,__const").unwrap());
+    let errors = firmware(&needs, FirmwarePlatform::Zephyr).unwrap_err();
+    let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(messages.len(), 6, "{messages:?}");
+    assert!(messages[0].contains("`aten::a;b` cannot be selected") && messages[5].contains("Mach-O"), "{messages:?}");
+    needs.methods.clear();
+    assert_eq!(firmware(&needs, FirmwarePlatform::Zephyr).unwrap_err().last(), Some(&FirmwareError::NoMethod));
+}
+
+/// The flash and the memory that ESP-IDF needs follow from the sizes.
+#[test]
+fn lines_of_sdkconfig_follow_from_the_sizes() {
+    let config = |bytes: u64, pool: u64| {
+        let firmware = firmware(&FirmwareNeeds { bytes, ..needs(&[pool]) }, FirmwarePlatform::Esp32).unwrap();
+        let text = |path: &str| firmware.files.iter().find(|file| file.path == path).unwrap().text.clone();
+        (text("sdkconfig.pte-emit"), text("partitions.csv"), firmware.warnings.len())
+    };
+    let (small, table, _) = config(1000, 16);
+    assert!(small.contains("_FLASHSIZE_2MB=y") && !small.contains("SPIRAM"), "{small}");
+    assert!(table.ends_with("factory, app, factory, 0x10000, 0x110000\n"), "{table}");
+    let (large, table, warnings) = config((3 << 20) - 0x1_0000, 200 << 10);
+    assert!(large.contains("_FLASHSIZE_4MB=y") && large.contains("CONFIG_SPIRAM=y"), "{large}");
+    assert!(table.ends_with("0x3f0000\n") && warnings == 0, "{table}");
+    let (none, _, warnings) = config(u64::MAX, 16);
+    assert!(!none.contains("FLASHSIZE") && warnings == 1, "{none}");
+}
