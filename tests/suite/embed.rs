@@ -287,10 +287,9 @@ fn damaged_files_do_not_panic() {
 #[test]
 fn too_many_figures_are_an_error() {
     let inputs = |count: usize| {
-        let yaml = format!(
-            "methods: {{f: {{values: {{x: {{tensor: float32, sizes: [1]}}}}, inputs: [{}]}}}}",
-            "x, ".repeat(count)
-        );
+        let values: String = (0..count).map(|n| format!("x{n}: {{tensor: float32, sizes: [1]}}, ")).collect();
+        let names: Vec<String> = (0..count).map(|n| format!("x{n}")).collect();
+        let yaml = format!("methods: {{f: {{values: {{{values}}}, inputs: [{}]}}}}", names.join(", "));
         let mut options = EmbeddedFileOptions::default();
         options.facts = true;
         Model::from_yaml("m.yaml", yaml, ".").embedded_files(&options).map(drop)

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Macro, MacroValue};
+use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
 use pte_analysis::access::Accesses;
 use pte_analysis::operators::MethodOperators;
