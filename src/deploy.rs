@@ -9,11 +9,12 @@ use crate::recover::layout;
 use pte_analysis::kernels::ProgramKernels;
 use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_inspect::allocator::Abi;
-use pte_inspect::memory::MethodFootprint;
+use pte_inspect::memory::{MethodFootprint, ProgramMemory};
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
+use pte_model::program::Program;
 use pte_model::reader;
 
 /// Options of [`Model::embedded_files`].
@@ -111,6 +112,21 @@ impl Model {
         Error::new(Report::new(self.name(), "", vec![Code::UnexpectedInput.whole(message.to_owned()).help(help)]))
     }
 
+    /// Checks the number of figures before there is memory for them: many methods can share a list.
+    fn check_figures(&self, program: &Program, memory: &ProgramMemory) -> Result<(), Error> {
+        let ports = program.plans().iter().flat_map(|plan| [&plan.inputs, &plan.outputs]);
+        let ports = ports.map(|list| list.as_ref().map_or(0, Vec::len));
+        let pools = memory.methods.iter().map(pool_count);
+        let count = ports.chain(pools).fold(0, usize::saturating_add);
+        if count <= MAX_FIGURES {
+            return Ok(());
+        }
+        let message = format!(
+            "the program has {count} inputs, outputs and pools of memory; the figures of at most {MAX_FIGURES} are written"
+        );
+        Err(Error::input(Code::LimitExceeded, self.name(), message))
+    }
+
     fn program_facts(&self, content: &Blob, external: bool) -> Result<ProgramFacts, Error> {
         let inspected = Inspected::of(self)?;
         let subject = inspected.view();
@@ -118,6 +134,7 @@ impl Model {
         let [bits64, bits32] = [Abi::Bits64, Abi::Arm32]
             .map(|abi| self.memory(&MemoryOptions { abi, external, ..MemoryOptions::default() }));
         let (bits64, bits32) = (bits64?, bits32?);
+        self.check_figures(subject.program, &bits64)?;
         let methods = subject.program.plans().iter().enumerate().zip(bits64.methods.iter().zip(&bits32.methods));
         let methods = methods.map(|((method, plan), (wide, narrow))| {
             let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
@@ -135,12 +152,18 @@ impl Model {
     }
 }
 
+/// Most inputs, outputs and pools of a program, each of which has macros.
+const MAX_FIGURES: usize = 1 << 14;
+
 /// Returns the size in bytes of each pool, from pool 1 on. Empty pools have no row in the footprint.
 fn pools(method: &MethodFootprint) -> Vec<u64> {
-    let count = method.pools.iter().map(|pool| pool.pool).max().unwrap_or(0);
-    let mut sizes = vec![0; count];
+    let mut sizes = vec![0; pool_count(method)];
     method.pools.iter().for_each(|pool| sizes[pool.pool - 1] = pool.bytes);
     sizes
+}
+
+fn pool_count(method: &MethodFootprint) -> usize {
+    method.pools.iter().map(|pool| pool.pool).max().unwrap_or(0)
 }
 
 fn whole(origin: &Origin) -> io::Result<Blob> {

@@ -52,7 +52,8 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
     let secret = "named_data: {a: {file: ../secret}}\nmethods: {f: {outputs: [1]}}\n";
     let folder = Folder::new(&[("secret", "x"), ("in/model.yaml", secret), ("model.yaml", "")]);
     folder.write("model.yaml", format!("name: ${{N:n}}\nnamed_data: {{a: {{fill: 0, size: 64K}}}}{RELU}"));
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
+        &["embed", "-o", "array", "--facts"],
         &["assemble", "-o", "out.pte"],
         &["check"],
         &["inspect"],

@@ -258,6 +258,47 @@ fn names_that_macros_share_are_errors() {
     }
 }
 
+/// A damaged file is an array or an error.
+#[test]
+fn damaged_files_do_not_panic() {
+    let mut options = EmbeddedFileOptions::default();
+    options.facts = true;
+    for name in ["linear", "quantize", "xnnpack_linear"] {
+        let file = Model::open(example(name)).unwrap().assembly().unwrap().program_file().unwrap().to_vec().unwrap();
+        let mut random = pte_generate::random::Random::new(1);
+        let mut accepted = 0;
+        for _ in 0..300 {
+            let mut bytes = file.clone();
+            for _ in 0..=random.below(3) {
+                let at = random.below(bytes.len());
+                bytes[at] = random.below(256) as u8;
+            }
+            bytes.truncate(if random.below(10) == 0 { random.below(file.len()) } else { file.len() });
+            let Ok(files) = Model::from_binary("m.pte", bytes).embedded_files(&options) else { continue };
+            let embedding = Embedding::new("m", files, EmbedOptions::default()).unwrap();
+            embedding.write_whole_header(&mut Vec::new()).unwrap();
+            accepted += 1;
+        }
+        assert!(accepted > 30, "{name}: {accepted}");
+    }
+}
+
+/// Each input has macros; a file with more of them than any model has is an error, as many methods could share their lists.
+#[test]
+fn too_many_figures_are_an_error() {
+    let inputs = |count: usize| {
+        let values: String = (0..count).map(|n| format!("x{n}: {{tensor: float32, sizes: [1]}}, ")).collect();
+        let names: Vec<String> = (0..count).map(|n| format!("x{n}")).collect();
+        let yaml = format!("methods: {{f: {{values: {{{values}}}, inputs: [{}]}}}}", names.join(", "));
+        let mut options = EmbeddedFileOptions::default();
+        options.facts = true;
+        Model::from_yaml("m.yaml", yaml, ".").embedded_files(&options).map(drop)
+    };
+    inputs(1000).unwrap();
+    let error = inputs(20_000).unwrap_err().to_string();
+    assert!(error.contains("the program has 20001 inputs, outputs and pools of memory"), "{error}");
+}
+
 /// Runs a tool in a folder; it must succeed.
 fn tool(folder: &Folder, command: &str) -> String {
     let output = Command::new("sh").args(["-e", "-c", command]).current_dir(folder.path()).output().unwrap();

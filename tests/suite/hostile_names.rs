@@ -103,6 +103,8 @@ fn no_command_prints_them() {
         &["memory", &hostile_file],
         &["memory", "--abi", "arm32", "m.json"],
         &["kernels", &hostile_file],
+        &["embed", &hostile_file, &hostile_source, "--symbol", "a", "--symbol", "b", "-o", "array", "--facts"],
+        &["embed", "m.json", "m.ptd", "-o", "array.S", "--facts"],
         &["kernels", "--json", &hostile_source],
         &["kernels", "--format", "yaml", &hostile_source],
         &["kernels", "--format", "list", &hostile_file],

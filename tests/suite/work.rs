@@ -36,6 +36,7 @@ const COMMANDS: &[&str] = &[
     "inspect m.pte",
     "memory m.pte --json",
     "kernels m.pte",
+    "embed m.pte -o m --facts",
     "kernels m.pte --format yaml",
     "check m.pte --target pico2",
     "size m.pte -d method,tensor",

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::Embedding;
+use super::embedding::Embedding;
+use super::section::Section;
 use super::text::string;
 
 /// Macros of the preprocessor.
@@ -48,7 +49,7 @@ impl Embedding {
     }
 
     fn write_section(&self, symbol: &str, out: &mut dyn Write) -> io::Result<()> {
-        let is_mach_o = self.options.section.as_ref().is_some_and(super::Section::is_mach_o);
+        let is_mach_o = self.options.section.as_ref().is_some_and(Section::is_mach_o);
         let elf = match self.section().filter(|_| !is_mach_o) {
             Some(name) => string(name),
             None => format!(".rodata.{symbol}"),

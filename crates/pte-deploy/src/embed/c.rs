@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
+use super::embedding::{EmbeddedFile, Embedding};
 use super::facts_table::FACTS_TYPES;
+use super::macros::{Macro, MacroValue};
 use super::text::{HexWriter, comment, string};
-use super::{EmbeddedFile, Embedding, Macro, MacroValue};
 
 /// First words of each file that is written.
 pub const BANNER: &str = "/* Written by pte-emit";

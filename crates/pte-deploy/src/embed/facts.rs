@@ -2,12 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Macro, MacroValue};
+use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
 use pte_analysis::access::Accesses;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
+
+/// Most dimensions of a tensor that the runtime loads (`kTensorDimensionLimit`).
+const MAX_DIMENSIONS: usize = 16;
+
+/// Most characters of the name of an input or output: many can have the same long name.
+const MAX_NAME: usize = 200;
+
+/// Most characters of a method's name in macros, which repeat it.
+const MAX_METHOD: usize = 64;
 
 /// Figures of a program, part of [`EmbeddedFile`](super::EmbeddedFile).
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +65,7 @@ pub struct MethodFacts {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct InterfaceFacts {
-    /// Name; empty if it has none.
+    /// The first 200 characters of its name; empty if it has none.
     pub name: String,
     /// What it is if it is a tensor.
     pub tensor: Option<TensorFacts>,
@@ -96,7 +105,7 @@ impl MethodFacts {
         let quantizations = Quantizations::of(plan, &operators);
         let ports = |list: &Option<Vec<ValueId>>, is_input: bool| {
             let port = |id: &ValueId| InterfaceFacts {
-                name: id.get().map_or_else(String::new, &name),
+                name: id.get().map_or_else(String::new, |value| name(value).chars().take(MAX_NAME).collect()),
                 tensor: plan.value(*id).and_then(EValue::as_tensor).and_then(|tensor| {
                     let quantization = id.get().and_then(|value| quantizations.find(value, is_input));
                     TensorFacts::new(tensor, quantization)
@@ -118,8 +127,11 @@ impl MethodFacts {
 }
 
 impl TensorFacts {
-    /// `None` for a tensor whose size is not known.
+    /// `None` for a tensor whose size is not known, and for one that no runtime loads.
     fn new(tensor: &Tensor, quantization: Option<Quantization>) -> Option<TensorFacts> {
+        if tensor.sizes.as_ref().is_none_or(|sizes| sizes.len() > MAX_DIMENSIONS) {
+            return None;
+        }
         Some(TensorFacts {
             scalar_type: tensor.scalar_type.0,
             type_name: tensor.scalar_type.to_string(),
@@ -256,13 +268,34 @@ fn count(count: usize) -> MacroValue {
 /// Returns the names of methods in macros, in upper case; a number is added to those that would be equal.
 pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
     let mut taken = HashSet::new();
-    let unique = |method: &MethodFacts| {
-        let name = Symbol::from_name(&method.name).to_macro();
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let mut names = std::iter::once(name.clone()).chain(numbered);
-        let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
-        taken.insert(free.clone());
+    // By name: the next number.
+    let mut numbers: HashMap<String, u64> = HashMap::new();
+    let mut unique = |method: &MethodFacts| {
+        let short: String = method.name.chars().take(MAX_METHOD).collect();
+        let name = Symbol::from_name(&short).to_macro();
+        let number = numbers.entry(name.clone()).or_insert(1);
+        let mut free = name.clone();
+        while !taken.insert(free.clone()) {
+            *number += 1;
+            free = format!("{name}_{number}");
+        }
         free
     };
-    methods.iter().map(unique).collect()
+    methods.iter().map(&mut unique).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn methods_have_distinct_names() {
+        let method = |name: &str| MethodFacts {
+            name: name.to_owned(),
+            ..MethodFacts::new(&ExecutionPlan::new(""), Vec::new(), |_| String::new())
+        };
+        let names = ["run", "run_2", "Run", "run", "", "a-b", "a_b"].map(method);
+        assert_eq!(method_names(&names), ["RUN", "RUN_2", "RUN_3", "RUN_4", "MODEL", "A_B", "A_B_2"]);
+        assert_eq!(method_names(&[method(&"x".repeat(1000))])[0].len(), MAX_METHOD);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::EmbeddedFile;
+use super::embedding::EmbeddedFile;
 use super::facts::{InterfaceFacts, MethodFacts, ProgramFacts, Quantization};
 use super::text::string;
 
