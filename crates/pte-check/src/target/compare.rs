@@ -217,8 +217,5 @@ fn or_lower(target: &Target) -> String {
 
 /// Returns what was found and expected of memory.
 fn too_large(what: &str, needed: u64, has: u64, target: &Target) -> (String, String) {
-    (
-        format!("{} for the {what}", counted(needed, "byte")),
-        format!("at most {has}, which {target} has: make it larger"),
-    )
+    (format!("{} for {what}", counted(needed, "byte")), format!("at most {has}, which {target} has: make it larger"))
 }

@@ -89,8 +89,8 @@ impl Target {
 
 fn read_confined(path: &Path, confine: Option<&Path>) -> io::Result<String> {
     if let Some(folder) = confine {
-        let (file, folder): (PathBuf, PathBuf) = (path.canonicalize()?, folder.canonicalize()?);
-        if !file.starts_with(&folder) {
+        let file: PathBuf = path.canonicalize()?;
+        if !file.starts_with(folder.canonicalize()?) {
             let message = format!("it is not in the folder {}, to which files are confined", folder.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
