@@ -419,7 +419,9 @@ fn graphs_assemble() {
     for index in 0..60 {
         let yaml = program(1, index);
         let assembly = Model::from_yaml("graph.yaml", &*yaml, ".").assemble(&Options::default());
-        assert!(assembly.is_ok(), "graph {index}: {}\n{yaml}", assembly.err().expect("an error"));
+        if let Err(error) = assembly {
+            panic!("graph {index}: {error}\n{yaml}");
+        }
     }
 }
 

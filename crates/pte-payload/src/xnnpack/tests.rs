@@ -5,8 +5,10 @@ use super::draft::{
 };
 use super::encode::encode;
 use super::model::{Container, FieldContent, NodeOperation};
-use super::read;
 use super::schema::*;
+use super::{Xnnpack, read};
+use crate::format::PayloadFormat;
+use crate::memory::Processor;
 use proptest::prelude::*;
 use pte_model::data::Blob;
 use pte_model::format::Kind;
@@ -137,6 +139,9 @@ fn malformed_bytes_are_an_error_or_reproduced() {
             for byte in [0, 1, 0x7f, 0xff, bytes[at] ^ 4] {
                 let mut changed = bytes.clone();
                 changed[at] = byte;
+                for processor in Processor::ALL {
+                    drop(Xnnpack.memory(&Blob::bytes(changed.clone()), *processor));
+                }
                 if let Ok(draft) = read(&Blob::bytes(changed.clone())) {
                     assert!(payload(&draft) == changed, "byte {at} = {byte}");
                 }
