@@ -1,7 +1,7 @@
 //! Time and peak memory of the command for gigabytes of weights, a thousand inputs, and a million instructions. The baseline is a copy of the
 //! same bytes in the same folder, interleaved with the other cases.
 //!
-//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- merge`, `-- optimize`, `-- bytes`, `-- questions`,
+//! Needs three times the size of the largest weights in the folder for temporary files (`TMPDIR`). `-- weights`, `-- embed`, `-- merge`, `-- optimize`, `-- bytes`, `-- questions`,
 //! `-- fixtures` and `-- instructions` run one part. There are no thresholds.
 
 // Shared with the other benchmark.
@@ -156,6 +156,37 @@ fn weights(bytes: u64, rounds: usize) {
     print(&format!("{} MiB of weights, each tensor duplicated", bytes / MIB), times[0], &rows);
     drop(cases);
     println!("  peak memory {:.1} MB", peak.get() as f64 / 1e6);
+}
+
+/// `embed` of a program with `bytes` bytes of weights. The baseline copies the program.
+fn arrays(bytes: u64, rounds: usize) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let folder = folder.path();
+    safetensors(&folder.join("w.safetensors"), bytes, 1);
+    program(&folder.join("w.yaml"), "w.safetensors", bytes, false);
+    pte_emit(folder, &["w.yaml", "-o", "w.pte", "-q"]);
+    let peaks: [Cell<u64>; 3] = Default::default();
+    let embed = |at: usize, arguments: &[&str]| {
+        let arguments = [&["embed", "w.pte", "-q"][..], arguments].concat();
+        peaks[at].set(peaks[at].get().max(pte_emit(folder, &arguments)));
+    };
+    let copy = || {
+        fs::copy(folder.join("w.pte"), folder.join("copy")).expect("there is room");
+        fs::remove_file(folder.join("copy")).expect("it was written");
+    };
+    let mut cases: Vec<Case<'_>> = vec![
+        ("std::fs::copy (baseline)", Box::new(copy)),
+        ("embed -o w.c", Box::new(|| embed(0, &["-o", "w.c"]))),
+        ("embed -o w.S", Box::new(|| embed(1, &["-o", "w.S"]))),
+        ("embed -o w.S --facts", Box::new(|| embed(2, &["-o", "w.S", "--facts"]))),
+    ];
+    let times = interleaved(rounds, &mut cases);
+    let rows: Vec<_> = cases.iter().map(|(name, _)| *name).zip(times.iter().copied()).collect();
+    print(&format!("embed of a program of {} MiB", bytes / MIB), times[0], &rows);
+    drop(cases);
+    let speed = bytes as f64 / 1e6 / times[1].as_secs_f64();
+    let [c, assembly, facts] = peaks.map(|peak| peak.get() as f64 / 1e6);
+    println!("  w.c: {speed:.0} MB/s; peak memory {c:.1} MB, {assembly:.1} MB, {facts:.1} MB");
 }
 
 /// `merge` of two programs with `bytes` bytes of weights each: all different, or the same in both. The baseline copies what is written.
@@ -398,6 +429,9 @@ fn main() {
         for size in if quick { vec![8 * MIB] } else { vec![GIB, 4 * GIB] } {
             weights(size, if quick { 1 } else { 5 });
         }
+    }
+    if requested("embed") {
+        arrays(if quick { 8 * MIB } else { 100 * MIB }, if quick { 1 } else { 5 });
     }
     if requested("merge") {
         merges(if quick { 8 * MIB } else { GIB }, if quick { 1 } else { 5 });

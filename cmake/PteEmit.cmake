@@ -18,6 +18,12 @@ pte_emit_embed(<target> FILES <file or target of pte_emit_program>... [OUTPUT <n
   header. OUTPUT is relative to the binary folder, by default <target>. FORM is that of the style by default; `assembly` needs the language ASM
   in `project()`.
 
+pte_emit_kernels(<target> FILES <file or target of pte_emit_program>... [LIST <variable>] [YAML <selected_operators.yaml>]
+                 [HEADERS <folder>] [DEFINE <NAME=VALUE>...] [OPTIONS <option>...])
+
+  The operators of all files together. LIST sets a variable when CMake configures, as EXECUTORCH_SELECT_OPS_LIST needs it; a program of a target
+  is read from its source then. YAML and HEADERS are written by the build, relative to the binary folder; <target> is a part of `all`.
+
 Outputs are made again when a source, a file that YAML refers to, or the tool changes. Needs CMake 3.24, Make or Ninja, and the tool:
 PTE_EMIT_EXECUTABLE, or one in PATH or in ~/.cargo/bin, or cargo, which then builds it from the sources beside this file. The tool runs on
 the machine that builds, also when a toolchain file is in use.
@@ -117,7 +123,7 @@ function(pte_emit_program target)
     COMMAND "${tool}" assemble "${source}" -o "${output}" --depfile "${output}.d" --quiet ${arguments}
     DEPENDS "${source}" ${tool_depends} DEPFILE "${output}.d" COMMENT "Assembling ${arg_OUTPUT}" VERBATIM COMMAND_EXPAND_LISTS)
   add_custom_target(${target} ALL DEPENDS ${outputs})
-  set_target_properties(${target} PROPERTIES PTE_EMIT_FILES "${outputs}")
+  set_target_properties(${target} PROPERTIES PTE_EMIT_FILES "${outputs}" PTE_EMIT_SOURCE "${source}" PTE_EMIT_DEFINES "${arg_DEFINE}")
 endfunction()
 
 function(pte_emit_embed target)
@@ -213,7 +219,7 @@ endfunction()
 # Creates the library of `sources`, whose users include headers of `folder`.
 function(_pte_emit_library target folder outputs sources files)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-  add_custom_target(${target}_files DEPENDS ${outputs})
+  add_custom_target(${target}_files ALL DEPENDS ${outputs})
   if(NOT sources)
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE "${folder}")
@@ -234,4 +240,66 @@ function(_pte_emit_library target folder outputs sources files)
       set_source_files_properties("${source}" PROPERTIES LANGUAGE CXX)
     endif()
   endforeach()
+endfunction()
+
+function(pte_emit_kernels target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIST;YAML;HEADERS" "FILES;DEFINE;OPTIONS")
+  _pte_emit_check("pte_emit_kernels(${target})" "${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
+  if(NOT arg_FILES)
+    message(FATAL_ERROR "pte_emit_kernels(${target}): expected FILES <file>...")
+  endif()
+  set(files)
+  set(sources)
+  set(targets)
+  foreach(file IN LISTS arg_FILES)
+    if(TARGET "${file}")
+      get_target_property(made "${file}" PTE_EMIT_FILES)
+      get_target_property(source "${file}" PTE_EMIT_SOURCE)
+      get_target_property(defines "${file}" PTE_EMIT_DEFINES)
+      # The program is the first file; the others are its .ptd files.
+      list(GET made 0 made)
+      list(APPEND files "${made}")
+      list(APPEND sources "${source}")
+      list(APPEND targets "${file}")
+      list(APPEND arg_DEFINE ${defines})
+    else()
+      get_filename_component(file "${file}" ABSOLUTE)
+      list(APPEND files "${file}")
+      list(APPEND sources "${file}")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES arg_DEFINE)
+  _pte_emit_arguments(arguments "${arg_DEFINE}" "" "${arg_OPTIONS}")
+  _pte_emit_find(tool tool_depends)
+  if(arg_LIST)
+    if(NOT EXISTS "${tool}")
+      execute_process(COMMAND "${PTE_EMIT_CARGO}" build --release --locked --quiet --bin pte-emit --target-dir "${CMAKE_BINARY_DIR}/pte-emit"
+        WORKING_DIRECTORY "${_PTE_EMIT_ROOT}" COMMAND_ERROR_IS_FATAL ANY)
+    endif()
+    execute_process(COMMAND "${tool}" kernels ${sources} --union --format list --quiet ${arguments}
+      OUTPUT_VARIABLE list OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
+    set(${arg_LIST} "${list}" PARENT_SCOPE)
+  endif()
+  set(outputs)
+  foreach(form YAML HEADERS)
+    if(NOT arg_${form})
+      continue()
+    endif()
+    get_filename_component(output "${arg_${form}}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+    set(format yaml)
+    set(made "${output}")
+    get_filename_component(folder "${output}" DIRECTORY)
+    if(form STREQUAL "HEADERS")
+      set(format header)
+      set(made "${output}/selected_op_variants.h" "${output}/selected_prim_ops.h" "${output}/selected_max_kernel_num.h")
+      set(folder "${output}")
+    endif()
+    add_custom_command(OUTPUT ${made}
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
+      COMMAND "${tool}" kernels ${files} --union --format ${format} -o "${output}" --quiet ${arguments}
+      DEPENDS ${files} ${targets} ${tool_depends} COMMENT "Selecting kernels for ${target}" VERBATIM COMMAND_EXPAND_LISTS)
+    list(APPEND outputs ${made})
+  endforeach()
+  add_custom_target(${target} ALL DEPENDS ${outputs})
 endfunction()

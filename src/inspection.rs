@@ -41,7 +41,8 @@ use pte_payload::memory::Processor;
 /// let add = Model::open("examples/add.yaml")?;
 /// let mut options = MemoryOptions::default();
 /// options.abi = Abi::Arm32;
-/// assert_eq!(add.memory(&options)?.abi, Abi::Arm32);
+/// let needed = add.memory(&options)?;
+/// assert_eq!((needed.abi, needed.processor), (Abi::Arm32, Abi::Arm32.processor()));
 /// # Ok::<(), pte_emit::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
@@ -78,6 +79,22 @@ impl Model {
     /// assert_eq!((forward.planned, forward.method_allocator.bytes), (48, 384));
     /// assert_eq!((forward.temporary_allocator.bytes, forward.inputs.bytes), (160, 0));
     /// assert_eq!(MemoryFigure::Total.of(&needed).bytes, 48 + 384 + 160);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// What its delegates take is in [`DelegateFootprint`](crate::DelegateFootprint), [`DelegateMemory`](crate::DelegateMemory),
+    /// [`DelegatePart`](crate::DelegatePart) and [`DelegateAccuracy`](crate::DelegateAccuracy), for a [`Processor`].
+    ///
+    /// ```
+    /// use pte_emit::{DelegateAccuracy, Held, MemoryOptions, MemorySource, Model, Processor};
+    ///
+    /// let mut options = MemoryOptions::default();
+    /// options.processor = Some(Processor::X86Avx512);
+    /// let needed = Model::open("examples/xnnpack_linear.yaml")?.memory(&options)?;
+    /// let delegate = needed.methods[0].delegates[0].memory.as_ref().expect("it is counted");
+    /// assert_eq!(delegate.accuracy, DelegateAccuracy::Percent(5));
+    /// let loaded = delegate.bytes(MemorySource::Heap, &[Held::Load]);
+    /// assert!(loaded > 2000 && loaded <= delegate.total());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///

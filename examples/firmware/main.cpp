@@ -29,7 +29,8 @@ alignas(16) uint8_t npy_memory[SOURCES_NPY_METHOD_ALLOCATOR_SIZE - LESS_METHOD_M
 static_assert(SOURCES_NPY_POOLS == 0, "the method has no pools");
 
 // Methods that run one after the other share the temporary memory.
-alignas(16) uint8_t temporary_memory[std::max(LINEAR_FORWARD_TEMPORARY_ALLOCATOR_SIZE, SOURCES_NPY_TEMPORARY_ALLOCATOR_SIZE)];
+alignas(16) uint8_t temporary_memory
+    [std::max(LINEAR_FORWARD_TEMPORARY_ALLOCATOR_SIZE, SOURCES_NPY_TEMPORARY_ALLOCATOR_SIZE) - LESS_TEMPORARY_MEMORY];
 
 int fail(const char* what, rt::Error error) {
   std::printf("%s: error 0x%02x\n", what, static_cast<unsigned>(error));

@@ -50,6 +50,7 @@ fn accuracy(memory: &DelegateMemory) -> String {
     match memory.accuracy {
         DelegateAccuracy::Exact => String::new(),
         DelegateAccuracy::Percent(percent) => format!(", within {percent} %"),
+        DelegateAccuracy::AtMost => ", at most".to_owned(),
         DelegateAccuracy::Unmeasured => ", estimated for a processor without a measurement".to_owned(),
     }
 }

@@ -177,7 +177,7 @@ namespace {
 constexpr size_t kMethodMemory = size_t{256} << 20;
 constexpr size_t kTempMemory = size_t{64} << 20;
 // What a loader that copies data adds to each copy.
-constexpr size_t kLoaderAlignment = 16;
+constexpr size_t kLoaderAlignment = 1;
 
 struct Free {
   void operator()(void* block) const {

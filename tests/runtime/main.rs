@@ -4,8 +4,10 @@
 mod support;
 
 mod bound;
+mod cmake;
 mod control_flow;
 mod edit_programs;
+mod errors;
 mod evaluation;
 mod firmware;
 mod fold;

@@ -138,7 +138,7 @@ fn what_no_build_can_select_is_an_error_and_nothing_is_written() {
         ("comma.yaml", "list", "the operator name `my::a,b` has other characters"),
         ("comma.yaml", "header", "the operator name `my::a,b` has other characters"),
         ("weights.yaml", "text", "expected a program"),
-        ("type.yaml", "text", "unknown element type 100"),
+        ("type.yaml", "header", "unknown element type 100"),
         ("wide.yaml", "yaml", "17 dimensions"),
         ("text.pte", "list", "text.pte"),
     ] {

@@ -7,6 +7,7 @@ use pte_emit::{Model, Options, PrintOptions};
 use pte_model::data::Blob;
 use pte_payload::FORMATS;
 use pte_payload::description::DescribeError;
+use pte_payload::memory::Processor;
 
 use crate::support::root;
 
@@ -54,7 +55,13 @@ fn payloads_of_other_writers_are_described() {
 /// Describes bytes by a format, without the hash of those that are malformed.
 fn problem(format: &str, bytes: &[u8]) -> Option<String> {
     let format = FORMATS.iter().find(|known| known.name() == format).expect("a format");
-    match format.describe(&Blob::bytes(bytes)) {
+    let blob = Blob::bytes(bytes);
+    for processor in Processor::ALL {
+        if let Some(Err(DescribeError::Io(error))) = format.memory(&blob, *processor) {
+            panic!("{error}");
+        }
+    }
+    match format.describe(&blob) {
         Ok(_) => None,
         Err(DescribeError::Malformed(problem)) => Some(problem),
         Err(DescribeError::Io(error)) => panic!("{error}"),

@@ -162,3 +162,59 @@ methods:
         assert_eq!(rules(key.replace('N', &(exact - 1).to_string())), [rule], "{key}");
     }
 }
+
+/// Parts of targets and of the files that they name, which random texts consist of.
+const PARTS: [&str; 28] = [
+    "operators: ",
+    "backends: ",
+    "pools: ",
+    "abi: ",
+    "executorch: ",
+    "alignment: ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "file: x",
+    "library: ",
+    "portable_ops_lib",
+    "dtype_selective: true",
+    "total: ",
+    "4K",
+    "-1",
+    "1.5",
+    "18446744073709551616",
+    "\n",
+    "- ",
+    ", ",
+    "Kernel(\"a::b\", stack.size() == ",
+    "/*",
+    "//",
+    "et_kernel_metadata: {a: [v1/6;0|",
+    "op: add(",
+    "my::op.out a:T out:T!",
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Random targets and files of operators are errors or targets, which compare programs without a panic.
+    #[test]
+    fn random_targets_never_panic(
+        target in proptest::collection::vec(proptest::sample::select(PARTS.to_vec()), 0..12),
+        file in proptest::collection::vec(proptest::sample::select(PARTS.to_vec()), 0..12),
+        cut in proptest::prelude::any::<proptest::sample::Index>(),
+    ) {
+        let folder = Folder::new(&[]);
+        folder.write("x", file.concat());
+        let text = target.concat();
+        let at = cut.index(text.len() + 1);
+        for text in [format!("operators: {{file: x}}\n{text}"), text.clone(), text[..text.floor_char_boundary(at)].to_owned()] {
+            folder.write("target.yaml", &text);
+            if let Ok(target) = Target::open(&folder.path().join("target.yaml"), Some(folder.path())) {
+                let relu = Model::from_yaml("m.yaml", RELU, ".");
+                relu.check_target(&target, &CheckOptions::default()).unwrap();
+            }
+        }
+    }
+}

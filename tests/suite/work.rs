@@ -37,6 +37,7 @@ const COMMANDS: &[&str] = &[
     "memory m.pte --json",
     "kernels m.pte",
     "kernels m.pte --format yaml",
+    "check m.pte --target pico2",
     "size m.pte -d method,tensor",
     "annotate m.pte",
     "payload list m.pte",

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use super::operators::{MethodOperators, ResolvedOperator};
 use pte_model::format::ScalarType;
-use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::program::{DimOrder, EValue, ExecutionPlan, MAX_DIMENSIONS, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::Base;
 use pte_operators::facts::Gradients;
 use pte_operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
@@ -127,13 +127,19 @@ impl Inference {
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
     }
 
-    /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known.
+    /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known. Tensors of more
+    /// dimensions than the runtime loads are not read, because many calls can have the same one.
     pub fn temporary(&self, values: &[EValue], operator: &ResolvedOperator, args: &[ValueId]) -> Option<u64> {
-        match operator.temporary {
-            Temporary::Nothing => Some(0),
-            Temporary::Unknown => None,
-            Temporary::Bytes(rule) => rule(&Call::new(&operator.signature, &self.arguments(values, operator, args))),
+        let rule = match operator.temporary {
+            Temporary::Nothing => return Some(0),
+            Temporary::Unknown => return None,
+            Temporary::Bytes(rule) => rule,
+        };
+        let rank = |arg: &ValueId| arg.item(values)?.as_tensor()?.sizes.as_ref().map(|sizes| sizes.len());
+        if args.iter().filter_map(rank).any(|rank| rank > MAX_DIMENSIONS) {
+            return None;
         }
+        rule(&Call::new(&operator.signature, &self.arguments(values, operator, args)))
     }
 
     /// Returns the result of a call that only moves elements, in the memory that has the elements of its first argument at `from`;

@@ -1,10 +1,11 @@
 //! Inputs and outputs of a method as buffers: which of them are in planned memory, and which the caller provides.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
 use super::Subject;
+use super::labels::shortened;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 
 /// Tensors among the inputs or outputs of a method, part of [`crate::memory::MethodFootprint`].
@@ -25,9 +26,9 @@ pub struct BoundaryBuffers {
 pub struct BoundaryTensor {
     /// Index among the inputs or outputs, as `Method::set_input` takes it.
     pub index: usize,
-    /// Name in the YAML.
+    /// Name in the YAML. Long names are truncated.
     pub name: String,
-    /// Element type and sizes: `float32 [2, 3]`.
+    /// Element type and sizes: `float32 [2, 3]`. Long lists are truncated.
     #[serde(rename = "type")]
     pub shape: String,
     /// Size in bytes, which is an upper bound for a dynamic tensor.
@@ -59,6 +60,8 @@ impl BoundaryBuffers {
         list: Option<&[ValueId]>,
         has_other: impl Fn(usize) -> bool,
     ) -> BoundaryBuffers {
+        // Many entries of a list can be the same value with a long name or many dimensions.
+        let mut described: HashMap<usize, (String, String)> = HashMap::new();
         let mut provided = HashSet::new();
         let mut bytes: u64 = 0;
         let tensor = |(index, id): (usize, &ValueId)| {
@@ -70,8 +73,9 @@ impl BoundaryBuffers {
             if is_provided && provided.insert(value) {
                 bytes = bytes.saturating_add(size);
             }
-            let name = subject.value_name(method, value);
-            Some(BoundaryTensor { index, name, shape: super::shape(tensor), bytes: size, is_provided })
+            let texts = || (shortened(subject.value_name(method, value)), shortened(super::shape(tensor)));
+            let (name, shape) = described.entry(value).or_insert_with(texts).clone();
+            Some(BoundaryTensor { index, name, shape, bytes: size, is_provided })
         };
         let tensors = list.into_iter().flatten().enumerate().filter_map(tensor).collect();
         BoundaryBuffers { bytes, tensors }

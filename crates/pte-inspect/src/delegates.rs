@@ -9,7 +9,11 @@ use super::Subject;
 use pte_model::data::BlobId;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
-use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor, memory_of};
+use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
+use pte_payload::memory_of;
+
+/// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a large graph.
+const MAX_PAYLOADS: usize = 1 << 10;
 
 /// Memory of a delegate, part of [`MethodFootprint`](super::memory::MethodFootprint).
 #[derive(Debug, Clone, Serialize)]
@@ -29,12 +33,16 @@ pub struct DelegateFootprint {
     pub not_counted: Option<String>,
 }
 
+/// Memory by backend and payload: delegates, also of several methods, may have the same payload.
+pub(crate) type KnownMemory<'p> = HashMap<(&'p str, BlobId), Result<DelegateMemory, String>>;
+
 /// Returns the memory of all delegates of a method, in the order of the program.
-pub fn footprints(
-    subject: &Subject<'_>,
+pub(crate) fn footprints<'p>(
+    subject: &Subject<'p>,
     method: usize,
-    plan: &ExecutionPlan,
+    plan: &'p ExecutionPlan,
     processor: Processor,
+    known: &mut KnownMemory<'p>,
 ) -> Vec<DelegateFootprint> {
     let delegates = plan.delegates();
     let mut calls = vec![0usize; delegates.len()];
@@ -44,14 +52,14 @@ pub fn footprints(
             *count += 1;
         }
     }
-    // Delegates may have the same payload.
-    let mut known: HashMap<(&str, BlobId), Result<DelegateMemory, String>> = HashMap::new();
     let footprint = |(index, calls): (usize, usize)| {
         let backend = delegates[index].id.as_deref().unwrap_or_default();
         let payload = delegates[index].processed;
-        let memory = known
-            .entry((backend, payload))
-            .or_insert_with(|| memory_of(backend, subject.program.blob(payload), processor));
+        let is_over = known.len() >= MAX_PAYLOADS;
+        let memory = known.entry((backend, payload)).or_insert_with(|| match is_over {
+            true => Err(format!("only the first {MAX_PAYLOADS} payloads of a program are counted")),
+            false => memory_of(backend, subject.program.blob(payload), processor),
+        });
         DelegateFootprint {
             name: subject.delegate_name(method, index),
             backend: backend.to_owned(),

@@ -17,6 +17,15 @@ pub(crate) fn event(instructions: &[String], time: usize) -> String {
 /// Maximum number of characters of a label: many instructions can have the same long name.
 const MAX_LABEL: usize = 200;
 
+/// Truncates a long text.
+pub(crate) fn shortened(mut text: String) -> String {
+    if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
+        text.truncate(at);
+        text += "...";
+    }
+    text
+}
+
 /// Distinct labels of the instructions of a method: the operator, the backend, or the kind of instruction.
 #[derive(Debug)]
 pub struct Labels {
@@ -38,13 +47,6 @@ impl Labels {
         let named = named.map(|name| name.unwrap_or_else(|| Labels::OTHERS[0].to_owned()));
         let backends = plan.delegates().iter().map(|delegate| delegate.id.clone());
         let backends = backends.map(|id| id.unwrap_or_else(|| Labels::OTHERS[1].to_owned()));
-        let shortened = |mut text: String| {
-            if let Some((at, _)) = text.char_indices().nth(MAX_LABEL) {
-                text.truncate(at);
-                text += "...";
-            }
-            text
-        };
         let others = Labels::OTHERS.iter().map(|text| (*text).to_owned());
         Labels {
             texts: named.chain(backends).map(shortened).chain(others).collect(),

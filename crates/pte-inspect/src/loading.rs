@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::delegates::DelegateFootprint;
-use pte_model::data::Blob;
-use pte_model::program::{ExecutionPlan, Memory, Program, Tensor};
+use pte_model::data::BlobId;
+use pte_model::program::{ExecutionPlan, Memory, Program};
 use pte_model::reader::program::ProgramContents;
 use pte_payload::memory::{Held, MemorySource};
 use pte_payload::xnnpack;
@@ -71,14 +71,17 @@ impl LoadedProgram {
 
 impl LoadedMethod {
     /// Computes the sizes for a method with these delegates.
-    pub(crate) fn new(program: &Program, plan: &ExecutionPlan, delegates: &[DelegateFootprint]) -> LoadedMethod {
+    pub(crate) fn new(
+        program: &Program,
+        plan: &ExecutionPlan,
+        delegates: &[DelegateFootprint],
+        named: &mut NamedBytes,
+    ) -> LoadedMethod {
         let (mut payloads, mut most) = (0_u64, 0_u64);
-        let mut named = HashMap::new();
         for (delegate, footprint) in plan.delegates().iter().zip(delegates) {
             let payload = if delegate.inline == Some(true) { 0 } else { program.blob(delegate.processed).len() };
             if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
-                let named = named.entry(delegate.processed);
-                let named = *named.or_insert_with(|| named_bytes(program.blob(delegate.processed)));
+                let named = named.of(program, delegate.processed);
                 most = payloads.saturating_add(payload).saturating_add(named).max(most);
                 let in_place = footprint.memory.as_ref();
                 let in_place = in_place.map_or(0, |memory| memory.bytes(MemorySource::Loader, &[Held::Load]));
@@ -88,18 +91,30 @@ impl LoadedMethod {
             }
         }
         let mut keys = HashSet::new();
-        let is_first = |tensor: &&Tensor| tensor.name().is_none_or(|key| keys.insert(key.to_owned()));
-        let external = plan.tensors().map(|(_, tensor)| tensor);
-        let external = external.filter(|tensor| tensor.is_external() && tensor.memory == Memory::None).filter(is_first);
-        let external_constants = external.filter_map(|tensor| tensor.nbytes()).fold(0, u64::saturating_add);
+        let mut external_constants = 0_u64;
+        for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external() && tensor.memory == Memory::None) {
+            // Each key is read once.
+            if tensor.name().is_none_or(|key| keys.insert(key)) {
+                external_constants = external_constants.saturating_add(tensor.nbytes().unwrap_or(0));
+            }
+        }
         let bytes = payloads.saturating_add(external_constants);
         LoadedMethod { bytes, payloads, external_constants, while_loading: most.saturating_sub(payloads) }
     }
 }
 
-/// Returns the size in bytes of the named data that an XNNPACK payload refers to, as it states them; 0 if it cannot be decoded.
-fn named_bytes(payload: &Blob) -> u64 {
-    let Ok(graph) = xnnpack::decode::decode(payload) else { return 0 };
-    let named = graph.constants.iter().filter(|constant| constant.key.is_some());
-    named.map(|constant| constant.size).fold(0, u64::saturating_add)
+/// Sizes in bytes of the named data that XNNPACK payloads refer to, as they state them. Methods may have the same payload, which is
+/// decoded once.
+#[derive(Default)]
+pub(crate) struct NamedBytes(HashMap<BlobId, u64>);
+
+impl NamedBytes {
+    /// Returns the size for a payload; 0 if it cannot be decoded.
+    fn of(&mut self, program: &Program, payload: BlobId) -> u64 {
+        *self.0.entry(payload).or_insert_with(|| {
+            let Ok(graph) = xnnpack::decode::decode(program.blob(payload)) else { return 0 };
+            let named = graph.constants.iter().filter(|constant| constant.key.is_some());
+            named.map(|constant| constant.size).fold(0, u64::saturating_add)
+        })
+    }
 }

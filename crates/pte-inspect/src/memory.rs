@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::Subject;
 use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
-use super::delegates::{DelegateFootprint, footprints, total};
+use super::delegates::{DelegateFootprint, KnownMemory, footprints, total};
 use super::labels::{Labels, event};
-use super::loading::{LoadedMethod, LoadedProgram};
+use super::loading::{LoadedMethod, LoadedProgram, NamedBytes};
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
 use super::totals::MemoryTotal;
@@ -195,8 +195,9 @@ impl ProgramMemory {
         let external = runtime.external || needs_data_files(subject.program);
         let runtime = RuntimeKind { external, ..runtime };
         let plans = subject.program.plans();
+        let mut payloads = Payloads::default();
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime));
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime, &mut payloads));
         let methods: Vec<MethodFootprint> = methods.collect();
         let program = MemoryTotal { with_files: loaded.bytes, ..MemoryTotal::default() };
         let totals = || methods.iter().map(|method| method.total);
@@ -224,10 +225,23 @@ pub fn needs_data_files(program: &Program) -> bool {
     program.plans().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()))
 }
 
+/// What is known about payloads, each of which is decoded once.
+#[derive(Default)]
+struct Payloads<'p> {
+    memory: KnownMemory<'p>,
+    named: NamedBytes,
+}
+
 impl MethodFootprint {
-    fn new(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, runtime: RuntimeKind) -> MethodFootprint {
+    fn new<'p>(
+        subject: &Subject<'p>,
+        method: usize,
+        plan: &'p ExecutionPlan,
+        runtime: RuntimeKind,
+        payloads: &mut Payloads<'p>,
+    ) -> MethodFootprint {
         let RuntimeKind { external, abi, processor } = runtime;
-        let delegates = footprints(subject, method, plan, processor);
+        let delegates = footprints(subject, method, plan, processor, &mut payloads.memory);
         let names = |is_unknown: fn(&DelegateFootprint) -> bool| {
             let unknown = delegates.iter().filter(|delegate| is_unknown(delegate)).map(|delegate| &delegate.backend);
             unknown.collect::<BTreeSet<&String>>().into_iter().cloned().collect()
@@ -256,7 +270,7 @@ impl MethodFootprint {
             temporary_allocator,
             inputs: BoundaryBuffers::inputs(subject, method, plan),
             outputs: BoundaryBuffers::outputs(subject, method, plan),
-            loaded: LoadedMethod::new(subject.program, plan, &delegates),
+            loaded: LoadedMethod::new(subject.program, plan, &delegates, &mut payloads.named),
             total: MemoryTotal::default(),
             not_counted: names(|delegate| delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())),
             delegate_bytes: total(&delegates, MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]),

@@ -263,6 +263,22 @@ mod tests {
     }
 
     #[test]
+    fn each_call_takes_the_scratch() {
+        let stream =
+            |blocks: &[Vec<u8>]| Blob::bytes([block(START, &[], 0), blocks.concat(), block(END, &[], 0)].concat());
+        let found = memory(&stream(&[block(SCRATCH_SIZE, &720u32.to_le_bytes(), 0)]), Processor::Arm32).unwrap();
+        let parts: Vec<_> = found.parts.iter().map(|part| (part.source, part.bytes)).collect();
+        assert_eq!(
+            parts,
+            [(MemorySource::Heap, 36), (MemorySource::TemporaryAllocator, 720), (MemorySource::Loader, 112)]
+        );
+        let error = memory(&stream(&[]), Processor::Arm32).unwrap_err();
+        assert_eq!(error.to_string(), "no block `scratch_size`, expected one with the size of the scratch");
+        let short = memory(&stream(&[block(SCRATCH_SIZE, &[1], 0)]), Processor::Arm32).unwrap_err();
+        assert_eq!(short.to_string(), "block `scratch_size` of 1 byte at byte 0x40, expected 4 bytes");
+    }
+
+    #[test]
     fn sizes_and_ends_are_checked() {
         let mut large = block("cmd_data", &[], 0);
         large[NAME..NAME + 4].fill(0xff);

@@ -31,6 +31,7 @@ use std::io;
 
 use description::{DescribeError, Description};
 pub use format::{GraphFormat, HEAD, PayloadFormat};
+use memory::{DelegateMemory, Processor};
 use pte_model::data::Blob;
 
 /// All formats.
@@ -111,6 +112,23 @@ pub fn describe(backend: &str, payload: &Blob) -> io::Result<Description> {
     };
     let facts = generic::describe(payload)?.into_list();
     Ok(Description { format: name, size: payload.len(), facts, problem })
+}
+
+/// Returns the memory that a delegate with this payload takes.
+///
+/// # Errors
+/// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read or is malformed.
+pub fn memory_of(backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
+    let format = format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;
+    let Some(format) = format.filter(|format| format.backends().contains(&backend)) else {
+        return Err(format!("the memory of the backend {} is not known", backend.escape_debug()));
+    };
+    match format.memory(payload, processor) {
+        Some(Ok(memory)) => Ok(memory),
+        Some(Err(DescribeError::Malformed(problem))) => Err(problem),
+        Some(Err(DescribeError::Io(error))) => Err(format!("the payload cannot be read: {error}")),
+        None => Err(format!("the memory of the backend {backend} is not known")),
+    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 
 use serde::Serialize;
 
-use super::description::DescribeError;
-use super::format_of;
-use pte_model::data::Blob;
-
 /// Processor that executes a delegate: which instructions it has decides how a backend packs weights.
+///
+/// ```
+/// use pte_payload::memory::Processor;
+///
+/// assert_eq!(Processor::ALL.len(), 4);
+/// assert_eq!(Processor::Arm32.pointer(), 4);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -92,8 +95,11 @@ pub struct DelegatePart {
 pub enum Accuracy {
     /// The payload states them.
     Exact,
-    /// They are computed. The sum of the parts was measured to be within this per cent of the runtime's.
+    /// They are computed. The sums of the parts after loading and after the first execution were measured to be within this per cent of the
+    /// runtime's.
     Percent(u8),
+    /// They are computed. The sum after loading was measured as that of [`Accuracy::Percent`]; with few threads, the workspace is smaller.
+    AtMost,
     /// They are computed by rules of the backend's source, for a processor without a measurement.
     Unmeasured,
 }
@@ -122,22 +128,5 @@ impl DelegateMemory {
     pub fn total(&self) -> u64 {
         let parts = self.parts.iter().filter(|part| part.source != MemorySource::Loader);
         parts.map(|part| part.bytes).fold(0, u64::saturating_add)
-    }
-}
-
-/// Returns the memory that a delegate with this payload takes.
-///
-/// # Errors
-/// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read or is malformed.
-pub fn memory_of(backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
-    let format = format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;
-    let Some(format) = format.filter(|format| format.backends().contains(&backend)) else {
-        return Err(format!("the memory of the backend {} is not known", backend.escape_debug()));
-    };
-    match format.memory(payload, processor) {
-        Some(Ok(memory)) => Ok(memory),
-        Some(Err(DescribeError::Malformed(problem))) => Err(problem),
-        Some(Err(DescribeError::Io(error))) => Err(format!("the payload cannot be read: {error}")),
-        None => Err(format!("the memory of the backend {backend} is not known")),
     }
 }

@@ -209,8 +209,11 @@ impl MethodFacts {
         ];
         for (kind, Bytes { bits64, bits32 }, is_lower_bound) in allocators {
             let least = if is_lower_bound { "at least: it is not known how much a callee takes" } else { "" };
-            let both = MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]);
-            add(format!("{name}_{kind}_ALLOCATOR_SIZE"), both, least);
+            let bytes = match bits64 == bits32 {
+                true => MacroValue::Same(bits64.to_string()),
+                false => MacroValue::ByPointer([bits64.to_string(), bits32.to_string()]),
+            };
+            add(format!("{name}_{kind}_ALLOCATOR_SIZE"), bytes, least);
         }
         add(format!("{name}_POOLS"), count(self.pools.len()), "");
         for (pool, bytes) in (1..).zip(&self.pools) {

@@ -9,63 +9,72 @@ const LINE: usize = 16;
 /// Characters of a byte: `0xNN,`.
 const WIDTH: usize = 5;
 
-/// Writes bytes as initializers of an array: `0xNN,` for each, 16 in a line, without memory for more than a block.
-pub(super) struct HexWriter<W> {
-    out: W,
-    /// Number of bytes of the last line.
-    column: usize,
-    block: Vec<u8>,
-}
+/// Characters of a line, with its end.
+const LINE_WIDTH: usize = LINE * WIDTH + 1;
 
-/// Bytes that are converted at a time.
-const BLOCK: usize = 8 << 10;
+/// Lines that are converted at a time.
+const LINES: usize = 512;
 
-/// The characters of each byte, with room for a copy of 8 bytes.
-const TEXT: [[u8; 8]; 256] = {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut all = [*b"0x00,   "; 256];
+/// The two digits of each byte.
+const DIGITS: [[u8; 2]; 256] = {
+    const DIGIT: &[u8; 16] = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
     let mut byte = 0;
     while byte < 256 {
-        all[byte][2] = DIGITS[byte >> 4];
-        all[byte][3] = DIGITS[byte & 15];
+        all[byte] = [DIGIT[byte >> 4], DIGIT[byte & 15]];
         byte += 1;
     }
     all
 };
 
+/// Writes bytes as initializers of an array: `0xNN,` for each, 16 in a line, without memory for more than a block.
+pub(super) struct HexWriter<W> {
+    out: W,
+    /// Number of bytes of the last line.
+    column: usize,
+    /// Lines of zeros, in which only the digits are replaced: one store for each byte.
+    lines: Vec<u8>,
+}
+
 impl<W: Write> HexWriter<W> {
     pub fn new(out: W) -> HexWriter<W> {
-        HexWriter { out, column: 0, block: Vec::with_capacity(BLOCK * (WIDTH + 1)) }
+        let line = "0x00,".repeat(LINE) + "\n";
+        HexWriter { out, column: 0, lines: line.repeat(LINES).into_bytes() }
     }
 
     /// Ends the last line.
     pub fn finish(mut self) -> io::Result<()> {
         if self.column > 0 { self.out.write_all(b"\n") } else { Ok(()) }
     }
+
+    /// Writes bytes that do not exceed the last line.
+    fn write_part(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut text = String::new();
+        bytes.iter().for_each(|byte| _ = write!(text, "0x{byte:02x},"));
+        self.column += bytes.len();
+        if self.column == LINE {
+            self.column = 0;
+            text.push('\n');
+        }
+        self.out.write_all(text.as_bytes())
+    }
 }
 
 impl<W: Write> Write for HexWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bytes = &bytes[..bytes.len().min(BLOCK)];
-        self.block.clear();
-        let (rest, lines) = bytes.split_at(bytes.len().min((LINE - self.column) % LINE));
-        rest.iter().for_each(|byte| self.block.extend_from_slice(&TEXT[usize::from(*byte)][..WIDTH]));
-        if self.column > 0 && self.column + rest.len() == LINE {
-            self.block.push(b'\n');
+        let (lines, rest) = bytes.as_chunks::<LINE>();
+        if self.column > 0 || lines.is_empty() {
+            let part = if self.column > 0 { &bytes[..bytes.len().min(LINE - self.column)] } else { rest };
+            return self.write_part(part).map(|()| part.len());
         }
-        for line in lines.chunks(LINE) {
-            // Each copy has 8 bytes, which is faster than 5; the next one overwrites what is too much.
-            let mut text = [0; LINE * WIDTH + 8];
-            for (byte, at) in line.iter().zip((0..).step_by(WIDTH)) {
-                text[at..at + 8].copy_from_slice(&TEXT[usize::from(*byte)]);
+        let lines = &lines[..lines.len().min(LINES)];
+        for (line, text) in lines.iter().zip(self.lines.as_chunks_mut::<LINE_WIDTH>().0) {
+            for (byte, digits) in line.iter().zip(text.as_chunks_mut::<WIDTH>().0) {
+                [digits[2], digits[3]] = DIGITS[usize::from(*byte)];
             }
-            text[line.len() * WIDTH] = b'\n';
-            let end = line.len() * WIDTH + usize::from(line.len() == LINE);
-            self.block.extend_from_slice(&text[..end]);
         }
-        self.column = (self.column + bytes.len()) % LINE;
-        self.out.write_all(&self.block)?;
-        Ok(bytes.len())
+        self.out.write_all(&self.lines[..lines.len() * LINE_WIDTH])?;
+        Ok(lines.len() * LINE)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -3,10 +3,9 @@
 
 use std::fmt::Write;
 
-use pte_analysis::kernels::TensorVariant;
 use pte_model::diagnostics::clipped;
 
-use super::{KernelError, KernelList, plain};
+use super::list::{KernelError, KernelList, plain};
 
 /// Enumerators of `ScalarType` in C++, by number. The script of ExecuTorch 1.5.1 writes the last one as `Uint64`, which does not compile.
 const ENUMERATORS: &[&str] = &[
@@ -42,16 +41,14 @@ const ENUMERATORS: &[&str] = &[
     "UInt64",
 ];
 
-/// Returns the enumerator of the element type of a tensor in a call.
+/// Returns the enumerator of an element type in a call of an operator.
 ///
 /// # Errors
 /// A number that is no element type.
-pub fn enumerator(operator: &str, tensor: &TensorVariant) -> Result<&'static str, KernelError> {
-    let code = tensor.scalar_type.0;
+fn enumerator(operator: &str, code: i8) -> Result<&'static str, KernelError> {
     let found = usize::try_from(code).ok().and_then(|code| ENUMERATORS.get(code)).copied();
     found.ok_or_else(|| {
-        let message =
-            format!("a call of `{}` has a tensor of the unknown element type {code} (T-4)", clipped(operator));
+        let message = format!("a call of `{}` has a tensor of the unknown element type {code}", clipped(operator));
         KernelError::new(message)
     })
 }
@@ -70,9 +67,11 @@ fn op_variants(list: &KernelList) -> Result<String, KernelError> {
     let mut conditions = Vec::new();
     for operator in list.operators.iter().filter(|operator| !operator.variants.is_empty()) {
         let name = plain(&operator.name)?.replace("aten::", "");
-        let types = operator.types.iter().flatten();
-        let types: Vec<String> =
-            types.map(|name| format!("scalar_type == executorch::aten::ScalarType::{name}")).collect();
+        let types = operator.types.iter().flatten().map(|code| enumerator(&operator.name, *code));
+        let mut types = types.collect::<Result<Vec<&str>, KernelError>>()?;
+        types.sort_unstable();
+        let types = types.iter().map(|name| format!("scalar_type == executorch::aten::ScalarType::{name}"));
+        let types: Vec<String> = types.collect();
         let types = if types.is_empty() { "true".to_owned() } else { types.join(" || ") };
         conditions.push(format!("((std::string_view(operator_name).compare(\"{name}\") == 0)\n        && ({types}))"));
     }

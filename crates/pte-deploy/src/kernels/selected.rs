@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{KernelList, KernelUse};
+use super::list::{KernelList, KernelUse};
 
 /// Length of a key from which on YAML needs a `?` before it: at most 1024 characters are allowed without.
 const LONG_KEY: usize = 120;

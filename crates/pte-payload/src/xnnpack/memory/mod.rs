@@ -1,4 +1,4 @@
-//! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` has the graph that XNNPACK
+//! Memory that a delegate takes in XNNPACK, computed from its payload: `tiles` and `structures` are tables, `lower` and `rewrite` have the graph that XNNPACK
 //! executes, `operators` what each operation takes, `planner` the workspace. No data of constants are read.
 //!
 //! It follows ExecuTorch 1.5.1 with its defaults: all delegates of a process share one workspace, and packed weights are not shared.
@@ -6,12 +6,15 @@
 mod lower;
 mod operators;
 mod planner;
+mod rewrite;
 mod structures;
 mod tiles;
 
+use std::collections::HashSet;
+
 use super::decode;
-use super::model::Graph;
-use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, QDINT8};
+use super::model::{FieldContent, Graph, NodeOperation};
+use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, OPTIONAL_OPERAND, QDINT8};
 use crate::description::DescribeError;
 use crate::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 use lower::{Kind, Lowered, LoweredValue, Storage};
@@ -20,8 +23,8 @@ use planner::Usage;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 
-/// Largest number of values in a workspace: planning takes the square of it.
-const MAX_PLANNED: usize = 1 << 14;
+/// Largest number of values in a workspace: planning takes the square of it. A language model of 32 layers has some 1,500.
+const MAX_PLANNED: usize = 1 << 12;
 
 /// Number of additional rows for which XNNPACK keeps scales.
 const EXTRA_ROWS: u64 = 15;
@@ -41,17 +44,6 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
     let lowered = Lowered::of(&graph).map_err(DescribeError::malformed)?;
     let operators = Operators::new(&lowered, processor);
     let nodes: Vec<NodeMemory> = lowered.nodes.iter().map(|node| operators.of(node)).collect();
-    if std::env::var_os("XDBG").is_some() {
-        for (n, m) in lowered.nodes.iter().zip(&nodes) {
-            eprintln!(
-                "{:?} {} in {:?} out {:?} {m:?}",
-                n.kind,
-                n.source.map_or("", |s| s.operation.word()),
-                lowered.values[n.inputs[0]].dims,
-                lowered.values[n.outputs[0]].dims
-            );
-        }
-    }
     let total = |part: fn(&NodeMemory) -> u64| nodes.iter().map(part).fold(0, u64::saturating_add);
     let usages = usages(&lowered, &nodes, processor);
     if usages.len() > MAX_PLANNED {
@@ -72,7 +64,8 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
         shared,
     };
     let pointer = processor.pointer();
-    let objects = total(|node| node.objects).saturating_add(fixed_objects(&graph, &lowered, processor));
+    let in_place = in_place(&graph);
+    let objects = total(|node| node.objects).saturating_add(fixed_objects(&graph, &lowered, in_place.len(), processor));
     let mut parts = vec![
         part("packed weights", total(|node| node.packed), alignment(processor), Held::Load, false),
         part("operators and values", objects, pointer, Held::Load, false),
@@ -81,11 +74,13 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
     ];
     let constants = DelegatePart {
         source: MemorySource::Loader,
-        ..part("constants in place", in_place(&graph, &lowered), 1, Held::Load, false)
+        ..part("constants in place", in_place.iter().copied().fold(0, u64::saturating_add), 1, Held::Load, false)
     };
     parts.push(constants);
     parts.retain(|part| part.bytes > 0);
     let accuracy = match processor {
+        // How many rows are quantized at once depends on the number of threads, and on the cache.
+        Processor::X86Avx512 if lowered.nodes.iter().any(|node| node.quantizes) => Accuracy::AtMost,
         Processor::X86Avx512 => Accuracy::Percent(MEASURED),
         Processor::X86Avx2 | Processor::Arm64 | Processor::Arm32 => Accuracy::Unmeasured,
     };
@@ -93,7 +88,7 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
 }
 
 /// Objects of the graph itself, of its values, and of the arguments of the delegate.
-fn fixed_objects(graph: &Graph, lowered: &Lowered<'_>, processor: Processor) -> u64 {
+fn fixed_objects(graph: &Graph, lowered: &Lowered<'_>, in_place: usize, processor: Processor) -> u64 {
     let structures = structures::of(processor);
     let is_argument = |flags: u32| flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0;
     let arguments = graph.values.iter().filter(|value| is_argument(value.flags)).count();
@@ -103,23 +98,27 @@ fn fixed_objects(graph: &Graph, lowered: &Lowered<'_>, processor: Processor) -> 
         structures.runtime,
         of(values, structures.value),
         of(lowered.nodes.len(), structures.node + NAME),
+        of(lowered.merged, structures.node),
+        // The list of owners grows by doubling.
+        of(in_place.checked_next_power_of_two().filter(|_| in_place > 0).unwrap_or(0), structures.owner),
         of(arguments, structures.argument),
     ]
     .into_iter()
     .fold(0, u64::saturating_add)
 }
 
-/// Constants in named data that operations read in place: the runtime does not free them.
-fn in_place(graph: &Graph, lowered: &Lowered<'_>) -> u64 {
-    let mut is_packed = vec![false; lowered.values.len()];
-    for node in &lowered.nodes {
-        if matches!(node.kind, Kind::FullyConnected | Kind::Convolution | Kind::TransposedConvolution) {
-            node.inputs.iter().skip(1).for_each(|value| is_packed[*value] = true);
+/// Sizes in bytes of the constants in named data that operations read in place: the runtime does not free them.
+fn in_place(graph: &Graph) -> Vec<u64> {
+    let mut is_packed = HashSet::new();
+    for node in &graph.nodes {
+        let NodeOperation::Known(operation) = node.operation else { continue };
+        for operand in operation.operands().filter(|operand| matches!(operand.name, "filter_id" | OPTIONAL_OPERAND)) {
+            is_packed.insert(node.fields.get(usize::from(operand.slot)).map_or(NO_ID, FieldContent::uint));
         }
     }
-    let constants = graph.values.iter().zip(is_packed).filter(|(_, is_packed)| !is_packed);
-    let constants = constants.filter_map(|(value, _)| graph.constants.get(value.constant as usize));
-    constants.filter(|constant| constant.key.is_some()).map(|constant| constant.size).fold(0, u64::saturating_add)
+    let constants = graph.values.iter().filter(|value| value.constant != 0 && !is_packed.contains(&value.id));
+    let constants = constants.filter_map(|value| graph.constants.get(value.constant as usize));
+    constants.filter(|constant| constant.key.is_some()).map(|constant| constant.size).collect()
 }
 
 /// Returns the sizes and times of everything in the workspace.
@@ -185,3 +184,6 @@ fn share(lowered: &Lowered<'_>, usages: &mut [Usage], consumers: &[usize], first
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,7 +130,8 @@ impl<'l> Operators<'l> {
         let objects = |bytes: u64| NodeMemory { objects: bytes, ..NodeMemory::default() };
         match node.kind {
             Kind::Unary => objects(s.operator + 2 * s.compute + self.table(node)),
-            Kind::Table => objects(s.operator + 2 * s.compute + TABLE),
+            // The table is a value, too.
+            Kind::Table => objects(s.operator + 2 * s.compute + 2 * TABLE + s.value),
             Kind::Clamp | Kind::Copy | Kind::Reshape | Kind::Quantize => objects(s.operator + 2 * s.compute),
             Kind::Binary => objects(s.operator + s.compute + s.parameters),
             Kind::Softmax => {
@@ -316,16 +317,6 @@ impl<'l> Operators<'l> {
         let element = self.value(node.inputs[0]).bits() / 8;
         let is_depthwise = (weights.inputs, weights.outputs) == (1, 1);
         let strides = [node.number(subsampling_height), node.number(subsampling_width)];
-        if is_depthwise
-            && weights.elements == 1
-            && strides == [1, 1]
-            && !has_padding
-            && let Some(channels) = tiles::pointwise(weights.product, self.processor)
-        {
-            let each = weights.bits() / 8 + weights.bias();
-            let packed = self.aligned(each.saturating_mul(rounded(weights.groups, channels)));
-            return NodeMemory { objects, packed, ..NodeMemory::default() };
-        }
         let zeros = |channels: u64| match has_padding || is_same {
             true => channels.saturating_mul(element).saturating_add(EXTRA_BYTES),
             false => 0,

@@ -38,6 +38,8 @@ pub struct Structures {
     pub value: u64,
     /// An argument of the delegate: its number, and its address with another number.
     pub argument: u64,
+    /// Owner of a constant that is read in place.
+    pub owner: u64,
 }
 
 const X86: Structures = Structures {
@@ -57,6 +59,7 @@ const X86: Structures = Structures {
     node: 240 + 80,
     value: 160,
     argument: 4 + 16,
+    owner: 40,
 };
 
 // Microkernels may differ between the cores of an Arm processor.
@@ -79,6 +82,7 @@ const ARM32: Structures = Structures {
     node: 200 + 40,
     value: 92,
     argument: 4 + 8,
+    owner: 36,
 };
 
 /// Returns the sizes for a processor.

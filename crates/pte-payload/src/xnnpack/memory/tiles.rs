@@ -113,22 +113,6 @@ pub fn depthwise(product: Product, per_channel: bool, elements: u64, processor: 
     Some(DepthwiseTile { elements: sizes[position], channels: channels[column(processor)][position] })
 }
 
-/// Channels to which a depthwise convolution with one element is padded; `None` if XNNPACK treats it as others.
-pub const fn pointwise(product: Product, processor: Processor) -> Option<u64> {
-    match (product, processor) {
-        (Product::F32 | Product::F32Narrow | Product::F32Convolution, _) => Some(4),
-        (Product::F16, _) => Some(8),
-        (
-            Product::DynamicInt8
-            | Product::DynamicInt8Convolution
-            | Product::DynamicInt4
-            | Product::Int8
-            | Product::UInt8,
-            _,
-        ) => None,
-    }
-}
-
 /// Returns `true` if XNNPACK takes the narrow tile for this many output channels: it pads less.
 pub fn is_narrow(wide: Tile, narrow: Tile, channels: u64) -> bool {
     let padding = |columns: u64| (columns - channels % columns) % columns;
