@@ -34,13 +34,12 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     };
     let builds = [of_build(BITS32), of_build(BITS64)];
     let pools = Pools { methods: &needs.methods, build: BITS32 };
-    let mut common: Vec<FirmwarePool> = (1..=pools.planned_count())
-        .map(|number| pools.planned(&name(&format!("PLANNED_POOL_{number}")), number))
-        .collect();
+    let mut common = pools.all_planned(|number| name(&format!("PLANNED_POOL_{number}")));
+    let planned = common.len();
     let input = pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs);
     let output = pools.buffers(&name("OUTPUT_BUFFERS"), "outputs that are not planned", |method| &method.outputs);
     common.extend(input.into_iter().chain(output));
-    generated.file(CMAKE, project(needs, &builds, &common, pools.planned_count()));
+    generated.file(CMAKE, project(needs, &builds, &common, planned));
     generated.file(cache::FILE, cache::text(needs));
     if let Some(section) = &needs.section {
         generated.file(LINKER, linker::fragment(needs, section.as_str()));

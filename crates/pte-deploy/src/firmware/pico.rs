@@ -33,11 +33,11 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         pools: vec![pools.method_allocator(&format!("{prefix}_METHOD_ALLOCATOR_POOL_SIZE"), ORDER)],
         ..Generated::default()
     };
-    match pools.planned_count() {
+    let planned = pools.all_planned(|number| format!("{prefix}_ACTIVATION_POOL_{number}_SIZE"));
+    match planned.len() {
         0 | 1 => generated.pools.push(pools.planned(&format!("{prefix}_ACTIVATION_POOL_SIZE"), 1)),
         count => {
-            let name = |number: usize| format!("{prefix}_ACTIVATION_POOL_{number}_SIZE");
-            generated.pools.extend((1..=count).map(|number| pools.planned(&name(number), number)));
+            generated.pools.extend(planned);
             generated.warnings.push(format!(
                 "the program has {count} planned pools, but the runner has one, `activation_pool`: give its HierarchicalAllocator {count} spans"
             ));

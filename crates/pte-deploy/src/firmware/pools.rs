@@ -43,6 +43,20 @@ pub struct FirmwarePoolPart {
     pub bytes: u64,
 }
 
+impl FirmwarePool {
+    /// Creates the pool of planned memory of a size.
+    fn planned(name: String, bytes: u64) -> FirmwarePool {
+        FirmwarePool {
+            name,
+            pointer_bytes: None,
+            bytes: bytes.max(POOL_ALIGNMENT),
+            at_least: false,
+            unknown: Vec::new(),
+            parts: vec![FirmwarePoolPart { content: "planned memory", bytes }],
+        }
+    }
+}
+
 /// Something that a runner takes from its method allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
@@ -151,11 +165,8 @@ impl Pools<'_> {
 
     /// Returns the memory of a planned pool by its number, from 1.
     pub fn planned(&self, name: &str, number: usize) -> FirmwarePool {
-        let part = |method: &MethodNeeds, _: &BuildNeeds| {
-            let pool = number.checked_sub(1).and_then(|index| method.pools.get(index));
-            vec![FirmwarePoolPart { content: "planned memory", bytes: pool.map_or(0, |pool| pool.bytes) }]
-        };
-        self.largest(name, |_| Vec::new(), part)
+        let pools = self.methods.iter().filter_map(|method| method.pools.get(number.checked_sub(1)?));
+        FirmwarePool::planned(name.to_owned(), pools.map(|pool| pool.bytes).max().unwrap_or(0))
     }
 
     /// Returns the memory of the tensors of `list` that the caller provides, each at a multiple of [`POOL_ALIGNMENT`]; `None`
@@ -176,11 +187,16 @@ impl Pools<'_> {
         Some(pool).filter(|pool| pool.parts.iter().any(|part| part.bytes > 0))
     }
 
-    /// Returns the largest number of planned pools of a method, without empty ones at the end.
-    pub fn planned_count(&self) -> usize {
-        let used =
-            |method: &MethodNeeds| method.pools.iter().rposition(|pool| pool.bytes > 0).map_or(0, |last| last + 1);
-        self.methods.iter().map(used).max().unwrap_or(0)
+    /// Returns the memory of all planned pools, without empty ones at the end, each with the name of its number, from 1.
+    pub fn all_planned(&self, name: impl Fn(usize) -> String) -> Vec<FirmwarePool> {
+        // In one pass: a file may have many pools and many methods.
+        let mut sizes: Vec<u64> = Vec::new();
+        for pools in self.methods.iter().map(|method| &method.pools) {
+            sizes.resize(sizes.len().max(pools.len()), 0);
+            sizes.iter_mut().zip(pools).for_each(|(size, pool)| *size = pool.bytes.max(*size));
+        }
+        let used = sizes.iter().rposition(|size| *size > 0).map_or(0, |last| last + 1);
+        (1..).zip(&sizes[..used]).map(|(number, size)| FirmwarePool::planned(name(number), *size)).collect()
     }
 
     /// Returns the pool for the method that needs the most.
