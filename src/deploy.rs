@@ -35,6 +35,9 @@ impl Model {
     /// Returns the files of this source as arrays for [`Embedding`](crate::Embedding): the binary file, or the program that YAML assembles to
     /// with its `.ptd` files. Symbols are made of the names of the files.
     ///
+    /// The result consists of [`EmbeddedFile`], [`ProgramFacts`], [`MethodFacts`], [`InterfaceFacts`](crate::InterfaceFacts),
+    /// [`TensorFacts`](crate::TensorFacts) and [`TensorQuantization`](crate::TensorQuantization).
+    ///
     /// The alignment of an array is the largest that the file was written with: of its segments, of its constants, and of entries of its
     /// named data.
     ///

@@ -357,9 +357,8 @@ fn the_compiler_of_cortex_m_places_each_style() {
             let alignment = style.alignment.unwrap_or(128);
             assert_eq!(section.alignment, alignment, "{name}");
             let symbols = tool(&folder, "arm-none-eabi-readelf -sW m.o");
-            let row = symbols.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            let row =
-                row.filter(|row| row.last() == Some(&symbol)).next().unwrap_or_else(|| panic!("{name}: {symbols}"));
+            let mut rows = symbols.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let row = rows.find(|row| row.last() == Some(&symbol)).unwrap_or_else(|| panic!("{name}: {symbols}"));
             let (address, size) = (usize::from_str_radix(row[1], 16).unwrap(), row[2]);
             assert_eq!((size, row[3]), (bytes.len().to_string().as_str(), "OBJECT"), "{name}");
             assert_eq!(address as u64 % alignment, 0, "{name}");

@@ -107,7 +107,8 @@ const KEYWORDS: &[&str] = &[
 /// ```
 /// use pte_deploy::Symbol;
 ///
-/// assert_eq!(Symbol::new("model_pte")?.as_str(), "model_pte");
+/// let symbol = Symbol::new("model_pte")?;
+/// assert_eq!((symbol.as_str(), &*symbol.to_macro()), ("model_pte", "MODEL_PTE"));
 /// assert_eq!(Symbol::from_name("my-model v2.pte").as_str(), "my_model_v2_pte");
 /// assert!(Symbol::new("2x").is_err());
 /// # Ok::<(), pte_deploy::SymbolError>(())

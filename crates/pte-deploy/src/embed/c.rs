@@ -8,6 +8,12 @@ use super::macros::{Macro, MacroValue};
 use super::text::{HexWriter, comment, string};
 
 /// First words of each file that is written.
+///
+/// ```
+/// use pte_deploy::embed::BANNER;
+///
+/// assert!("/* Written by pte-emit from linear.pte. Changes will be lost. */".starts_with(BANNER));
+/// ```
 pub const BANNER: &str = "/* Written by pte-emit";
 
 /// Entry of the table of files. The name of the macro changes with the struct.

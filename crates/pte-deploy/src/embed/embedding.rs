@@ -88,7 +88,7 @@ pub enum EmbedError {
 ///
 /// ```
 /// use pte_deploy::Symbol;
-/// use pte_deploy::embed::{EmbedOptions, EmbeddedFile, Embedding};
+/// use pte_deploy::embed::{EmbedError, EmbedOptions, EmbeddedFile, Embedding};
 /// use pte_model::data::Blob;
 ///
 /// let mut file = EmbeddedFile::new("linear.pte", Blob::bytes(*b"abc"), &[]);
@@ -101,6 +101,24 @@ pub enum EmbedError {
 /// let mut source = Vec::new();
 /// embedding.write_source("model.h", &mut source)?;
 /// assert!(String::from_utf8(source)?.contains("0x61,0x62,0x63,"));
+///
+/// // The forms for one source that includes the header, and for an assembler that reads the files.
+/// let mut whole = Vec::new();
+/// embedding.write_whole_header(&mut whole)?;
+/// assert!(whole.len() as u64 <= embedding.source_size());
+/// let mut assembly = Vec::new();
+/// embedding.write_assembly(&["linear.pte".to_owned()], &mut assembly)?;
+/// assert!(String::from_utf8(assembly)?.contains(".incbin \"linear.pte\", 0, 3"));
+/// assert_eq!(embedding.alignment_of(&embedding.files()[0]), 16);
+///
+/// // Several files have a table.
+/// let files: Vec<EmbeddedFile> = ["a.pte", "a.ptd"].map(|name| EmbeddedFile::new(name, Blob::bytes(*b"x"), &[])).into();
+/// let both = Embedding::new("both", files.clone(), EmbedOptions::default())?;
+/// let mut tables = Vec::new();
+/// both.write_tables("both.h", &mut tables)?;
+/// assert!(both.has_tables() && String::from_utf8(tables)?.contains("both_files[BOTH_FILES] = {"));
+/// let error = Embedding::new("a", [files.clone(), files].concat(), EmbedOptions::default()).unwrap_err();
+/// assert!(matches!(error, EmbedError::SameName(name, _) if name == "A_PTE_SIZE"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]

@@ -100,6 +100,7 @@ pub struct Quantization {
 
 impl MethodFacts {
     /// Collects the figures that follow from a method; `name` returns the names of its values. Its memory is that of the caller.
+    #[doc(hidden)]
     pub fn new(plan: &ExecutionPlan, pools: Vec<u64>, name: impl Fn(usize) -> String) -> MethodFacts {
         let operators = MethodOperators::known(plan);
         let quantizations = Quantizations::of(plan, &operators);
@@ -194,6 +195,7 @@ fn parameters(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &I
 
 impl ProgramFacts {
     /// Combines the figures of a file with the digest `sha256`.
+    #[doc(hidden)]
     pub fn new(sha256: [u8; 32], kernels: usize, methods: Vec<MethodFacts>) -> ProgramFacts {
         let sha256 = sha256.iter().map(|byte| format!("{byte:02x}")).collect();
         ProgramFacts { sha256, kernels, methods }

@@ -14,7 +14,9 @@ const ELF: usize = 255;
 /// use pte_deploy::embed::Section;
 ///
 /// assert!(!Section::new(".flash.model")?.is_mach_o());
-/// assert!(Section::new("__TEXT,__const")?.is_mach_o());
+/// let section = Section::new("__TEXT,__const")?;
+/// assert!(section.is_mach_o());
+/// assert_eq!(section.as_str(), "__TEXT,__const");
 /// assert!(Section::new("a\"b").is_err());
 /// # Ok::<(), pte_deploy::embed::SectionError>(())
 /// ```
