@@ -3,19 +3,20 @@
 //! A file is recognised by its content: C++ with `Kernel("aten::add.out"`, `selected_operators.yaml`, a list of functions such as
 //! `functions.yaml`, and otherwise the lines of `--ops`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::LazyLock;
 
 use pte_model::diagnostics::clipped;
 use pte_operators::OperatorSet;
-use pte_yaml::tree::{self, MapKey, NodeValue, SourceNode};
+use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
-/// Operators that a build registers.
+/// Operators that a build registers: the union of those of all sources, in any order.
 #[derive(Debug, Clone, Default)]
 pub struct LinkedOperators {
     /// All operators.
     all: bool,
     libraries: BTreeSet<&'static str>,
-    named: BTreeMap<String, LinkedKernel>,
+    named: BTreeMap<String, NamedKernel>,
     /// Names without an overload, all overloads of which are registered.
     families: BTreeSet<String>,
 }
@@ -29,21 +30,36 @@ pub struct LinkedKernel {
     pub types: Option<BTreeSet<i8>>,
 }
 
+/// Kernels of an operator that is named, of all sources.
+#[derive(Debug, Clone, Default)]
+struct NamedKernel {
+    /// Numbers of arguments that sources state.
+    arguments: BTreeSet<usize>,
+    /// Numbers of the element types; `None` for all.
+    types: Option<BTreeSet<i8>>,
+}
+
+/// What is wrong with a file, and the node of its YAML, if it has one.
+type FileError = (Option<NodeId>, String);
+
 /// Library that registers the kernels of `portable_ops_lib`, too, some of them as faster ones.
 const OPTIMIZED: &str = "optimized_native_cpu_ops_lib";
 
 /// Library of the kernels that [`OPTIMIZED`] registers, too.
 const PORTABLE: &str = "portable_ops_lib";
 
+static LIBRARIES: LazyLock<BTreeSet<&'static str>> =
+    LazyLock::new(|| pte_operators::all().map(|operator| operator.target()).collect());
+
 /// Returns the names of all libraries, sorted.
-pub fn libraries() -> BTreeSet<&'static str> {
-    pte_operators::all().map(|operator| operator.target()).collect()
+pub fn libraries() -> &'static BTreeSet<&'static str> {
+    &LIBRARIES
 }
 
 impl LinkedOperators {
     /// Adds the operators of a library (CMake target) of ExecuTorch; returns `false` for an unknown one.
     pub fn add_library(&mut self, name: &str) -> bool {
-        let Some(known) = libraries().take(name) else { return false };
+        let Some(&known) = libraries().get(name) else { return false };
         self.libraries.insert(known);
         if known == OPTIMIZED {
             self.libraries.insert(PORTABLE);
@@ -51,37 +67,58 @@ impl LinkedOperators {
         true
     }
 
-    /// Adds an operator.
+    /// Adds an operator, to its kernels of other sources if there are any.
     pub fn add(&mut self, name: String, kernel: LinkedKernel) {
-        self.named.insert(name, kernel);
+        let LinkedKernel { arguments, types } = kernel;
+        match self.named.get_mut(&name) {
+            None => {
+                _ = self.named.insert(name, NamedKernel { arguments: arguments.into_iter().collect(), types });
+            }
+            Some(named) => {
+                named.arguments.extend(arguments);
+                named.types = named.types.take().zip(types).map(|(a, b)| &a | &b);
+            }
+        }
     }
 
-    /// Returns the kernel of an operator; `None` if the build registers none. The runtime itself always registers some.
+    /// Returns the kernel of an operator; `None` if the build registers none. The runtime itself always registers some. Of several kernels
+    /// with different numbers of arguments, the number is not known.
     pub fn find(&self, name: &str) -> Option<LinkedKernel> {
-        if let Some(kernel) = self.named.get(name) {
-            return Some(kernel.clone());
-        }
         let library = pte_operators::find(name).map(|operator| operator.target());
         let in_library =
             library.is_some_and(|library| library == pte_operators::PRIM_OPS || self.libraries.contains(library));
+        let has_all_types = self.all || in_library;
+        if let Some(NamedKernel { arguments, types }) = self.named.get(name) {
+            let arguments = arguments.first().copied().filter(|_| arguments.len() == 1);
+            return Some(LinkedKernel { arguments, types: types.clone().filter(|_| !has_all_types) });
+        }
         let (family, _) = name.split_once('.').unwrap_or((name, ""));
-        (self.all || in_library || self.families.contains(family)).then(LinkedKernel::default)
+        (has_all_types || self.families.contains(family)).then(LinkedKernel::default)
     }
 
     /// Reads a file that a build has. `are_types_selected`: kernels are compiled for the element types in it only.
     ///
     /// # Errors
-    /// A message about malformed content.
+    /// A message about malformed content, which begins with line and column in YAML.
     pub fn add_file(&mut self, text: &str, are_types_selected: bool) -> Result<(), String> {
         if text.contains("Kernel(") {
             return self.add_cpp(text);
         }
         // The lines of `--ops` are no map or list of YAML.
-        match tree::parse(text) {
+        let added = match tree::parse(text) {
             Ok(SourceNode { value: NodeValue::Map(entries), .. }) => self.add_selected(&entries, are_types_selected),
             Ok(SourceNode { value: NodeValue::List(items), .. }) => self.add_functions(&items),
-            Ok(_) | Err(_) => self.add_schemas(text),
-        }
+            Ok(_) | Err(_) => return self.add_schemas(text),
+        };
+        added.map_err(|(at, message)| match at.and_then(|id| tree::spans(text).get(id.0 as usize).cloned()) {
+            Some(span) => {
+                let before = &text[..span.start];
+                let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+                let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+                format!("{line}:{}: {message}", 1 + before[start..].chars().count())
+            }
+            None => message,
+        })
     }
 
     /// Reads C++ that registers kernels: `Kernel("aten::add.out", ...)`, with the number of arguments that its wrapper compares.
@@ -104,36 +141,48 @@ impl LinkedOperators {
     }
 
     /// Reads `selected_operators.yaml`.
-    fn add_selected(&mut self, entries: &Entries<'_>, are_types_selected: bool) -> Result<(), String> {
+    fn add_selected(&mut self, entries: &Entries<'_>, are_types_selected: bool) -> Result<(), FileError> {
+        unique(entries)?;
         let operators = get(entries, "operators");
         let metadata = get(entries, "et_kernel_metadata");
-        self.all |= is_true(get(entries, "include_all_operators"));
-        if operators.is_none() && metadata.is_none() && !self.all {
-            return Err(
-                "a map without the keys `operators` and `et_kernel_metadata` of selected_operators.yaml".to_owned()
-            );
+        let all = is_true(get(entries, "include_all_operators"))?;
+        if operators.is_none() && metadata.is_none() && !all {
+            return Err((
+                None,
+                "a map without the keys `operators` and `et_kernel_metadata` of selected_operators.yaml".to_owned(),
+            ));
         }
-        for (name, value) in map(operators) {
-            self.add(name.text.clone().into_owned(), LinkedKernel::default());
-            if is_true(get(map(Some(value)), "include_all_overloads")) {
+        self.all |= all;
+        // In one file, the types of the metadata are those of the operator.
+        let mut file: BTreeMap<&str, Option<BTreeSet<i8>>> = BTreeMap::new();
+        for (name, value) in map(operators, "a map of operators")? {
+            file.insert(&name.text, None);
+            if is_true(get(map(Some(value), "a map with the properties of an operator")?, "include_all_overloads"))? {
                 self.families.insert(name.text.clone().into_owned());
             }
         }
-        for (name, keys) in map(metadata) {
-            let NodeValue::List(keys) = &keys.value else { continue };
-            let types = are_types_selected.then(|| types(keys)).flatten();
-            self.add(name.text.clone().into_owned(), LinkedKernel { arguments: None, types });
+        for (name, keys) in map(metadata, "a map of the keys of kernels")? {
+            let NodeValue::List(keys) = &keys.value else {
+                let message = format!("expected a list of keys of kernels, found {}", keys.value.describe());
+                return Err((Some(keys.id), message));
+            };
+            file.insert(&name.text, if are_types_selected { types(keys)? } else { None });
+        }
+        for (name, types) in file {
+            self.add(name.to_owned(), LinkedKernel { arguments: None, types });
         }
         Ok(())
     }
 
     /// Reads a list of functions: maps with `op: add.out` or `func: my::op.out(Tensor self, ...)`.
-    fn add_functions(&mut self, items: &[SourceNode<'_>]) -> Result<(), String> {
+    fn add_functions(&mut self, items: &[SourceNode<'_>]) -> Result<(), FileError> {
+        const EXPECTED: &str = "a map with `op` or `func`";
         for item in items {
-            let entries = map(Some(item));
+            let entries = map(Some(item), EXPECTED)?;
+            unique(entries)?;
             let named = get(entries, "op").or_else(|| get(entries, "func"));
             let Some(NodeValue::Text(text)) = named.map(|node| &node.value) else {
-                return Err("an item of the list is not a map with `op` or `func`".to_owned());
+                return Err((Some(item.id), format!("expected {EXPECTED}")));
             };
             let name = text.split_once('(').map_or(&**text, |(name, _)| name).trim();
             let namespace = if name.contains("::") { "" } else { "aten::" };
@@ -160,10 +209,21 @@ impl LinkedOperators {
 
 type Entries<'a> = [(MapKey<'a>, SourceNode<'a>)];
 
-fn map<'n, 'a>(node: Option<&'n SourceNode<'a>>) -> &'n Entries<'a> {
-    match node.map(|node| &node.value) {
-        Some(NodeValue::Map(entries)) => entries,
-        _ => &[],
+/// Returns the entries of a map; none without a node, or of one without a value.
+fn map<'n, 'a>(node: Option<&'n SourceNode<'a>>, expected: &str) -> Result<&'n Entries<'a>, FileError> {
+    match node.map(|node| (&node.value, node.id)) {
+        Some((NodeValue::Map(entries), _)) => unique(entries).map(|()| &**entries),
+        None | Some((NodeValue::Null, _)) => Ok(&[]),
+        Some((other, id)) => Err((Some(id), format!("expected {expected}, found {}", other.describe()))),
+    }
+}
+
+/// Reports the first duplicate key.
+fn unique(entries: &Entries<'_>) -> Result<(), FileError> {
+    let mut names = HashSet::new();
+    match entries.iter().find(|(key, _)| !names.insert(&*key.text)) {
+        Some((key, _)) => Err((Some(key.id), format!("duplicate key `{}`", clipped(&key.text)))),
+        None => Ok(()),
     }
 }
 
@@ -171,21 +231,46 @@ fn get<'n, 'a>(entries: &'n Entries<'a>, key: &str) -> Option<&'n SourceNode<'a>
     entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
 }
 
-fn is_true(node: Option<&SourceNode<'_>>) -> bool {
-    node.is_some_and(|node| node.value == NodeValue::Bool(true))
+fn is_true(node: Option<&SourceNode<'_>>) -> Result<bool, FileError> {
+    match node.map(|node| (&node.value, node.id)) {
+        None => Ok(false),
+        Some((NodeValue::Bool(value), _)) => Ok(*value),
+        Some((other, id)) => Err((Some(id), format!("expected true or false, found {}", other.describe()))),
+    }
 }
 
+/// Keys of kernels for all element types, and of calls without tensors.
+const ALL_TYPES: [&str; 2] = ["default", "v1"];
+
 /// Returns the element types in the keys of the kernels of an operator, as `selected_op_variants.h` selects them; `None` for all.
-fn types(keys: &[SourceNode<'_>]) -> Option<BTreeSet<i8>> {
+fn types(keys: &[SourceNode<'_>]) -> Result<Option<BTreeSet<i8>>, FileError> {
     let mut types = BTreeSet::new();
-    for key in keys {
-        let NodeValue::Text(key) = &key.value else { return None };
-        let (_, tensors) = key.split_once('/')?;
-        for tensor in tensors.split('|') {
-            types.insert(tensor.split(';').next()?.parse().ok()?);
+    let mut has_all = keys.is_empty();
+    for node in keys {
+        let key = match &node.value {
+            NodeValue::Text(key) => &**key,
+            _ => "",
+        };
+        if ALL_TYPES.contains(&key) {
+            has_all = true;
+            continue;
         }
+        let parsed = key.strip_prefix("v1/").and_then(|tensors| {
+            tensors.split('|').map(|tensor| tensor.split_once(';')?.0.parse().ok()).collect::<Option<Vec<i8>>>()
+        });
+        let Some(parsed) = parsed else {
+            let found = match &node.value {
+                NodeValue::Text(text) => format!("`{}`", clipped(text)),
+                other => other.describe(),
+            };
+            return Err((
+                Some(node.id),
+                format!("expected the key of a kernel, such as v1/6;0,1 or default, found {found}"),
+            ));
+        };
+        types.extend(parsed);
     }
-    (!types.is_empty()).then_some(types)
+    Ok((!has_all).then_some(types))
 }
 
 /// Returns C++ without comments. Names of operators contain no `//`.

@@ -8,6 +8,7 @@ use pte_model::error::Error;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
+use super::MAX_FILE;
 use super::linked::{LinkedKernel, LinkedOperators, libraries};
 use super::model::{Pools, Release, Target, TargetAbi};
 
@@ -33,9 +34,20 @@ const OPERATOR_KEYS: [&str; 3] = ["library", "file", "dtype_selective"];
 /// Messages that are kept.
 const MAX_MESSAGES: usize = 100;
 
+/// A file with operators, which is read once.
+struct OperatorFile {
+    path: String,
+    node: NodeId,
+    /// False if one of the items with the file is without `dtype_selective`: it has the kernels for all types.
+    are_types_selected: bool,
+}
+
 struct Decoder<'r> {
     target: Target,
     read: &'r dyn Fn(&str) -> io::Result<String>,
+    files: Vec<OperatorFile>,
+    /// Indices of `files` by path.
+    paths: HashMap<String, usize>,
     diagnostics: Vec<Diagnostic<NodeId>>,
 }
 
@@ -43,8 +55,13 @@ struct Decoder<'r> {
 pub fn target(name: &str, text: &str, read: &dyn Fn(&str) -> io::Result<String>) -> Result<Target, Error> {
     let report = |diagnostics| Error::new(Report::new(name, text, diagnostics));
     let root = tree::parse(text).map_err(|error| report(vec![error.diagnostic()]))?;
-    let mut decoder =
-        Decoder { target: Target { name: name.to_owned(), ..Target::default() }, read, diagnostics: Vec::new() };
+    let mut decoder = Decoder {
+        target: Target { name: name.to_owned(), ..Target::default() },
+        read,
+        files: Vec::new(),
+        paths: HashMap::new(),
+        diagnostics: Vec::new(),
+    };
     match &root.value {
         NodeValue::Map(entries) => decoder.entries(entries),
         NodeValue::Null => decoder.error(Code::EmptyDocument, root.id, "the target states nothing", "expected a map"),
@@ -79,6 +96,14 @@ impl Decoder<'_> {
         self.push(error.suggest_among(self.diagnostics.len(), &key.text, known.iter().copied()));
     }
 
+    /// Reports a key that was defined before.
+    fn duplicate(&mut self, first: Option<NodeId>, key: &MapKey<'_>) {
+        if let Some(first) = first {
+            let error = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", clipped(&key.text)));
+            self.push(error.label("duplicate").related(first, "first defined here"));
+        }
+    }
+
     fn entries(&mut self, entries: &[(MapKey<'_>, SourceNode<'_>)]) {
         let mut first: HashMap<&str, NodeId> = HashMap::new();
         for (key, node) in entries {
@@ -86,10 +111,7 @@ impl Decoder<'_> {
                 self.unknown_key(key, &KEYS.iter().map(|(known, _)| *known).collect::<Vec<_>>());
                 continue;
             };
-            if let Some(first) = first.insert(known, key.id) {
-                let error = Code::DuplicateKey.error(key.id, format!("duplicate key `{known}`")).label("duplicate");
-                self.push(error.related(first, "first defined here"));
-            }
+            self.duplicate(first.insert(known, key.id), key);
             read(self, node);
         }
     }
@@ -212,7 +234,35 @@ impl Decoder<'_> {
                 _ => self.wrong_kind(item, "the name of an operator, `{library: NAME}` or `{file: PATH}`"),
             }
         }
+        self.paths.clear();
+        self.files(&mut linked);
         self.target.operators = Some(linked);
+    }
+
+    /// Reads the files, until they exceed their limit.
+    fn files(&mut self, linked: &mut LinkedOperators) {
+        let mut total = 0;
+        for OperatorFile { path, node, are_types_selected } in std::mem::take(&mut self.files) {
+            let text = match (self.read)(&path) {
+                Ok(text) => text,
+                Err(error) => {
+                    let message = format!("cannot read {}: {error}", clipped(&path));
+                    let mut diagnostic = Code::of_io(&error).error(node, message);
+                    diagnostic.io = is_io(&error).then_some(error.kind());
+                    self.push(diagnostic);
+                    continue;
+                }
+            };
+            total += text.len() as u64;
+            if total > MAX_FILE {
+                let message = format!("the files with operators have more than {MAX_FILE} bytes together");
+                return self.error(Code::LimitExceeded, node, &message, "this one and the next are not read");
+            }
+            if let Err(message) = linked.add_file(&text, are_types_selected) {
+                let message = format!("cannot use {}: {message}", clipped(&path));
+                self.error(Code::InvalidFile, node, &message, "");
+            }
+        }
     }
 
     /// Reads `{library: NAME}` or `{file: PATH, dtype_selective: true}`.
@@ -223,7 +273,9 @@ impl Decoder<'_> {
         linked: &mut LinkedOperators,
     ) {
         let (mut library, mut file, mut are_types_selected) = (None, None, false);
+        let mut first: HashMap<&str, NodeId> = HashMap::new();
         for (key, node) in entries {
+            self.duplicate(first.insert(&key.text, key.id), key);
             match &*key.text {
                 "library" => library = Some(node),
                 "file" => file = Some(node),
@@ -238,18 +290,11 @@ impl Decoder<'_> {
             (Some(node), None) if !are_types_selected => self.library(node, linked),
             (None, Some(node)) => {
                 let Some(path) = self.text(node, "the path of a file") else { return };
-                let added = (self.read)(path).map(|text| linked.add_file(&text, are_types_selected));
-                match added {
-                    Ok(Ok(())) => {}
-                    Ok(Err(message)) => {
-                        let message = format!("cannot use {}: {message}", clipped(path));
-                        self.error(Code::InvalidFile, node.id, &message, "");
-                    }
-                    Err(error) => {
-                        let message = format!("cannot read {}: {error}", clipped(path));
-                        let mut diagnostic = Code::of_io(&error).error(node.id, message);
-                        diagnostic.io = is_io(&error).then_some(error.kind());
-                        self.push(diagnostic);
+                match self.paths.get(path) {
+                    Some(index) => self.files[*index].are_types_selected &= are_types_selected,
+                    None => {
+                        self.paths.insert(path.to_owned(), self.files.len());
+                        self.files.push(OperatorFile { path: path.to_owned(), node: node.id, are_types_selected });
                     }
                 }
             }
@@ -264,13 +309,14 @@ impl Decoder<'_> {
 
     fn library(&mut self, node: &SourceNode<'_>, linked: &mut LinkedOperators) {
         let Some(name) = self.text(node, "the name of a library") else { return };
-        if linked.add_library(name) {
+        // Of more messages, none is kept.
+        if linked.add_library(name) || self.diagnostics.len() >= MAX_MESSAGES {
             return;
         }
         let known = libraries();
         let names: Vec<&str> = known.iter().copied().collect();
         let error = Code::UnknownName.error(node.id, format!("unknown library `{}`", clipped(name)));
         let error = error.label(format!("expected one of {}", names.join(", ")));
-        self.push(error.suggest_among(self.diagnostics.len(), name, known));
+        self.push(error.suggest_among(self.diagnostics.len(), name, known.iter().copied()));
     }
 }

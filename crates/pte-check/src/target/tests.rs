@@ -230,3 +230,144 @@ fn findings_are_bounded() {
     let found = Target::parse("b", "operators: []").unwrap().check(&program, &needs(&program), None);
     assert_eq!((found.list.len(), found.truncated().next().unwrap().count), (20, 20_000));
 }
+
+/// Two selective builds register the kernels of both, in any order; so do a library and an operator that is named.
+#[test]
+fn sources_of_operators_are_a_union() {
+    let file = |types: &str| format!("et_kernel_metadata: {{aten::addmm.out: [v1/{types};0]}}");
+    let read = |path: &str| Ok(file(if path == "float" { "6" } else { "3" }));
+    let rules = |operators: &str| {
+        let yaml = format!("operators: [aten::permute_copy.out, aten::relu.out, {operators}]");
+        let target = parse::target("board.yaml", &yaml, &read).unwrap_or_else(|error| panic!("{error}"));
+        let program = linear();
+        target.check(&program, &needs(&program), None).list.len()
+    };
+    let item = |name: &str| format!("{{file: {name}, dtype_selective: true}}");
+    assert_eq!([rules(&item("float")), rules(&item("int"))], [0, 1]);
+    assert_eq!(rules(&format!("{}, {}", item("float"), item("int"))), 0);
+    assert_eq!(rules(&format!("{}, {}", item("int"), item("float"))), 0);
+    for other in ["{library: portable_ops_lib}", "aten::addmm.out", "{file: int}"] {
+        assert_eq!(rules(&format!("{}, {other}", item("int"))), 0, "{other}");
+        assert_eq!(rules(&format!("{other}, {}", item("int"))), 0, "{other}");
+    }
+}
+
+#[test]
+fn malformed_files_of_builds_are_located() {
+    for (text, expected) in [
+        ("et_kernel_metadata:\n  aten::relu.out: [v1/x;0]", "2:20: expected the key of a kernel"),
+        ("et_kernel_metadata:\n  aten::relu.out: [v2/6;0]", "found `v2/6;0`"),
+        (
+            "et_kernel_metadata:\n  aten::relu.out: [v1/6;0, 3]",
+            "2:28: expected the key of a kernel, such as v1/6;0,1 or default, found the integer 3",
+        ),
+        ("et_kernel_metadata:\n  aten::relu.out: v1/6;0", "2:19: expected a list of keys of kernels, found"),
+        ("et_kernel_metadata: [aten::relu.out]", "1:21: expected a map of the keys of kernels"),
+        ("operators: [aten::relu.out]", "1:12: expected a map of operators, found a list of 1"),
+        ("operators: {a: {}, a: {}}", "1:20: duplicate key `a`"),
+        ("operators: {a: {include_all_overloads: 1}}", "expected true or false, found the integer 1"),
+        ("- op: a\n- 3", "2:3: expected a map with `op` or `func`"),
+    ] {
+        let yaml = "operators: {file: ops, dtype_selective: true}";
+        let error = parse::target("board.yaml", yaml, &|_| Ok(text.to_owned())).unwrap_err().to_string();
+        assert!(error.contains("cannot use ops: ") && error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_key_of_an_item_is_no_duplicate() {
+    for item in [
+        "{library: portable_ops_lib, library: quantized_ops_lib}",
+        "{file: a, file: b}",
+        "{file: a, dtype_selective: true, dtype_selective: false}",
+    ] {
+        let yaml = format!("operators: {item}");
+        let read = |_: &str| Ok("- op: add.out".to_owned());
+        let error = parse::target("board.yaml", &yaml, &read).unwrap_err().to_string();
+        assert!(error.contains("error: duplicate key `"), "{error}");
+    }
+}
+
+#[test]
+fn files_are_read_once_and_limited_together() {
+    let count = std::cell::Cell::new(0);
+    let large = format!("- op: add.out\n{}", "#".repeat(8 << 20));
+    let read = |_: &str| {
+        count.set(count.get() + 1);
+        Ok(large.clone())
+    };
+    let same = format!("operators: [{}]", "{file: a}, ".repeat(1000));
+    assert!(parse::target("board.yaml", &same, &read).is_ok());
+    assert_eq!(count.replace(0), 1);
+    let different: String = (0..1000).map(|number| format!("{{file: f{number}}}, ")).collect();
+    let error = parse::target("board.yaml", &format!("operators: [{different}]"), &read).unwrap_err();
+    assert_eq!((count.get(), error.diagnostics().len()), (8, 1));
+    assert!(
+        error.to_string().contains("board.yaml:1:104: error: the files with operators have more than 67108864 bytes"),
+        "{error}"
+    );
+}
+
+/// Time is in proportion to the size.
+#[test]
+fn hostile_targets_are_parsed_or_rejected() {
+    let many = |item: &str| format!("operators: [{}]", format!("{item}, ").repeat(20_000));
+    let long = format!("operators: [\"{}\"]", "a".repeat(1 << 20));
+    let deep = format!("operators: {}{}", "[".repeat(60), "]".repeat(60));
+    let cpp = "Kernel(\"aten::add.out\", stack.size() == 4), // x\n".repeat(20_000);
+    let start = std::time::Instant::now();
+    for yaml in [
+        many("aten::add.out"),
+        many("{library: portable_ops_lib}"),
+        many("{library: x}"),
+        many("{file: a}"),
+        many("{library: a, library: b}"),
+        long,
+        deep,
+    ] {
+        let _ = parse::target("board.yaml", &yaml, &|_| Ok(cpp.clone()));
+    }
+    assert!(start.elapsed().as_secs() < 60);
+}
+
+/// No mutation of a target, or of the files that it names, panics.
+#[test]
+fn mutated_targets_never_panic() {
+    const TARGET: &str = "description: x\nexecutorch: \"1.5\"\noperators: [aten::add.out, {library: portable_ops_lib}, {file: a, dtype_selective: true}]\n\
+        backends: [XnnpackBackend]\nabi: arm32\npools: [80, 4K]\nmethod_allocator: 1.5K\ntemp_allocator: 0\nalignment: 16\nlargest_file: 4M\n";
+    const FILES: [&str; 4] = [
+        "et_kernel_metadata: {aten::add.out: [v1/6;0|3;0,1, default]}\noperators: {aten::add: {include_all_overloads: true}}\n",
+        "- op: add.out\n- func: my::op.out(Tensor a, *, Tensor(a!) out) -> Tensor(a!)\n",
+        "Kernel(\"aten::addmm.out\", [](auto c) { CHECK(stack.size() == 7, x); }) // Kernel(\n/* x */",
+        "aten::relu.out self:T out:T!\n",
+    ];
+    const PARTS: [&str; 12] =
+        ["[", "]", "{", "}", ": ", "\"", "\n", "é", "99999999999999999999", "/*", "Kernel(\"", "-1"];
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut mutated = |text: &str| {
+        let mut chars: Vec<char> = text.chars().collect();
+        for _ in 0..=random(3) {
+            let at = random(chars.len().max(1)).min(chars.len());
+            match random(3) {
+                0 => chars.truncate(at),
+                1 => drop(chars.splice(at..(at + random(6)).min(chars.len()), [])),
+                _ => drop(chars.splice(at..at, PARTS[random(PARTS.len())].chars())),
+            }
+        }
+        chars.into_iter().collect::<String>()
+    };
+    let program = linear();
+    let needs = needs(&program);
+    for round in 0..2000 {
+        let yaml = if round % 2 == 0 { TARGET.to_owned() } else { mutated(TARGET) };
+        let file = mutated(FILES[round / 2 % FILES.len()]);
+        match parse::target("board.yaml", &yaml, &|_| Ok(file.clone())) {
+            Ok(target) => drop(target.check(&program, &needs, None)),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}

@@ -4,50 +4,16 @@
 use std::fmt::Write;
 
 use pte_model::diagnostics::clipped;
+use pte_model::format::ScalarType;
 
 use super::list::{KernelError, KernelList, plain};
-
-/// Enumerators of `ScalarType` in C++, by number. The script of ExecuTorch 1.5.1 writes the last one as `Uint64`, which does not compile.
-const ENUMERATORS: &[&str] = &[
-    "Byte",
-    "Char",
-    "Short",
-    "Int",
-    "Long",
-    "Half",
-    "Float",
-    "Double",
-    "ComplexHalf",
-    "ComplexFloat",
-    "ComplexDouble",
-    "Bool",
-    "QInt8",
-    "QUInt8",
-    "QInt32",
-    "BFloat16",
-    "QUInt4x2",
-    "QUInt2x4",
-    "Bits1x8",
-    "Bits2x4",
-    "Bits4x2",
-    "Bits8",
-    "Bits16",
-    "Float8_e5m2",
-    "Float8_e4m3fn",
-    "Float8_e5m2fnuz",
-    "Float8_e4m3fnuz",
-    "UInt16",
-    "UInt32",
-    "UInt64",
-];
 
 /// Returns the enumerator of an element type in a call of an operator.
 ///
 /// # Errors
 /// A number that is no element type.
 fn enumerator(operator: &str, code: i8) -> Result<&'static str, KernelError> {
-    let found = usize::try_from(code).ok().and_then(|code| ENUMERATORS.get(code)).copied();
-    found.ok_or_else(|| {
+    ScalarType(code).info().map(|info| info.enumerator).ok_or_else(|| {
         let message = format!("a call of `{}` has a tensor of the unknown element type {code}", clipped(operator));
         KernelError::new(message)
     })

@@ -91,6 +91,9 @@ pub struct ScalarTypeInfo {
     pub name: &'static str,
     /// Enumerator in the schema, or in the runtime for numbers that the schema lacks.
     pub schema: &'static str,
+    /// Enumerator of `ScalarType` in C++. A script of ExecuTorch 1.5.1 writes `UInt64` as `Uint64`, which does not compile.
+    #[doc(hidden)]
+    pub enumerator: &'static str,
     /// Bytes per element.
     pub size: u64,
     /// Encoding of an element.
@@ -102,8 +105,8 @@ use Encoding::{Bool, Complex, Float, Opaque, Signed, Unsigned};
 use FloatFormat::{Bfloat16, Binary16, Binary32, Binary64, Float8E4m3fn, Float8E4m3fnuz, Float8E5m2, Float8E5m2fnuz};
 
 macro_rules! scalar_types {
-    ($( $code:literal $name:literal $schema:ident $size:literal $encoding:expr, )*) => {
-const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, schema: stringify!($schema), size: $size, encoding: $encoding } ),*];
+    ($( $code:literal $name:literal $schema:ident $enumerator:ident $size:literal $encoding:expr, )*) => {
+const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, schema: stringify!($schema), enumerator: stringify!($enumerator), size: $size, encoding: $encoding } ),*];
         /// The schema's enum, extended by the numbers of the runtime.
         pub static SCALAR_TYPE: Enum = Enum { name: "ScalarType", names: &[$( (stringify!($schema), $code) ),*] };
 
@@ -114,36 +117,36 @@ const INFO: &[ScalarTypeInfo] = &[$( ScalarTypeInfo { code: $code, name: $name, 
 }
 
 scalar_types! {
-    0 "uint8" BYTE 1 Unsigned,
-    1 "int8" CHAR 1 Signed,
-    2 "int16" SHORT 2 Signed,
-    3 "int32" INT 4 Signed,
-    4 "int64" LONG 8 Signed,
-    5 "float16" HALF 2 Float(Binary16),
-    6 "float32" FLOAT 4 Float(Binary32),
-    7 "float64" DOUBLE 8 Float(Binary64),
-    8 "complex32" COMPLEXHALF 4 Complex(Binary16),
-    9 "complex64" COMPLEXFLOAT 8 Complex(Binary32),
-    10 "complex128" COMPLEXDOUBLE 16 Complex(Binary64),
-    11 "bool" BOOL 1 Bool,
-    12 "qint8" QINT8 1 Signed,
-    13 "quint8" QUINT8 1 Unsigned,
-    14 "qint32" QINT32 4 Signed,
-    15 "bfloat16" BFLOAT16 2 Float(Bfloat16),
-    16 "quint4x2" QUINT4X2 1 Opaque,
-    17 "quint2x4" QUINT2X4 1 Opaque,
-    18 "bits1x8" BITS1X8 1 Opaque,
-    19 "bits2x4" BITS2X4 1 Opaque,
-    20 "bits4x2" BITS4X2 1 Opaque,
-    21 "bits8" BITS8 1 Opaque,
-    22 "bits16" BITS16 2 Opaque,
-    23 "float8_e5m2" FLOAT8E5M2 1 Float(Float8E5m2),
-    24 "float8_e4m3fn" FLOAT8E4M3FN 1 Float(Float8E4m3fn),
-    25 "float8_e5m2fnuz" FLOAT8E5M2FNUZ 1 Float(Float8E5m2fnuz),
-    26 "float8_e4m3fnuz" FLOAT8E4M3FNUZ 1 Float(Float8E4m3fnuz),
-    27 "uint16" UINT16 2 Unsigned,
-    28 "uint32" UINT32 4 Unsigned,
-    29 "uint64" UINT64 8 Unsigned,
+    0 "uint8" BYTE Byte 1 Unsigned,
+    1 "int8" CHAR Char 1 Signed,
+    2 "int16" SHORT Short 2 Signed,
+    3 "int32" INT Int 4 Signed,
+    4 "int64" LONG Long 8 Signed,
+    5 "float16" HALF Half 2 Float(Binary16),
+    6 "float32" FLOAT Float 4 Float(Binary32),
+    7 "float64" DOUBLE Double 8 Float(Binary64),
+    8 "complex32" COMPLEXHALF ComplexHalf 4 Complex(Binary16),
+    9 "complex64" COMPLEXFLOAT ComplexFloat 8 Complex(Binary32),
+    10 "complex128" COMPLEXDOUBLE ComplexDouble 16 Complex(Binary64),
+    11 "bool" BOOL Bool 1 Bool,
+    12 "qint8" QINT8 QInt8 1 Signed,
+    13 "quint8" QUINT8 QUInt8 1 Unsigned,
+    14 "qint32" QINT32 QInt32 4 Signed,
+    15 "bfloat16" BFLOAT16 BFloat16 2 Float(Bfloat16),
+    16 "quint4x2" QUINT4X2 QUInt4x2 1 Opaque,
+    17 "quint2x4" QUINT2X4 QUInt2x4 1 Opaque,
+    18 "bits1x8" BITS1X8 Bits1x8 1 Opaque,
+    19 "bits2x4" BITS2X4 Bits2x4 1 Opaque,
+    20 "bits4x2" BITS4X2 Bits4x2 1 Opaque,
+    21 "bits8" BITS8 Bits8 1 Opaque,
+    22 "bits16" BITS16 Bits16 2 Opaque,
+    23 "float8_e5m2" FLOAT8E5M2 Float8_e5m2 1 Float(Float8E5m2),
+    24 "float8_e4m3fn" FLOAT8E4M3FN Float8_e4m3fn 1 Float(Float8E4m3fn),
+    25 "float8_e5m2fnuz" FLOAT8E5M2FNUZ Float8_e5m2fnuz 1 Float(Float8E5m2fnuz),
+    26 "float8_e4m3fnuz" FLOAT8E4M3FNUZ Float8_e4m3fnuz 1 Float(Float8E4m3fnuz),
+    27 "uint16" UINT16 UInt16 2 Unsigned,
+    28 "uint32" UINT32 UInt32 4 Unsigned,
+    29 "uint64" UINT64 UInt64 8 Unsigned,
 }
 
 // The size of a row must match its encoding.
