@@ -75,10 +75,17 @@ impl Model {
     /// assert_eq!((forward.planned, forward.method_allocator.bytes), (48, 384));
     /// assert_eq!((forward.temporary_allocator.bytes, forward.inputs.bytes), (160, 0));
     /// assert_eq!(MemoryFigure::Total.of(&needed).bytes, 48 + 384 + 160);
+    ///
+    /// // Figures that are sums, and files in RAM and the heap of delegates in parts.
+    /// let parts = MemoryFigure::Total.parts().iter().filter_map(|part| part.of_method(forward));
+    /// assert_eq!(parts.map(|part| part.bytes).sum::<u64>(), forward.total.bytes);
+    /// assert_eq!(needed.loaded.parts().iter().map(|(bytes, _)| bytes).sum::<u64>(), needed.loaded.bytes);
+    /// assert_eq!(forward.loaded.parts().map(|(bytes, _)| bytes), [0, 0]);
+    /// assert!(forward.heap_shares().is_empty());
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
-    /// What its delegates take is in [`DelegateFootprint`](crate::DelegateFootprint), [`DelegateMemory`](crate::DelegateMemory),
+    /// What its delegates take is in [`DelegateFootprint`](crate::DelegateFootprint), [`HeapShare`](crate::HeapShare), [`DelegateMemory`](crate::DelegateMemory),
     /// [`DelegatePart`](crate::DelegatePart) and [`DelegateAccuracy`](crate::DelegateAccuracy), for a [`Processor`].
     ///
     /// ```
