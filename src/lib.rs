@@ -73,7 +73,8 @@ pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use firmware::FirmwareOptions;
-pub use inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
+pub use inspection::report::ReportOptions;
+pub use inspection::{InspectOptions, MemoryOptions, SizeOptions};
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
@@ -111,7 +112,7 @@ pub use pte_inspect::allocator::Abi;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
 pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;
-pub use pte_inspect::delegates::DelegateFootprint;
+pub use pte_inspect::delegates::{DelegateFootprint, HeapShare};
 pub use pte_inspect::figures::{MemoryAmount, MemoryFigure};
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
-    Abi, BoundaryBuffers, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor, ProgramMemory, Report,
+    Abi, BoundaryBuffers, MemoryFigure, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor,
+    ProgramMemory, Report,
 };
 use serde::Serialize;
 
@@ -100,7 +101,8 @@ fn write_text(name: &str, memory: &ProgramMemory, arguments: &MemoryArguments, o
     for method in methods.iter().take(limit) {
         let _ = writeln!(out, "{}: method {}", escaped(name), clipped(&method.name));
         let planned = counted(method.planned, "byte");
-        let _ = writeln!(out, "  planned memory: {planned} in {}", counted(method.pools.len(), "pool"));
+        let at_least = least(method.pools.iter().any(|pool| pool.at_least));
+        let _ = writeln!(out, "  planned memory: {at_least}{planned} in {}", counted(method.pools.len(), "pool"));
         for pool in method.pools.iter().take(limit) {
             write_pool(method, pool, limit, out);
         }
@@ -124,7 +126,10 @@ pub fn write_more(indent: &str, count: usize, limit: usize, noun: &str, out: &mu
 
 fn write_pool(method: &MethodFootprint, pool: &MemoryPool, limit: usize, out: &mut String) {
     let MemoryPool { pool: number, device, bytes, unshared, .. } = pool;
-    let _ = writeln!(out, "  pool {number} ({device}): {}, {unshared} without sharing", counted(*bytes, "byte"));
+    let at_least = least(pool.at_least);
+    let bytes_of_pool = counted(*bytes, "byte");
+    let _ =
+        writeln!(out, "  pool {number} ({device}): {at_least}{bytes_of_pool}, {at_least}{unshared} without sharing");
     if pool.tensors.is_empty() {
         return;
     }
@@ -175,8 +180,8 @@ fn least(is_lower_bound: bool) -> &'static str {
 }
 
 /// Words before a total.
-fn bound(total: MemoryTotal) -> &'static str {
-    match (total.at_least, total.is_estimated) {
+fn bound(at_least: bool, is_estimated: bool) -> &'static str {
+    match (at_least, is_estimated) {
         (true, true) => "at least about ",
         (true, false) => "at least ",
         (false, true) => "about ",
@@ -221,7 +226,8 @@ fn write_buffers(what: &str, buffers: &BoundaryBuffers, limit: usize, out: &mut 
     if provided().next().is_none() {
         return;
     }
-    let _ = writeln!(out, "  {what} that the caller provides: {}", counted(buffers.bytes, "byte"));
+    let at_least = least(buffers.at_least);
+    let _ = writeln!(out, "  {what} that the caller provides: {at_least}{}", counted(buffers.bytes, "byte"));
     let width = provided().map(|tensor| tensor.bytes.to_string().len()).max().unwrap_or(0);
     for tensor in provided().take(limit) {
         let (bytes, name, shape) = (tensor.bytes, clipped(&tensor.name), clipped_to(&tensor.shape, ROW));
@@ -233,7 +239,7 @@ fn write_buffers(what: &str, buffers: &BoundaryBuffers, limit: usize, out: &mut 
 fn write_total(method: &MethodFootprint, abi: Abi, out: &mut String) {
     let total = method.total;
     let bytes = counted(total.bytes, "byte");
-    let _ = writeln!(out, "  total ({}): {}{bytes}", build(abi), bound(total));
+    let _ = writeln!(out, "  total ({}): {}{bytes}", build(abi), bound(total.at_least, total.is_estimated));
     if !method.not_counted.is_empty() {
         let backends = first_names(method.not_counted.iter().map(String::as_str));
         let _ = writeln!(out, "    without all that these backends take: {backends}");
@@ -243,20 +249,19 @@ fn write_total(method: &MethodFootprint, abi: Abi, out: &mut String) {
 /// Writes the figures of the program.
 fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     let _ = writeln!(out, "{}: files in RAM", escaped(name));
-    let sum = |bytes: fn(&MethodFootprint) -> u64| memory.methods.iter().map(bytes).fold(0, u64::saturating_add);
     let loaded = &memory.loaded;
-    let parts = [
-        (loaded.program, "the program"),
-        (loaded.constants, "constants"),
-        (loaded.data_files, "metadata of .ptd files"),
-        (sum(|method| method.loaded.external_constants), "constants of .ptd files"),
-        (sum(|method| method.loaded.payloads), "payloads and named data of delegates"),
-    ];
-    let bytes = parts.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add);
+    let mut parts = loaded.parts().to_vec();
+    for (bytes, what) in memory.methods.iter().flat_map(|method| method.loaded.parts()) {
+        match parts.iter_mut().find(|(_, other)| *other == what) {
+            Some((sum, _)) => *sum = sum.saturating_add(bytes),
+            None => parts.push((bytes, what)),
+        }
+    }
     let parts = parts.iter().filter(|(bytes, _)| *bytes > 0).map(|(bytes, what)| format!("{bytes} {what}"));
-    let at_least = least(loaded.at_least);
+    let files = MemoryFigure::Files.of(memory);
+    let at_least = least(files.at_least);
     let parts = parts.collect::<Vec<_>>().join(", ");
-    let _ = writeln!(out, "  if a loader reads them there: {at_least}{}: {parts}", counted(bytes, "byte"));
+    let _ = writeln!(out, "  if a loader reads them there: {at_least}{}: {parts}", counted(files.bytes, "byte"));
     let freed = memory.methods.iter().map(|method| method.loaded.while_loading).max().unwrap_or(0);
     if freed > 0 {
         let _ =
@@ -267,8 +272,10 @@ fn write_program(name: &str, memory: &ProgramMemory, out: &mut String) {
     }
     let _ = writeln!(out, "  if they are mapped, or in memory such as flash: 0 bytes");
     let total = |total: MemoryTotal| {
-        let at_least = bound(total);
-        format!("{at_least}{}, {at_least}{} with files in RAM", counted(total.bytes, "byte"), total.with_files)
+        let MemoryTotal { with_files, at_least, with_files_at_least, is_estimated, .. } = total;
+        let bytes = counted(total.bytes, "byte");
+        let [bytes_bound, files_bound] = [at_least, with_files_at_least].map(|at_least| bound(at_least, is_estimated));
+        format!("{bytes_bound}{bytes}, {files_bound}{with_files} with files in RAM")
     };
     let abi = build(memory.abi);
     let _ = writeln!(out, "{}: total ({abi}): {}", escaped(name), total(memory.total));

@@ -1,4 +1,4 @@
-//! Tests of the repository: layers of the code, the list of the public API, commands and tables of the documentation, citations.
+//! Tests of the repository: layers of the code, the list of the public API, commands and tables of the documentation, citations, output.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -8,4 +8,5 @@ mod citations;
 mod counts;
 mod docs;
 mod list;
+mod output;
 mod public_api;

@@ -176,3 +176,105 @@ fn budgets_have_the_same_figures() {
     folder.run(&["diff", "relu.yaml", "relu.yaml", "--abi", "arm32", "--budget", "total=+0"]).exits(0);
     folder.run(&["diff", "relu.yaml", "weights.ptd", "--budget", "total=+0"]).exits(2);
 }
+
+/// Two delegates of XNNPACK that share a workspace: the parts in a message add up to the figure.
+#[test]
+fn the_parts_of_a_figure_are_its_sum() {
+    let graph = |size: usize| {
+        format!(
+            "{{backend: XnnpackBackend, graph: {{values: {{x: {{datatype: fp32, sizes: [{size}]}}}}, inputs: [x], outputs: [y], \
+             nodes: [{{abs: {{input: x, output: a}}}}, {{softmax: {{input: a, output: y}}}}]}}}}"
+        )
+    };
+    let tensor = |name: &str, size: usize| format!("      {name}: {{tensor: float32, sizes: [{size}]}}\n");
+    let tensors: String =
+        [("a", 500), ("b", 500), ("c", 400), ("d", 400)].map(|(name, size)| tensor(name, size)).concat();
+    let source = format!(
+        "methods:\n  forward:\n    delegates:\n      one: {}\n      two: {}\n    values:\n{tensors}    inputs: [a, c]\n    outputs: [b, d]\n    \
+         instructions:\n      - {{delegate: one, args: [a, b]}}\n      - {{delegate: two, args: [c, d]}}\n",
+        graph(500),
+        graph(400)
+    );
+    let folder = Folder::new(&[("two.yaml", &source)]);
+    let found = memory(&folder, &["two.yaml"], 0);
+    let method = &found["methods"][0];
+    let shared = method["delegates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|delegate| delegate["memory"]["parts"].as_array().unwrap());
+    assert_eq!(shared.filter(|part| part["shared"] == true).count(), 2, "{method}");
+    for (figure, expected) in [("delegates", &method["delegate_bytes"]), ("total", &found["total"]["bytes"])] {
+        let done = folder.run(&["memory", "two.yaml", "-q", "--max", &format!("{figure}=1")]).exits(1);
+        let text = done.stderr;
+        let (_, parts) = text.split_once("the largest parts in bytes: ").unwrap();
+        let parts = parts.lines().next().unwrap().split("; ").map(|part| part.rsplit_once(": ").unwrap().1);
+        assert_eq!(&json!(parts.map(|bytes| bytes.parse::<u64>().unwrap()).sum::<u64>()), expected, "{figure}: {text}");
+    }
+}
+
+/// What is not known in the files is a lower bound of them, and of the total with files, only.
+#[test]
+fn unknown_files_are_lower_bounds() {
+    let source = std::fs::read_to_string("examples/linear_external.yaml").unwrap();
+    let folder = Folder::new(&[("model.yaml", &source)]);
+    folder.run(&["model.yaml", "-q", "-o", "model.pte"]).exits(0);
+    let bounds = |found: &Value| {
+        let of = |total: &Value| ["at_least", "with_files_at_least"].map(|key| total[key].as_bool().unwrap());
+        [of(&found["total"]), of(&found["largest_method"])]
+    };
+    assert_eq!(bounds(&memory(&folder, &["model.pte"], 0)), [[false, true]; 2]);
+    assert_eq!(bounds(&memory(&folder, &["model.yaml"], 0)), [[false, false]; 2]);
+    let text = String::from_utf8(folder.run(&["memory", "model.pte"]).exits(0).stdout).unwrap();
+    let total = text.lines().last().unwrap();
+    assert!(total.contains("total (64-bit): ") && total.matches("at least ").count() == 1, "{total}");
+    assert!(total.contains(" bytes, at least "), "{total}");
+}
+
+/// The named data that a payload refers to are not known if it cannot be decoded.
+#[test]
+fn payloads_that_cannot_be_decoded_are_lower_bounds() {
+    let source = UNKNOWN.replace("MyBackend", "XnnpackBackend");
+    let folder = Folder::new(&[
+        ("unknown.yaml", &source),
+        ("known.yaml", &std::fs::read_to_string("examples/xnnpack_linear.yaml").unwrap()),
+    ]);
+    let found = memory(&folder, &["unknown.yaml"], 0);
+    assert_eq!(found["methods"][0]["loaded"]["at_least"], true);
+    assert_eq!(memory(&folder, &["known.yaml"], 0)["methods"][0]["loaded"]["at_least"], false);
+    let done = folder.run(&["memory", "unknown.yaml", "--max", "files=1M"]).exits(0);
+    done.stderr_contains("not counted: named data and constants in files whose size is not known");
+    let text = String::from_utf8(folder.run(&["memory", "unknown.yaml"]).exits(0).stdout).unwrap();
+    assert!(text.contains("  if a loader reads them there: at least "), "{text}");
+}
+
+/// Sizes that a malformed file does not state are not 0.
+#[test]
+fn unknown_sizes_are_lower_bounds() {
+    let unknown = |values: &str, raw: &str| {
+        let source = PROVIDED.replace("x: {tensor: float32, sizes: [2, 50], memory: none}", values);
+        format!("{source}raw:\n  set:\n    {raw}\n")
+    };
+    let provided = "x: {tensor: float32, sizes: [2, 50], memory: none}";
+    let planned = "x: {tensor: float32, sizes: [2, 50]}";
+    let files = [
+        ("pool.yaml", unknown(planned, "methods.forward.non_const_buffer_sizes[1]: -1")),
+        ("planned.yaml", unknown(planned, "methods.forward.values[0].sizes[0]: -1")),
+        ("input.yaml", unknown(provided, "methods.forward.values[0].sizes[0]: -1")),
+        ("output.yaml", unknown(provided, "methods.forward.values[1].sizes[0]: -1")),
+    ];
+    let folder = Folder::new(&files.each_ref().map(|(name, source)| (*name, source.as_str())));
+    for ((name, _), (figure, missing)) in files.iter().zip([
+        ("planned", "planned memory whose size the program does not state"),
+        ("planned", "planned memory whose size the program does not state"),
+        ("inputs", "inputs of unknown size"),
+        ("outputs", "outputs of unknown size"),
+    ]) {
+        for figure in [figure, "total", "total_with_files", "largest_method"] {
+            let done = folder.run(&["memory", name, "--max", &format!("{figure}=1M"), "--json"]).exits(0);
+            let found: Value = serde_json::from_slice(&done.stdout).unwrap();
+            assert_eq!(found["limits"][0]["at_least"], true, "{name}: {figure}");
+            done.stderr_contains(missing);
+        }
+    }
+}

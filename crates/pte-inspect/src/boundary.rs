@@ -15,6 +15,8 @@ use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, Valu
 pub struct BoundaryBuffers {
     /// Total size in bytes of the buffers that the caller provides.
     pub bytes: u64,
+    /// The size is a lower bound: that of a tensor which the caller provides is not known.
+    pub at_least: bool,
     /// Tensors in the order of the method.
     pub tensors: Vec<BoundaryTensor>,
 }
@@ -31,7 +33,7 @@ pub struct BoundaryTensor {
     /// Element type and sizes: `float32 [2, 3]`. Long lists are truncated.
     #[serde(rename = "type")]
     pub shape: String,
-    /// Size in bytes, which is an upper bound for a dynamic tensor.
+    /// Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
     pub bytes: u64,
     /// The caller provides its memory. Otherwise it is in planned memory, a constant, or in the memory of another value; the
     /// runtime copies an input there.
@@ -63,12 +65,13 @@ impl BoundaryBuffers {
         // Many entries of a list can be the same value with a long name or many dimensions.
         let mut described: HashMap<usize, (String, String)> = HashMap::new();
         let mut provided = HashSet::new();
-        let mut bytes: u64 = 0;
+        let (mut bytes, mut at_least) = (0_u64, false);
         let tensor = |(index, id): (usize, &ValueId)| {
             let value = id.within(plan.values().len())?;
             let EValue::Tensor(tensor) = &plan.values()[value] else { return None };
             let is_provided = is_without_memory(tensor) && !has_other(value);
             let size = tensor.nbytes().unwrap_or(0);
+            at_least |= is_provided && tensor.nbytes().is_none();
             // A value that is listed twice has one buffer.
             if is_provided && provided.insert(value) {
                 bytes = bytes.saturating_add(size);
@@ -78,7 +81,7 @@ impl BoundaryBuffers {
             Some(BoundaryTensor { index, name, shape, bytes: size, is_provided })
         };
         let tensors = list.into_iter().flatten().enumerate().filter_map(tensor).collect();
-        BoundaryBuffers { bytes, tensors }
+        BoundaryBuffers { bytes, at_least, tensors }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory that the delegates of a method take in the runtime, each as a row. `pte-payload` computes what a payload needs; here it is
 //! assigned to delegates and added. Planned memory and the method allocator are not part of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -71,21 +71,48 @@ pub(crate) fn footprints<'p>(
     calls.into_iter().enumerate().map(footprint).collect()
 }
 
-/// Returns the bytes that delegates take from a source at these times: the sum of what each has, and the largest of each kind that all share.
-/// It saturates. Delegates that are not counted are not in it.
-pub fn total(delegates: &[DelegateFootprint], source: MemorySource, held: &[Held]) -> u64 {
-    let parts = delegates.iter().filter_map(|delegate| delegate.memory.as_ref()).flat_map(|memory| &memory.parts);
-    let mut shared: HashMap<&str, u64> = HashMap::new();
-    let mut sum = 0u64;
-    for part in parts.filter(|part| part.source == source && held.contains(&part.held)) {
-        match (part.shared, part.held) {
-            // Calls follow each other, so that the largest counts.
-            (true, Held::Load | Held::FirstExecution | Held::Call) | (false, Held::Call) => {
-                let most = shared.entry(part.content).or_default();
-                *most = part.bytes.max(*most);
+/// Bytes that delegates of a method take from the heap, part of [`MethodFootprint::delegate_bytes`](super::memory::MethodFootprint::delegate_bytes):
+/// those of a delegate, or of what the delegates use one after another.
+///
+/// ```
+/// use pte_inspect::delegates::HeapShare;
+///
+/// let names = |shares: &[HeapShare<'_>]| shares.iter().map(|share| share.name.to_owned()).collect::<Vec<String>>();
+/// assert!(names(&[]).is_empty());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeapShare<'m> {
+    /// Name of the delegate, or content of the shared memory, such as `workspace`.
+    pub name: &'m str,
+    /// The delegates of the method share it.
+    pub is_shared: bool,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// Returns what delegates take from the heap: what each has, and the largest of each kind that all share. Delegates that are not counted are
+/// not in it.
+pub(crate) fn heap(delegates: &[DelegateFootprint]) -> Vec<HeapShare<'_>> {
+    let mut shared: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut shares = Vec::new();
+    for delegate in delegates {
+        let mut bytes = 0u64;
+        let parts = delegate.memory.iter().flat_map(|memory| &memory.parts);
+        for part in parts.filter(|part| part.source == MemorySource::Heap) {
+            match (part.shared, part.held) {
+                // Calls follow each other, so that the largest counts.
+                (true, Held::Load | Held::FirstExecution | Held::Call) | (false, Held::Call) => {
+                    let most = shared.entry(part.content).or_default();
+                    *most = part.bytes.max(*most);
+                }
+                (false, Held::Load | Held::FirstExecution) => bytes = bytes.saturating_add(part.bytes),
             }
-            (false, Held::Load | Held::FirstExecution) => sum = sum.saturating_add(part.bytes),
+        }
+        if delegate.memory.is_some() {
+            shares.push(HeapShare { name: &delegate.name, is_shared: false, bytes });
         }
     }
-    shared.into_values().fold(sum, u64::saturating_add)
+    shares.extend(shared.into_iter().map(|(name, bytes)| HeapShare { name, is_shared: true, bytes }));
+    shares
 }

@@ -29,6 +29,11 @@ impl MemoryAmount {
     pub fn exact(bytes: u64) -> MemoryAmount {
         MemoryAmount { bytes, at_least: false }
     }
+
+    fn plus(self, other: MemoryAmount) -> MemoryAmount {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        MemoryAmount { bytes, at_least: self.at_least || other.at_least }
+    }
 }
 
 /// Declares [`MemoryFigure`] from rows: variant, name, noun, amount in a method and in a program.
@@ -77,7 +82,7 @@ macro_rules! figures {
 figures! {
     /// Planned memory of all pools.
     Planned "planned" "bytes of planned memory"
-        |method| Some((method.planned, false)),
+        |method| Some((method.planned, method.pools.iter().any(|pool| pool.at_least))),
         |memory| summed(memory, MemoryFigure::Planned);
     /// Method allocator.
     MethodAllocator "method_allocator" "bytes of the method allocator"
@@ -89,11 +94,11 @@ figures! {
         |memory| summed(memory, MemoryFigure::TemporaryAllocator);
     /// Inputs that the caller provides.
     Inputs "inputs" "bytes of inputs that the caller provides"
-        |method| Some((method.inputs.bytes, false)),
+        |method| Some((method.inputs.bytes, method.inputs.at_least)),
         |memory| summed(memory, MemoryFigure::Inputs);
     /// Outputs that the caller provides.
     Outputs "outputs" "bytes of outputs that the caller provides"
-        |method| Some((method.outputs.bytes, false)),
+        |method| Some((method.outputs.bytes, method.outputs.at_least)),
         |memory| summed(memory, MemoryFigure::Outputs);
     /// What delegates take from the heap.
     Delegates "delegates" "bytes that delegates take from the heap"
@@ -101,7 +106,7 @@ figures! {
         |memory| summed(memory, MemoryFigure::Delegates);
     /// Parts of files that a loader reads into RAM.
     Files "files" "bytes of files that a loader reads into RAM"
-        |method| Some((method.loaded.bytes, false)),
+        |method| Some((method.loaded.bytes, method.loaded.at_least)),
         |memory| {
             let (methods, at_least) = summed(memory, MemoryFigure::Files);
             (methods.saturating_add(memory.loaded.bytes), at_least || memory.loaded.at_least)
@@ -113,7 +118,7 @@ figures! {
     /// Total, with files that a loader reads into RAM.
     TotalWithFiles "total_with_files" "bytes in total with files in RAM"
         |_| None,
-        |memory| (memory.total.with_files, memory.total.at_least || memory.loaded.at_least);
+        |memory| (memory.total.with_files, memory.total.with_files_at_least);
     /// Largest total of a method, for programs whose methods are loaded one at a time, with files that are mapped or in memory.
     LargestMethod "largest_method" "bytes in total of the largest method"
         |_| None,
@@ -125,11 +130,39 @@ impl MemoryFigure {
     pub fn of_name(name: &str) -> Option<MemoryFigure> {
         MemoryFigure::ALL.iter().copied().find(|figure| figure.name() == name)
     }
+
+    /// Returns the figures whose sum this one is in each method; none if it is not a sum.
+    pub fn parts(self) -> &'static [MemoryFigure] {
+        match self {
+            MemoryFigure::Total | MemoryFigure::LargestMethod => &[
+                MemoryFigure::Planned,
+                MemoryFigure::MethodAllocator,
+                MemoryFigure::TemporaryAllocator,
+                MemoryFigure::Inputs,
+                MemoryFigure::Outputs,
+                MemoryFigure::Delegates,
+            ],
+            MemoryFigure::TotalWithFiles => &[MemoryFigure::Total, MemoryFigure::Files],
+            MemoryFigure::Planned
+            | MemoryFigure::MethodAllocator
+            | MemoryFigure::TemporaryAllocator
+            | MemoryFigure::Inputs
+            | MemoryFigure::Outputs
+            | MemoryFigure::Delegates
+            | MemoryFigure::Files => &[],
+        }
+    }
+
+    /// Returns the sum of the parts in a method.
+    pub(crate) fn sum_of_parts(self, method: &MethodFootprint) -> MemoryAmount {
+        let amounts = self.parts().iter().filter_map(|figure| figure.of_method(method));
+        amounts.fold(MemoryAmount::default(), MemoryAmount::plus)
+    }
 }
 
 /// Returns the sum of a figure over all methods.
 fn summed(memory: &ProgramMemory, figure: MemoryFigure) -> (u64, bool) {
     let amounts = memory.methods.iter().filter_map(|method| figure.of_method(method));
-    amounts
-        .fold((0, false), |(bytes, at_least), amount| (bytes.saturating_add(amount.bytes), at_least || amount.at_least))
+    let MemoryAmount { bytes, at_least } = amounts.fold(MemoryAmount::default(), MemoryAmount::plus);
+    (bytes, at_least)
 }

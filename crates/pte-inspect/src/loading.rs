@@ -1,12 +1,11 @@
 //! Computes how many bytes of files are in RAM if a loader reads them there, as `FileDataLoader` of the runtime does. A loader that
 //! maps files or returns pointers to memory that has them, such as flash, takes none.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde::Serialize;
 
 use super::delegates::DelegateFootprint;
-use pte_model::data::BlobId;
 use pte_model::program::{ExecutionPlan, Memory, Program};
 use pte_model::reader::program::ProgramContents;
 use pte_payload::memory::{Held, MemorySource};
@@ -44,6 +43,8 @@ pub struct LoadedMethod {
     pub external_constants: u64,
     /// Most additional bytes while the method is loaded: the payload of an XNNPACK delegate, with the named data that it packs.
     pub while_loading: u64,
+    /// The sizes are lower bounds: the memory of an XNNPACK delegate is not counted, or the size of a constant is not known.
+    pub at_least: bool,
 }
 
 impl LoadedProgram {
@@ -63,28 +64,31 @@ impl LoadedProgram {
         LoadedProgram { data_files, at_least: needs_files && sizes.is_empty(), ..self }.summed()
     }
 
+    /// Returns the parts of [`LoadedProgram::bytes`], each with what it is.
+    pub fn parts(&self) -> [(u64, &'static str); 3] {
+        [(self.program, "the program"), (self.constants, "constants"), (self.data_files, "metadata of .ptd files")]
+    }
+
     fn summed(self) -> LoadedProgram {
-        let parts = [self.program, self.constants, self.data_files];
-        LoadedProgram { bytes: parts.into_iter().fold(0, u64::saturating_add), ..self }
+        LoadedProgram { bytes: sum(&self.parts()), ..self }
     }
 }
 
 impl LoadedMethod {
     /// Computes the sizes for a method with these delegates.
-    pub(crate) fn new(
-        program: &Program,
-        plan: &ExecutionPlan,
-        delegates: &[DelegateFootprint],
-        named: &mut NamedBytes,
-    ) -> LoadedMethod {
-        let (mut payloads, mut most) = (0_u64, 0_u64);
+    pub(crate) fn new(program: &Program, plan: &ExecutionPlan, delegates: &[DelegateFootprint]) -> LoadedMethod {
+        let (mut payloads, mut most, mut at_least) = (0_u64, 0_u64, false);
         for (delegate, footprint) in plan.delegates().iter().zip(delegates) {
             let payload = if delegate.inline == Some(true) { 0 } else { program.blob(delegate.processed).len() };
             if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
-                let named = named.of(program, delegate.processed);
+                let (named, in_place) = match &footprint.memory {
+                    Some(memory) => (memory.named_data, memory.bytes(MemorySource::Loader, &[Held::Load])),
+                    None => {
+                        at_least = true;
+                        (0, 0)
+                    }
+                };
                 most = payloads.saturating_add(payload).saturating_add(named).max(most);
-                let in_place = footprint.memory.as_ref();
-                let in_place = in_place.map_or(0, |memory| memory.bytes(MemorySource::Loader, &[Held::Load]));
                 payloads = payloads.saturating_add(in_place);
             } else {
                 payloads = payloads.saturating_add(payload);
@@ -95,26 +99,21 @@ impl LoadedMethod {
         for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external() && tensor.memory == Memory::None) {
             // Each key is read once.
             if tensor.name().is_none_or(|key| keys.insert(key)) {
+                at_least |= tensor.nbytes().is_none();
                 external_constants = external_constants.saturating_add(tensor.nbytes().unwrap_or(0));
             }
         }
-        let bytes = payloads.saturating_add(external_constants);
-        LoadedMethod { bytes, payloads, external_constants, while_loading: most.saturating_sub(payloads) }
+        let while_loading = most.saturating_sub(payloads);
+        let loaded = LoadedMethod { bytes: 0, payloads, external_constants, while_loading, at_least };
+        LoadedMethod { bytes: sum(&loaded.parts()), ..loaded }
+    }
+
+    /// Returns the parts of [`LoadedMethod::bytes`], each with what it is.
+    pub fn parts(&self) -> [(u64, &'static str); 2] {
+        [(self.external_constants, "constants of .ptd files"), (self.payloads, "payloads and named data of delegates")]
     }
 }
 
-/// Sizes in bytes of the named data that XNNPACK payloads refer to, as they state them. Methods may have the same payload, which is
-/// decoded once.
-#[derive(Default)]
-pub(crate) struct NamedBytes(HashMap<BlobId, u64>);
-
-impl NamedBytes {
-    /// Returns the size for a payload; 0 if it cannot be decoded.
-    fn of(&mut self, program: &Program, payload: BlobId) -> u64 {
-        *self.0.entry(payload).or_insert_with(|| {
-            let Ok(graph) = xnnpack::decode::decode(program.blob(payload)) else { return 0 };
-            let named = graph.constants.iter().filter(|constant| constant.key.is_some());
-            named.map(|constant| constant.size).fold(0, u64::saturating_add)
-        })
-    }
+fn sum(parts: &[(u64, &str)]) -> u64 {
+    parts.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add)
 }

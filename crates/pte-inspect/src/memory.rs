@@ -8,16 +8,17 @@ use serde::Serialize;
 use super::Subject;
 use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
-use super::delegates::{DelegateFootprint, KnownMemory, footprints, total};
+use super::delegates::{DelegateFootprint, HeapShare, KnownMemory, footprints, heap};
+use super::figures::{MemoryAmount, MemoryFigure};
 use super::labels::{Labels, event};
-use super::loading::{LoadedMethod, LoadedProgram, NamedBytes};
+use super::loading::{LoadedMethod, LoadedProgram};
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
 use super::totals::MemoryTotal;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
 use pte_model::program::{Device, ExecutionPlan, Program};
-use pte_payload::memory::{Accuracy, Held, MemorySource, Processor};
+use pte_payload::memory::{Accuracy, Processor};
 
 /// Version of the serialised form.
 const VERSION: u32 = 4;
@@ -125,8 +126,10 @@ pub struct MemoryPool {
     pub pool: usize,
     /// Device, such as `cpu`.
     pub device: String,
-    /// Size in bytes.
+    /// Size in bytes; 0 if the program states a negative size.
     pub bytes: u64,
+    /// The sizes are lower bounds: that of the pool is negative, or that of a tensor in it is not known.
+    pub at_least: bool,
     /// Alignment in bytes of its start, which the offsets of the exporter presuppose.
     pub alignment: u64,
     /// Total size in bytes of its tensors, which is the size that the pool would have without sharing.
@@ -183,7 +186,7 @@ pub struct PlannedTensor {
     pub shape: String,
     /// Offset in the pool in bytes.
     pub offset: u64,
-    /// Size in bytes, which is an upper bound for a dynamic tensor.
+    /// Size in bytes, which is an upper bound for a dynamic tensor; 0 if it is not known.
     pub bytes: u64,
     /// First and last time at which it is alive; `None` if nothing uses it.
     pub alive: Option<(u32, u32)>,
@@ -195,17 +198,19 @@ impl ProgramMemory {
         let external = runtime.external || needs_data_files(subject.program);
         let runtime = RuntimeKind { external, ..runtime };
         let plans = subject.program.plans();
-        let mut payloads = Payloads::default();
+        let mut known = KnownMemory::new();
         let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime, &mut payloads));
+        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime, &mut known));
         let methods: Vec<MethodFootprint> = methods.collect();
-        let program = MemoryTotal { with_files: loaded.bytes, ..MemoryTotal::default() };
+        let program =
+            MemoryTotal { with_files: loaded.bytes, with_files_at_least: loaded.at_least, ..MemoryTotal::default() };
         let totals = || methods.iter().map(|method| method.total);
         let most = |bytes: fn(MemoryTotal) -> u64| totals().map(bytes).max().unwrap_or(0);
         let largest_method = MemoryTotal {
             bytes: most(|total| total.bytes),
             with_files: most(|total| total.with_files).saturating_add(loaded.bytes),
             at_least: totals().any(|total| total.at_least),
+            with_files_at_least: loaded.at_least || totals().any(|total| total.with_files_at_least),
             is_estimated: totals().any(|total| total.is_estimated),
         };
         ProgramMemory {
@@ -225,23 +230,16 @@ pub fn needs_data_files(program: &Program) -> bool {
     program.plans().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()))
 }
 
-/// What is known about payloads, each of which is decoded once.
-#[derive(Default)]
-struct Payloads<'p> {
-    memory: KnownMemory<'p>,
-    named: NamedBytes,
-}
-
 impl MethodFootprint {
     fn new<'p>(
         subject: &Subject<'p>,
         method: usize,
         plan: &'p ExecutionPlan,
         runtime: RuntimeKind,
-        payloads: &mut Payloads<'p>,
+        known: &mut KnownMemory<'p>,
     ) -> MethodFootprint {
         let RuntimeKind { external, abi, processor } = runtime;
-        let delegates = footprints(subject, method, plan, processor, &mut payloads.memory);
+        let delegates = footprints(subject, method, plan, processor, known);
         let names = |is_unknown: fn(&DelegateFootprint) -> bool| {
             let unknown = delegates.iter().filter(|delegate| is_unknown(delegate)).map(|delegate| &delegate.backend);
             unknown.collect::<BTreeSet<&String>>().into_iter().cloned().collect()
@@ -270,10 +268,10 @@ impl MethodFootprint {
             temporary_allocator,
             inputs: BoundaryBuffers::inputs(subject, method, plan),
             outputs: BoundaryBuffers::outputs(subject, method, plan),
-            loaded: LoadedMethod::new(subject.program, plan, &delegates, &mut payloads.named),
+            loaded: LoadedMethod::new(subject.program, plan, &delegates),
             total: MemoryTotal::default(),
             not_counted: names(|delegate| delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())),
-            delegate_bytes: total(&delegates, MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]),
+            delegate_bytes: heap(&delegates).iter().map(|share| share.bytes).fold(0, u64::saturating_add),
             delegates,
         }
         .summed()
@@ -281,22 +279,18 @@ impl MethodFootprint {
 
     /// Sets the total.
     fn summed(mut self) -> MethodFootprint {
-        let parts = [
-            self.planned,
-            self.method_allocator.bytes,
-            self.temporary_allocator.bytes,
-            self.inputs.bytes,
-            self.outputs.bytes,
-            self.delegate_bytes,
-        ];
-        let bytes = parts.into_iter().fold(0, u64::saturating_add);
-        let at_least =
-            self.method_allocator.at_least || self.temporary_allocator.at_least || !self.not_counted.is_empty();
+        let MemoryAmount { bytes, at_least } = MemoryFigure::Total.sum_of_parts(&self);
         let memories = self.delegates.iter().filter_map(|delegate| delegate.memory.as_ref());
         let is_estimated = memories.map(|memory| memory.accuracy).any(|accuracy| accuracy != Accuracy::Exact);
         let with_files = bytes.saturating_add(self.loaded.bytes);
-        self.total = MemoryTotal { bytes, with_files, at_least, is_estimated };
+        let with_files_at_least = at_least || self.loaded.at_least;
+        self.total = MemoryTotal { bytes, with_files, at_least, with_files_at_least, is_estimated };
         self
+    }
+
+    /// Returns what [`MethodFootprint::delegate_bytes`] consists of.
+    pub fn heap_shares(&self) -> Vec<HeapShare<'_>> {
+        heap(&self.delegates)
     }
 }
 
@@ -307,8 +301,12 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instruction
     let end = plan.instructions().count() as u32 + 1;
     let mut tensors: BTreeMap<usize, Vec<PlannedTensor>> = BTreeMap::new();
     let mut ends: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut have_unknown: BTreeSet<usize> = BTreeSet::new();
     for (value, tensor) in plan.tensors() {
         let Some(Some((pool, offset))) = memory.places.get(value) else { continue };
+        if tensor.nbytes().is_none() {
+            have_unknown.insert(*pool as usize);
+        }
         let bytes = tensor.nbytes().unwrap_or(0);
         let end = ends.entry(*pool as usize).or_default();
         *end = offset.saturating_add(bytes).max(*end);
@@ -334,7 +332,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instruction
     let pool = |(number, size): (usize, &i64)| {
         let mut tensors = tensors.remove(&number).unwrap_or_default();
         let bytes = u64::try_from(*size).unwrap_or(0);
-        if bytes == 0 && tensors.is_empty() {
+        if *size == 0 && tensors.is_empty() {
             return None;
         }
         tensors.sort_by_key(|tensor| (tensor.offset, tensor.value));
@@ -351,6 +349,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instruction
             pool: number,
             device: device(number),
             bytes,
+            at_least: *size < 0 || have_unknown.contains(&number),
             alignment: DEFAULT_ALIGNMENT,
             unshared: tensors.iter().map(|tensor| tensor.bytes).fold(0, u64::saturating_add),
             peak: MemoryPeak { time: peak, event: event(instructions, peak) },

@@ -80,9 +80,7 @@ impl TemporaryAllocator {
 /// Returns what a call of a delegate takes; `None` if it is not known. XNNPACK uses the heap.
 fn taken_by(delegate: &DelegateFootprint) -> Option<u64> {
     match &delegate.memory {
-        Some(memory) => {
-            Some(memory.bytes(MemorySource::TemporaryAllocator, &[Held::Load, Held::FirstExecution, Held::Call]))
-        }
+        Some(memory) => Some(memory.bytes(MemorySource::TemporaryAllocator, Held::ALL)),
         None => (delegate.backend == xnnpack::BACKEND).then_some(0),
     }
 }

@@ -14,6 +14,8 @@ pub struct MemoryTotal {
     pub with_files: u64,
     /// Both numbers are lower bounds.
     pub at_least: bool,
+    /// [`MemoryTotal::with_files`] is a lower bound.
+    pub with_files_at_least: bool,
     /// Both numbers contain estimates of what delegates take.
     #[serde(rename = "estimated")]
     pub is_estimated: bool,
@@ -26,6 +28,7 @@ impl MemoryTotal {
             bytes: self.bytes.saturating_add(other.bytes),
             with_files: self.with_files.saturating_add(other.with_files),
             at_least: self.at_least || other.at_least,
+            with_files_at_least: self.with_files_at_least || other.with_files_at_least,
             is_estimated: self.is_estimated || other.is_estimated,
         }
     }

@@ -132,7 +132,7 @@ fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, Descri
     // The application defines its address and size, and the compiler does not write the size that it assumed.
     let not_counted =
         vec!["fast scratch memory (`ethosu_fast_scratch_size`), which the application provides".to_owned()];
-    Ok(DelegateMemory { parts, accuracy: Accuracy::Exact, not_counted })
+    Ok(DelegateMemory { parts, named_data: 0, accuracy: Accuracy::Exact, not_counted })
 }
 
 /// Returns the blocks up to the last one, which ends the payload.

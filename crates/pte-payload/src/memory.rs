@@ -69,6 +69,17 @@ pub enum Held {
     Call,
 }
 
+impl Held {
+    /// All times: what a delegate takes at most.
+    ///
+    /// ```
+    /// use pte_payload::memory::Held;
+    ///
+    /// assert_eq!(Held::ALL, [Held::Load, Held::FirstExecution, Held::Call]);
+    /// ```
+    pub const ALL: &'static [Held] = &[Held::Load, Held::FirstExecution, Held::Call];
+}
+
 /// Memory of one kind that a delegate takes, part of [`DelegateMemory`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -111,6 +122,8 @@ pub enum Accuracy {
 pub struct DelegateMemory {
     /// Parts that are not empty, in the order in which they are taken.
     pub parts: Vec<DelegatePart>,
+    /// Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part.
+    pub named_data: u64,
     /// How exact the bytes are.
     pub accuracy: Accuracy,
     /// What the parts do not contain, in words; empty if they are complete.

@@ -1,7 +1,7 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
 use pte_emit::text::{clipped, counted, first_names};
-use pte_emit::{Code, Diagnostic, Held, MemoryFigure, MemorySource, MethodFootprint, ProgramMemory, Severity};
+use pte_emit::{Code, Diagnostic, HeapShare, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
 use super::super::amounts::{bytes, pairs, unknown_key};
@@ -105,11 +105,30 @@ fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
     }
     names.sort_unstable();
     names.dedup();
+    let unknown = sizes_not_known(figure, memory);
     let takers = (!names.is_empty()).then(|| format!("all that these take: {}", first_names(names.into_iter())));
     let is_of_files = matches!(figure, MemoryFigure::Files | MemoryFigure::TotalWithFiles);
     let files = (memory.loaded.at_least && is_of_files)
         .then(|| "the metadata of the .ptd files that the program needs, which `--with` names".to_owned());
-    takers.into_iter().chain(files).collect::<Vec<_>>().join("; ")
+    takers.into_iter().chain(unknown).chain(files).collect::<Vec<_>>().join("; ")
+}
+
+/// Names the figures among the parts of one that contain tensors or pools whose sizes are not known, and payloads that are not counted.
+fn sizes_not_known(figure: MemoryFigure, memory: &ProgramMemory) -> Vec<String> {
+    let nested = figure.parts().iter().flat_map(|part| sizes_not_known(*part, memory));
+    let methods = || memory.methods.iter();
+    let own = match figure {
+        MemoryFigure::Planned if methods().any(|method| method.pools.iter().any(|pool| pool.at_least)) => {
+            Some("planned memory whose size the program does not state")
+        }
+        MemoryFigure::Inputs if methods().any(|method| method.inputs.at_least) => Some("inputs of unknown size"),
+        MemoryFigure::Outputs if methods().any(|method| method.outputs.at_least) => Some("outputs of unknown size"),
+        MemoryFigure::Files if methods().any(|method| method.loaded.at_least) => {
+            Some("named data and constants in files whose size is not known")
+        }
+        _ => None,
+    };
+    nested.chain(own.map(str::to_owned)).collect()
 }
 
 /// What a figure consists of, the largest part first.
@@ -123,10 +142,7 @@ impl Parts {
         let mut parts: Vec<(u64, String)> =
             memory.methods.iter().flat_map(|method| of_method(figure, method)).collect();
         if matches!(figure, MemoryFigure::Files | MemoryFigure::TotalWithFiles) {
-            let loaded = &memory.loaded;
-            parts.push((loaded.program, "the program".to_owned()));
-            parts.push((loaded.constants, "constants".to_owned()));
-            parts.push((loaded.data_files, "metadata of .ptd files".to_owned()));
+            parts.extend(memory.loaded.parts().map(|(bytes, what)| (bytes, what.to_owned())));
         }
         if figure == MemoryFigure::LargestMethod {
             let largest = memory.methods.iter().max_by_key(|method| method.total.bytes);
@@ -148,7 +164,7 @@ impl Parts {
 /// Returns the parts of a figure in a method.
 fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String)> {
     let name = clipped(&method.name);
-    let of = |bytes: u64, what: String| vec![(bytes, format!("{what} of method {name}"))];
+    let of = |bytes: u64, what: &str| (bytes, format!("{what} of method {name}"));
     let boundary = |buffers: &pte_emit::BoundaryBuffers, what: &str| {
         let provided = buffers.tensors.iter().filter(|tensor| tensor.is_provided);
         let part = |tensor: &pte_emit::BoundaryTensor| {
@@ -156,7 +172,6 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
         };
         provided.map(part).collect()
     };
-    let parts = |figures: &[MemoryFigure]| figures.iter().flat_map(|figure| of_method(*figure, method)).collect();
     match figure {
         MemoryFigure::Planned => {
             let pool = |pool: &pte_emit::MemoryPool| {
@@ -171,43 +186,26 @@ fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String
             };
             method.pools.iter().map(pool).collect()
         }
-        MemoryFigure::MethodAllocator => of(method.method_allocator.bytes, "method allocator".to_owned()),
+        MemoryFigure::MethodAllocator => vec![of(method.method_allocator.bytes, "method allocator")],
         MemoryFigure::TemporaryAllocator => {
             let temporary = &method.temporary_allocator;
             let most = match &temporary.largest {
                 Some(largest) if temporary.kernels > temporary.lookup => clipped(largest),
                 _ => "to find kernels".to_owned(),
             };
-            of(temporary.bytes, format!("temporary allocator ({most})"))
+            vec![of(temporary.bytes, &format!("temporary allocator ({most})"))]
         }
         MemoryFigure::Delegates => {
-            let taken = |delegate: &pte_emit::DelegateFootprint| {
-                let memory = delegate.memory.as_ref()?;
-                let bytes = memory.bytes(MemorySource::Heap, &[Held::Load, Held::FirstExecution, Held::Call]);
-                Some((bytes, format!("delegate {} of method {name}", clipped(&delegate.name))))
+            let share = |share: HeapShare<'_>| match share.is_shared {
+                true => (share.bytes, format!("{} that the delegates of method {name} share", share.name)),
+                false => of(share.bytes, &format!("delegate {}", clipped(share.name))),
             };
-            method.delegates.iter().filter_map(taken).collect()
+            method.heap_shares().into_iter().map(share).collect()
         }
         MemoryFigure::Inputs => boundary(&method.inputs, "input"),
         MemoryFigure::Outputs => boundary(&method.outputs, "output"),
-        MemoryFigure::Files => {
-            let loaded = &method.loaded;
-            [
-                of(loaded.payloads, "payloads".to_owned()),
-                of(loaded.external_constants, "constants in .ptd files".to_owned()),
-            ]
-            .concat()
-        }
-        MemoryFigure::Total | MemoryFigure::LargestMethod => parts(&[
-            MemoryFigure::Planned,
-            MemoryFigure::MethodAllocator,
-            MemoryFigure::TemporaryAllocator,
-            MemoryFigure::Inputs,
-            MemoryFigure::Outputs,
-            MemoryFigure::Delegates,
-        ]),
-        MemoryFigure::TotalWithFiles => parts(&[MemoryFigure::Total, MemoryFigure::Files]),
-        _ => Vec::new(),
+        MemoryFigure::Files => method.loaded.parts().map(|(bytes, what)| of(bytes, what)).to_vec(),
+        _ => figure.parts().iter().flat_map(|part| of_method(*part, method)).collect(),
     }
 }
 

@@ -88,7 +88,9 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
         Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64 => Accuracy::Percent(MEASURED),
         Processor::Arm32 => Accuracy::Unmeasured,
     };
-    Ok(DelegateMemory { parts, accuracy, not_counted: Vec::new() })
+    let named = graph.constants.iter().filter(|constant| constant.key.is_some());
+    let named_data = named.map(|constant| constant.size).fold(0, u64::saturating_add);
+    Ok(DelegateMemory { parts, named_data, accuracy, not_counted: Vec::new() })
 }
 
 /// Objects of the graph itself, of its values, and of the arguments of the delegate.

@@ -1,0 +1,149 @@
+//! [`Model::report`]: the answers of the other methods of [`Model`] on one page, or as a graph. Nothing is computed here;
+//! [`pte_inspect::report`] draws.
+
+use super::{InspectOptions, Inspected, SizeOptions};
+use crate::model::{DiffOptions, Model};
+use pte_check::{CheckOptions, Findings};
+use pte_diff::Difference;
+use pte_inspect::allocator::RuntimeKind;
+use pte_inspect::graph::ProgramGraph;
+use pte_inspect::memory::{ProgramMemory, needs_data_files};
+use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
+use pte_inspect::size::SizeDimension;
+use pte_inspect::statistics::DataStatistics;
+use pte_model::diagnostics::Code;
+use pte_model::error::Error;
+
+/// Options of [`Model::report`].
+///
+/// ```
+/// use pte_emit::{ReportFormat, ReportOptions};
+///
+/// assert_eq!(ReportOptions::default().format, ReportFormat::Html);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ReportOptions {
+    /// Format of the report.
+    pub format: ReportFormat,
+    /// Options of the validation whose findings it shows.
+    pub check: CheckOptions,
+    /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a histogram.
+    pub data_statistics: bool,
+}
+
+/// Levels of the trees of sizes in a report.
+const REPORT_LEVELS: [&[SizeDimension]; 2] =
+    [&[SizeDimension::Segment, SizeDimension::Kind, SizeDimension::Tensor], &[SizeDimension::Tensor]];
+
+/// Maximum number of children of a node in the tree of sizes of a report. Any further, smaller children are joined to
+/// one node.
+const REPORT_CHILDREN: usize = 200;
+
+/// The same of the list of tensors, of which layers consist.
+const REPORT_TENSORS: usize = 2000;
+
+impl Model {
+    /// Returns a report of a source as one HTML page, with the results of [`Model::inspect`], [`Model::size`],
+    /// [`Model::memory`] and [`Model::check`], and the graphs of the methods; or only the graphs, in the format of
+    /// another viewer. The page of a malformed file has only its sizes and findings. If `before` is an older version,
+    /// the page also shows the differences, or why the two cannot be compared.
+    ///
+    /// ```
+    /// use pte_emit::{Model, ReportFormat, ReportOptions};
+    ///
+    /// let add = Model::open("examples/add.yaml")?;
+    /// let page = add.report(None, &ReportOptions::default())?;
+    /// assert!(page.starts_with("<!doctype html>") && page.len() < 300_000);
+    ///
+    /// let mut options = ReportOptions::default();
+    /// options.format = ReportFormat::Dot;
+    /// assert!(add.report(None, &options)?.contains("aten::add.out"));
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be read or is of an unknown format, the YAML is invalid, or a graph is requested of a file
+    /// without a program.
+    pub fn report(&self, before: Option<&Model>, options: &ReportOptions) -> Result<String, Error> {
+        let name = self.label();
+        let [sizes, tensors] = REPORT_LEVELS.map(|levels| self.size(&SizeOptions { dimensions: levels.to_vec() }));
+        let (sizes, tensors) = (sizes?, tensors?);
+        let findings = self.check(&options.check)?;
+        // The first file has the program.
+        let about: Vec<&str> =
+            findings.first().into_iter().flat_map(|findings| &findings.list).map(|f| &*f.location.path).collect();
+        // A malformed program is shown as far as it can be read; a file that cannot be read is an error.
+        let program = unless_io(Inspected::of(self))?;
+        let changes = before.map(|before| before.diff(self, &DiffOptions::default()));
+        let (changes, comparison_error) = match changes.transpose() {
+            Ok(changes) => (changes, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        // A removed element has no path on this side.
+        let path =
+            |difference: &'_ Difference| difference.right.as_ref().map_or(String::new(), |part| part.path.clone());
+        let changed: Vec<String> = changes.iter().flat_map(|changes| &changes.list).map(path).collect();
+        let changed: Vec<&str> = changed.iter().map(String::as_str).collect();
+        let graph = || {
+            // A graph has no place for a message.
+            if let (Some(error), Some(before)) = (&comparison_error, before) {
+                let message = format!("cannot mark what changed since {}: {error}", before.label());
+                return Err(Error::input(Code::UnmetRequest, &name, message));
+            }
+            match &program {
+                Ok(program) => Ok(ProgramGraph::new(&program.view(), &about, &changed)),
+                Err(error) => Err(error.clone()),
+            }
+        };
+        match options.format {
+            ReportFormat::Html => {}
+            ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
+            ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
+        }
+        let contents = unless_io(self.inspect(&InspectOptions::default()))?;
+        let error = match &contents {
+            Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
+            Err(error) => Some(error.to_string()),
+        };
+        let view = program.as_ref().ok().map(Inspected::view);
+        let data_files = self.data_file_sizes()?;
+        let memory = program.as_ref().ok().zip(view.as_ref()).map(|(inspected, view)| {
+            let loaded = inspected.loaded.with_data_files(&data_files, needs_data_files(&inspected.program));
+            ProgramMemory::new(view, loaded, RuntimeKind::default())
+        });
+        // Each byte of the files is read once for its statistics.
+        let read = sizes.iter().map(|(_, size)| size.bytes).fold(0, u64::saturating_add);
+        let mut statistics = options.data_statistics.then(|| DataStatistics::new(read));
+        let graph =
+            view.as_ref().map(|view| ProgramGraph::with_statistics(view, &about, &changed, statistics.as_mut()));
+        let mut contents = contents.unwrap_or_default().into_iter();
+        let mut findings = findings.into_iter();
+        let files = sizes.into_iter().zip(tensors).map(|((name, mut size), (_, mut tensors))| {
+            size.limit(REPORT_CHILDREN);
+            tensors.limit(REPORT_TENSORS);
+            let contents = contents.next().map(|(_, contents)| contents);
+            let findings = findings.next().unwrap_or_else(|| Findings::new(options.check.profile));
+            ReportedFile { name, contents, size, tensors, findings }
+        });
+        Ok(reports::html(&ReportDocument {
+            files: files.collect(),
+            memory,
+            graph,
+            error,
+            before: before.map(Model::label),
+            changes,
+            comparison_error,
+            data_statistics: options.data_statistics,
+            name,
+        }))
+    }
+}
+
+/// Returns a result, but an error of reading a file as an error.
+fn unless_io<T>(result: Result<T, Error>) -> Result<Result<T, Error>, Error> {
+    match result {
+        Err(error) if error.io_kind().is_some() => Err(error),
+        result => Ok(result),
+    }
+}
