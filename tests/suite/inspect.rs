@@ -121,7 +121,7 @@ fn the_json_has_the_schema() {
         schema["anyOf"] = serde_json::json!([{"$ref": format!("#/$defs/{part}")}]);
         jsonschema::validator_for(&schema).unwrap()
     };
-    let [inspection, tree, needed] = ["Inspection", "FileSize", "ProgramMemory"].map(validator);
+    let [inspection, tree, needed] = ["Inspection", "FileSize", "MemoryDocument"].map(validator);
     let check = |validator: &jsonschema::Validator, document: &Value, name: &str| {
         let errors: Vec<String> =
             validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
