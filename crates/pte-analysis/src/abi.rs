@@ -55,6 +55,8 @@ impl Abi {
     ///
     /// assert_eq!([Abi::Bits64, Abi::Arm32].map(Abi::pointer_bytes), [8, 4]);
     /// assert_eq!(Abi::Arm32.value_layout(), (16, 8));
+    /// assert_eq!(Abi::ALL.map(Abi::program_alignment), [16, 8]);
+    /// assert_eq!(Abi::Arm32.of(&["LP64", "AAPCS"]), &"AAPCS");
     /// ```
     pub fn pointer_bytes(self) -> u64 {
         Structure::Pointer.layout(self).0
