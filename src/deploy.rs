@@ -1,20 +1,20 @@
 //! Methods of [`Model`] that prepare programs for firmware and applications. [`pte_deploy`] writes the results.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use crate::inspection::{Inspected, MemoryOptions};
 use crate::model::{Model, ModelFile};
+use crate::needs::NeededProgram;
 use crate::recover::layout;
-use pte_analysis::kernels::ProgramKernels;
+use pte_analysis::abi::Abi;
+use pte_analysis::needs::MethodNeeds;
 use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
-use pte_inspect::allocator::Abi;
-use pte_inspect::memory::{MethodFootprint, ProgramMemory};
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
-use pte_model::program::Program;
+use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
 
 /// Options of [`Model::embedded_files`].
@@ -116,10 +116,10 @@ impl Model {
     }
 
     /// Checks the number of figures before there is memory for them: many methods can share a list.
-    fn check_figures(&self, program: &Program, memory: &ProgramMemory) -> Result<(), Error> {
+    fn check_figures(&self, program: &Program, methods: &[MethodNeeds]) -> Result<(), Error> {
         let ports = program.plans().iter().flat_map(|plan| [&plan.inputs, &plan.outputs]);
         let ports = ports.map(|list| list.as_ref().map_or(0, Vec::len));
-        let pools = memory.methods.iter().map(pool_count);
+        let pools = methods.iter().map(|method| method.pools.len());
         let count = ports.chain(pools).fold(0, usize::saturating_add);
         if count <= MAX_FIGURES {
             return Ok(());
@@ -131,42 +131,32 @@ impl Model {
     }
 
     fn program_facts(&self, content: &Blob, external: bool) -> Result<ProgramFacts, Error> {
-        let inspected = Inspected::of(self)?;
-        let subject = inspected.view();
         let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
-        let [bits64, bits32] = [Abi::Bits64, Abi::Arm32]
-            .map(|abi| self.memory(&MemoryOptions { abi, external, ..MemoryOptions::default() }));
-        let (bits64, bits32) = (bits64?, bits32?);
-        self.check_figures(subject.program, &bits64)?;
-        let methods = subject.program.plans().iter().enumerate().zip(bits64.methods.iter().zip(&bits32.methods));
-        let methods = methods.map(|((method, plan), (wide, narrow))| {
-            let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
-            let name = |value: usize| names.get(value).cloned().flatten().unwrap_or_default();
-            let mut facts = MethodFacts::new(plan, pools(wide), name);
-            let [bits64, bits32] = [wide, narrow].map(|method| method.method_allocator.bytes);
-            facts.method_allocator = Bytes { bits64, bits32 };
-            facts.is_lower_bound = wide.method_allocator.at_least;
-            let [bits64, bits32] = [wide, narrow].map(|method| method.temporary_allocator.bytes);
-            facts.temporary_allocator = Bytes { bits64, bits32 };
-            facts.is_temporary_lower_bound = wide.temporary_allocator.at_least;
-            facts
-        });
-        Ok(ProgramFacts::new(digest, ProgramKernels::of(subject.program).operators.len(), methods.collect()))
+        let NeededProgram { program, needs } = NeededProgram::of(self, content.len(), external)?;
+        self.check_figures(&program, &needs.methods)?;
+        let methods = program.plans().iter().zip(&needs.methods).map(|(plan, needs)| method_facts(plan, needs));
+        Ok(ProgramFacts::new(digest, needs.kernels.operators.len(), methods.collect()))
     }
 }
 
 /// Most inputs, outputs and pools of a program, each of which has macros.
 const MAX_FIGURES: usize = 1 << 14;
 
-/// Returns the size in bytes of each pool, from pool 1 on. Empty pools have no row in the footprint.
-fn pools(method: &MethodFootprint) -> Vec<u64> {
-    let mut sizes = vec![0; pool_count(method)];
-    method.pools.iter().for_each(|pool| sizes[pool.pool - 1] = pool.bytes);
-    sizes
-}
-
-fn pool_count(method: &MethodFootprint) -> usize {
-    method.pools.iter().map(|pool| pool.pool).max().unwrap_or(0)
+/// Returns the figures of a method, which add its quantization.
+fn method_facts(plan: &ExecutionPlan, needs: &MethodNeeds) -> MethodFacts {
+    let ports = [(&plan.inputs, &needs.inputs), (&plan.outputs, &needs.outputs)].into_iter();
+    let names: HashMap<usize, &str> = ports
+        .flat_map(|(ids, ports)| ids.iter().flatten().zip(ports))
+        .filter_map(|(id, port)| Some((id.get()?, &*port.name)))
+        .collect();
+    let name = |value: usize| names.get(&value).copied().unwrap_or_default().to_owned();
+    let mut facts = MethodFacts::new(plan, needs.pools.iter().map(|pool| pool.bytes).collect(), name);
+    let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| needs.build(abi));
+    facts.method_allocator = Bytes { bits64: bits64.loading, bits32: bits32.loading };
+    facts.is_lower_bound = !bits64.unknown.method_allocator.is_empty();
+    facts.temporary_allocator = Bytes { bits64: bits64.temporary(), bits32: bits32.temporary() };
+    facts.is_temporary_lower_bound = !bits64.unknown.temporary_allocator.is_empty();
+    facts
 }
 
 fn whole(origin: &Origin) -> io::Result<Blob> {

@@ -1,23 +1,16 @@
 //! Method of [`Model`] that generates the files of firmware projects: it collects what a program needs for [`pte_deploy::firmware`].
 
 use crate::deploy::EmbeddedFileOptions;
-use crate::inspection::{MemoryOptions, stored_program};
-use crate::kernels::needed_kernels;
 use crate::model::Model;
+use crate::needs::NeededProgram;
+use pte_analysis::abi::Abi;
 use pte_deploy::Symbol;
 use pte_deploy::embed::Section;
-use pte_deploy::firmware::{
-    self, AllocatorNeeds, BufferNeeds, BuildNeeds, Firmware, FirmwareNeeds, FirmwarePlatform, MethodNeeds, PoolNeeds,
-    RUNNER_SYMBOL,
-};
-use pte_inspect::allocator::Abi;
-use pte_inspect::boundary::BoundaryBuffers;
-use pte_inspect::memory::{MethodFootprint, needs_data_files};
+use pte_deploy::firmware::{self, Firmware, FirmwareNeeds, FirmwarePlatform, RUNNER_SYMBOL};
 use pte_model::diagnostics::text::first_names;
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::program::ExecutionPlan;
 use pte_transform::pattern::Pattern;
 
 /// Options of [`Model::firmware`].
@@ -101,46 +94,28 @@ impl Model {
             return Err(Error::new(Report::new(name, "", vec![diagnostic])));
         };
         let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
-        let memory_of = |abi: Abi| {
-            let mut memory = MemoryOptions::default();
-            (memory.abi, memory.external) = (abi, options.external);
-            self.memory(&memory)
-        };
-        let builds = [memory_of(Abi::Arm32)?, memory_of(Abi::Bits64)?];
-        let (_, kernels) = needed_kernels(self)?;
-        let program = &stored_program(self)?.map(|(program, _)| program).unwrap_or_default();
-        let all_methods: Vec<String> = builds[0].methods.iter().map(|method| method.name.clone()).collect();
+        let NeededProgram { needs: program, .. } = NeededProgram::of(self, file.content.len(), options.external)?;
+        let all_methods: Vec<&str> = program.methods.iter().map(|method| &*method.name).collect();
         let selected = selected(&all_methods, &options.methods).map_err(|missing| {
-            let known = first_names(all_methods.iter().map(String::as_str));
+            let known = first_names(all_methods.iter().copied());
             let message = |pattern: String| {
                 Code::UnmetRequest.whole(format!("no method matches `{pattern}`: the program has {known}"))
             };
             Error::new(Report::new(name, "", missing.into_iter().map(message).collect()))
         })?;
-        let method = |index: &usize| {
-            let plan = program.plans().get(*index)?;
-            Some(method_needs(
-                plan,
-                [(Abi::Arm32, &builds[0].methods[*index]), (Abi::Bits64, &builds[1].methods[*index])],
-            ))
-        };
         let symbol = options.symbol.clone().unwrap_or_else(|| match options.platform {
             FirmwarePlatform::Cmake => file.symbol.clone(),
             _ => Symbol::from_name(RUNNER_SYMBOL),
         });
         let needs = FirmwareNeeds {
+            program: &program,
+            methods: selected.iter().filter_map(|index| program.methods.get(*index)).collect(),
             sha256: data_encoding::HEXLOWER.encode(&sha256),
-            bytes: file.content.len(),
             alignment: file.alignment,
             path: options.path.clone().filter(|_| !self.is_text()),
             symbol,
             section: options.section.clone(),
-            is_64_bit: options.abi == Abi::Bits64,
-            methods: selected.iter().filter_map(method).collect(),
-            all_methods,
-            operators: kernels.operators.into_keys().collect(),
-            backends: kernels.backends.into_keys().collect(),
-            needs_data_files: needs_data_files(program),
+            abi: options.abi,
             file: file.name,
         };
         firmware::firmware(&needs, options.platform).map_err(|errors| {
@@ -151,7 +126,7 @@ impl Model {
 }
 
 /// Returns the indices of the methods that the patterns select, the first one without patterns; or the patterns that select none.
-fn selected(names: &[String], patterns: &[String]) -> Result<Vec<usize>, Vec<String>> {
+fn selected(names: &[&str], patterns: &[String]) -> Result<Vec<usize>, Vec<String>> {
     if patterns.is_empty() {
         return Ok((0..names.len().min(1)).collect());
     }
@@ -160,52 +135,8 @@ fn selected(names: &[String], patterns: &[String]) -> Result<Vec<usize>, Vec<Str
     let missing: Vec<String> = patterns.iter().filter(is_unmatched).cloned().collect();
     match missing.is_empty() {
         true => Ok((0..names.len())
-            .filter(|index| patterns.iter().any(|pattern| matches(pattern, &names[*index])))
+            .filter(|index| patterns.iter().any(|pattern| matches(pattern, names[*index])))
             .collect()),
         false => Err(missing),
-    }
-}
-
-/// Collects the needs of a method from its memory in both builds.
-fn method_needs(plan: &ExecutionPlan, builds: [(Abi, &MethodFootprint); 2]) -> MethodNeeds {
-    let footprint = builds[0].1;
-    let count = footprint.pools.iter().map(|pool| pool.pool).max().unwrap_or(0);
-    let mut pools = vec![PoolNeeds { bytes: 0, device: "cpu".to_owned() }; count];
-    for pool in &footprint.pools {
-        if let Some(needs) = pool.pool.checked_sub(1).and_then(|index| pools.get_mut(index)) {
-            *needs = PoolNeeds { bytes: pool.bytes, device: pool.device.clone() };
-        }
-    }
-    MethodNeeds {
-        name: footprint.name.clone(),
-        pools,
-        inputs: buffers(plan.inputs.as_ref().map_or(0, Vec::len), &footprint.inputs),
-        outputs: buffers(plan.outputs.as_ref().map_or(0, Vec::len), &footprint.outputs),
-        builds: builds.map(|(abi, footprint)| build_needs(abi, footprint)),
-    }
-}
-
-/// The tensors of a list of inputs or outputs.
-fn buffers(count: usize, list: &BoundaryBuffers) -> Vec<Option<BufferNeeds>> {
-    let mut buffers = vec![None; count];
-    for tensor in &list.tensors {
-        if let Some(buffer) = buffers.get_mut(tensor.index) {
-            *buffer = Some(BufferNeeds { bytes: tensor.bytes, is_provided: tensor.is_provided });
-        }
-    }
-    buffers
-}
-
-/// Collects what depends on the build.
-fn build_needs(abi: Abi, footprint: &MethodFootprint) -> BuildNeeds {
-    let MethodFootprint { method_allocator, temporary_allocator, .. } = footprint;
-    let loading = |bytes: u64| AllocatorNeeds { bytes, unknown: method_allocator.unknown_backends.clone() };
-    BuildNeeds {
-        pointer: abi.pointer_bytes(),
-        value: abi.value_layout(),
-        loading: loading(method_allocator.bytes),
-        loading_alone: loading(method_allocator.without_temporary_allocator),
-        temporary: AllocatorNeeds { bytes: temporary_allocator.bytes, unknown: temporary_allocator.unknown.clone() },
-        temporary_of_kernels: temporary_allocator.kernels,
     }
 }

@@ -333,20 +333,26 @@ impl Names {
 
 /// A program to inspect, as it is stored in its file.
 pub(crate) struct Inspected {
-    program: Program,
+    pub(crate) program: Program,
     memory: Vec<MemoryPlan>,
     names: Names,
     /// Bytes of its file, without `.ptd` files, that are in RAM if a loader reads them there.
-    loaded: LoadedProgram,
+    pub(crate) loaded: LoadedProgram,
 }
 
 impl Inspected {
     /// Reads the program of a binary file, or of the file that YAML assembles to. The assembled file is read back
     /// because the figures must be those of the file.
     pub(crate) fn of(model: &Model) -> Result<Inspected, Error> {
-        let (program, loaded) = stored_program(model)?.unwrap_or_default();
+        Ok(Inspected::with_program(model)?
+            .unwrap_or_else(|| Inspected::new(Program::default(), Names::default(), LoadedProgram::default())))
+    }
+
+    /// Like [`Inspected::of`], but `None` for YAML without methods.
+    pub(crate) fn with_program(model: &Model) -> Result<Option<Inspected>, Error> {
+        let Some((program, loaded)) = stored_program(model)? else { return Ok(None) };
         let names = if model.is_text() { Names::of(model.assembly()?) } else { Names::default() };
-        Ok(Inspected::new(program, names, loaded))
+        Ok(Some(Inspected::new(program, names, loaded)))
     }
 
     fn new(program: Program, names: Names, loaded: LoadedProgram) -> Inspected {

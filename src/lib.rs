@@ -41,6 +41,7 @@ mod firmware;
 mod inspection;
 mod kernels;
 mod model;
+mod needs;
 mod payload;
 mod pipeline;
 mod source;
@@ -88,7 +89,8 @@ pub use model::{DiffOptions, Documents, Model};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
-pub use pte_check::target::{Target, TargetAbi};
+pub use pte_analysis::abi::Abi;
+pub use pte_check::target::Target;
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
     SourcePosition, TruncatedRule, UnknownRuleId,
@@ -108,7 +110,6 @@ pub use pte_diff::{
     is_null_device,
 };
 pub use pte_generate::ProgramGenerator;
-pub use pte_inspect::allocator::Abi;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
 pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;

@@ -1,15 +1,12 @@
 //! Targets: a method of [`Model`] that compares its program with a build of the runtime and its application. The rules are in
-//! [`pte_check::target`], the figures in [`pte_inspect::memory`].
+//! [`pte_check::target`], the figures in `needs.rs`.
 
-use pte_check::target::{MethodNeeds, Target, TargetAbi, TargetNeeds};
+use pte_check::target::Target;
 use pte_check::{CheckOptions, Findings};
-use pte_inspect::allocator::Abi;
-use pte_inspect::memory::{MethodFootprint, ProgramMemory};
 use pte_model::error::Error;
 
-use crate::inspection::MemoryOptions;
-use crate::kernels::needed_kernels;
 use crate::model::Model;
+use crate::needs::NeededProgram;
 
 impl Model {
     /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are those of the rules
@@ -32,18 +29,11 @@ impl Model {
     /// # Errors
     /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
     pub fn check_target(&self, target: &Target, options: &CheckOptions) -> Result<Findings, Error> {
-        let (program, kernels) = needed_kernels(self)?;
-        let mut memory = MemoryOptions { external: !options.with.is_empty(), ..MemoryOptions::default() };
-        memory.abi = match target.abi() {
-            TargetAbi::Bits64 => Abi::Bits64,
-            TargetAbi::Arm32 => Abi::Arm32,
-        };
-        let ProgramMemory { methods, .. } = self.memory(&memory)?;
-        let file_size = match self.assembly_size()? {
+        let bytes = match self.assembly_size()? {
             Some(size) => size,
             None => self.content_size()?,
         };
-        let needs = TargetNeeds { file_size, kernels, methods: methods.iter().map(method_needs).collect() };
+        let NeededProgram { program, needs } = NeededProgram::of(self, bytes, !options.with.is_empty())?;
         Ok(target.check(&program, &needs, options.kept))
     }
 
@@ -53,18 +43,5 @@ impl Model {
             true => Ok(self.assembly()?.program_file().and_then(|file| file.size())),
             false => Ok(None),
         }
-    }
-}
-
-fn method_needs(method: &MethodFootprint) -> MethodNeeds {
-    let allocator = &method.method_allocator;
-    let temporary = &method.temporary_allocator;
-    MethodNeeds {
-        pools: method.pools.iter().map(|pool| (pool.pool, pool.bytes, pool.alignment)).collect(),
-        method_allocator: allocator.bytes,
-        without_temporary: allocator.without_temporary_allocator,
-        temporary_kernels: temporary.kernels,
-        temporary_largest: temporary.largest.clone(),
-        temporary_lookup: temporary.lookup,
     }
 }

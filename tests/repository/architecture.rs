@@ -78,6 +78,7 @@ const ASKING: &[&str] = &["facade", "assembly", "tests"];
 const FACADE: &[&str] = &[
     "lib",
     "model",
+    "needs",
     "pipeline",
     "inspection",
     "kernels",

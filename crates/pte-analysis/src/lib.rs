@@ -25,6 +25,7 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod abi;
 pub mod access;
 pub mod aliases;
 pub mod blocks;
@@ -32,7 +33,9 @@ pub mod inference;
 pub mod kernels;
 pub mod lifetimes;
 pub mod moved;
+pub mod needs;
 pub mod operators;
 pub mod planning;
 pub mod resizing;
+pub mod runner;
 pub mod storage;

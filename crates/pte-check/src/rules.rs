@@ -1649,6 +1649,12 @@ rules! {
     "An older runtime ignores the fields that it does not know. Only checked with `--target`."
     "ignores the feature, or rejects the program; docs/releases.md lists the features"
     "named data for a runtime of release 0.5"
+
+    R_11 Suspicious ALL
+    "It is known how much memory of the target each method takes."
+    "What custom operators and some backends take is not known, and the rest fits: only a measurement shows whether all of it does. Only checked with `--target`."
+    "rejects the method or a call with `MemoryAllocationFailed`, if the memory is not enough"
+    "a custom operator, and a temporary allocator of 16 KiB"
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //! neither planned memory nor what kernels take from the temporary allocator while they run.
 //!
 //! The runtime uses a bump allocator: the total is the sum of the allocations in their order, with the padding that
-//! each alignment needs. The sizes of the structures are measured; tests/conformance/README.md describes how.
+//! each alignment needs. The sizes of the structures are those of [`pte_analysis::abi`].
 
-use serde::Serialize;
-
+use pte_analysis::abi::{Bump, Structure};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{
     EValue, ExecutionPlan, MAX_DIMENSIONS, Memory, Program, Tensor, TensorShapeDynamism, ValueId,
@@ -13,46 +12,7 @@ use pte_model::program::{
 use pte_payload::memory::Processor;
 use pte_payload::{ethos_u, xnnpack};
 
-/// Binary interface that a runtime is built for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Abi {
-    /// 64-bit x86 and Arm (LP64).
-    #[default]
-    #[serde(rename = "64")]
-    Bits64,
-    /// 32-bit Arm (AAPCS).
-    Arm32,
-}
-
-impl Abi {
-    /// Processor that the memory of delegates is computed for if none is named.
-    pub const fn processor(self) -> Processor {
-        match self {
-            Abi::Bits64 => Processor::X86Avx512,
-            Abi::Arm32 => Processor::Arm32,
-        }
-    }
-
-    /// Returns the size of a pointer in bytes, which is its alignment.
-    ///
-    /// ```
-    /// use pte_inspect::allocator::Abi;
-    ///
-    /// assert_eq!([Abi::Bits64, Abi::Arm32].map(Abi::pointer_bytes), [8, 4]);
-    /// assert_eq!(Abi::Arm32.value_layout(), (16, 8));
-    /// ```
-    pub fn pointer_bytes(self) -> u64 {
-        Structure::Pointer.layout(self).0
-    }
-
-    /// Returns size and alignment in bytes of a value of a method, such as an input (`EValue`).
-    pub fn value_layout(self) -> (u64, u64) {
-        Structure::Value.layout(self)
-    }
-}
+pub use pte_analysis::abi::Abi;
 
 /// Runtime that memory is computed for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,96 +36,10 @@ pub struct LoadedMemory {
     pub is_lower_bound: bool,
 }
 
-/// A structure of the runtime that the method allocator provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Structure {
-    Byte,
-    Int32,
-    Int64,
-    Pointer,
-    /// A pointer and a length.
-    Span,
-    /// A value of the method.
-    Value,
-    /// A list whose items are values.
-    BoxedList,
-    /// A tensor, which is a pointer to its implementation.
-    Tensor,
-    OptionalTensor,
-    /// The implementation of a tensor.
-    TensorImpl,
-    /// A constant in a `.ptd`.
-    ExternalConstant,
-    Delegate,
-    CompileSpec,
-    Chain,
-    /// Type and dim_order of an argument, for the lookup of a kernel.
-    TensorMeta,
-    /// The temporary allocator that the runtime creates if the caller passes none.
-    PlatformAllocator,
-    /// The keys of the program and of the `.ptd` files.
-    MergedDataMap,
-    /// The state of an XNNPACK delegate, in a build with event tracing.
-    XnnpackExecutor,
-}
-
-/// Size and alignment in bytes of each structure, for 64-bit and for 32-bit Arm.
-const LAYOUTS: &[(Structure, [(u64, u64); 2])] = &[
-    (Structure::Byte, [(1, 1), (1, 1)]),
-    (Structure::Int32, [(4, 4), (4, 4)]),
-    (Structure::Int64, [(8, 8), (8, 8)]),
-    (Structure::Pointer, [(8, 8), (4, 4)]),
-    (Structure::Span, [(16, 8), (8, 4)]),
-    (Structure::Value, [(16, 8), (16, 8)]),
-    (Structure::BoxedList, [(24, 8), (12, 4)]),
-    (Structure::Tensor, [(8, 8), (4, 4)]),
-    (Structure::OptionalTensor, [(16, 8), (8, 4)]),
-    (Structure::TensorImpl, [(64, 8), (32, 4)]),
-    (Structure::ExternalConstant, [(48, 8), (40, 8)]),
-    (Structure::Delegate, [(56, 8), (40, 8)]),
-    (Structure::CompileSpec, [(24, 8), (12, 4)]),
-    (Structure::Chain, [(32, 8), (16, 4)]),
-    (Structure::TensorMeta, [(24, 8), (12, 4)]),
-    (Structure::PlatformAllocator, [(48, 8), (28, 4)]),
-    (Structure::MergedDataMap, [(24, 8), (12, 4)]),
-    (Structure::XnnpackExecutor, [(272, 8), (152, 4)]),
-];
-
-impl Structure {
-    /// Returns size and alignment in bytes.
-    fn layout(self, abi: Abi) -> (u64, u64) {
-        let row = LAYOUTS.iter().find(|(structure, _)| *structure == self);
-        let (_, [bits64, arm32]) = row.unwrap_or(&LAYOUTS[0]);
-        match abi {
-            Abi::Bits64 => *bits64,
-            Abi::Arm32 => *arm32,
-        }
-    }
-}
-
-/// A bump allocator. Sizes saturate: a method with 2^64 bytes of structures cannot be loaded.
-struct Bump {
-    abi: Abi,
-    used: u64,
-}
-
-impl Bump {
-    fn instance(&mut self, structure: Structure) {
-        self.list(structure, 1);
-    }
-
-    /// Allocates a list. An empty list is aligned, too.
-    fn list(&mut self, structure: Structure, count: usize) {
-        let (size, alignment) = structure.layout(self.abi);
-        let start = self.used.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-        self.used = start.saturating_add(size.saturating_mul(count as u64));
-    }
-}
-
 /// Returns the size that the temporary allocator must have for the lookup of a kernel with this number of arguments. If it is
 /// smaller, the runtime takes their metadata from the method allocator, which [`LoadedMemory::bytes`] does not have room
 /// for. Each argument counts as a tensor of the largest rank.
-pub(crate) fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
+pub fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
     let (meta, _) = Structure::TensorMeta.layout(abi);
     let (dimension, _) = Structure::Byte.layout(abi);
     (meta + dimension * MAX_DIMENSIONS as u64).saturating_mul(arguments as u64)
@@ -180,9 +54,9 @@ pub fn is_known(backend: &str) -> bool {
 /// with `.ptd` files.
 pub fn loaded_memory(program: &Program, plan: &ExecutionPlan, external: bool, abi: Abi) -> LoadedMemory {
     let used = |has_temporary: bool| {
-        let mut load = Loading { plan, bump: Bump { abi, used: 0 }, has_temporary, is_lower_bound: false };
+        let mut load = Loading { plan, bump: Bump::new(abi), has_temporary, is_lower_bound: false };
         load.run(program, external);
-        (load.bump.used, load.is_lower_bound)
+        (load.bump.used(), load.is_lower_bound)
     };
     let ((bytes, is_lower_bound), (without_temporary, _)) = (used(true), used(false));
     LoadedMemory { bytes, without_temporary, is_lower_bound }

@@ -1,5 +1,7 @@
 //! Compares a program with a target: the rules `R-`.
 
+use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
+use pte_analysis::runner::{self, LOADING, Take, taken};
 use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -7,7 +9,7 @@ use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
 
 use super::linked::{LinkedKernel, LinkedOperators};
-use super::model::{MethodNeeds, Pools, Release, Target, TargetNeeds};
+use super::model::{Pools, Release, Target};
 use crate::RuleId::{self, *};
 use crate::finding::{Findings, Location};
 use crate::rules::Profile;
@@ -18,12 +20,12 @@ const ETHOS_U: (&str, u64) = ("EthosUBackend", 16);
 struct Comparison<'t> {
     target: &'t Target,
     program: &'t Program,
-    needs: &'t TargetNeeds,
+    needs: &'t ProgramNeeds,
     findings: Findings,
 }
 
 /// Returns the findings.
-pub fn check(target: &Target, program: &Program, needs: &TargetNeeds, kept: Option<usize>) -> Findings {
+pub fn check(target: &Target, program: &Program, needs: &ProgramNeeds, kept: Option<usize>) -> Findings {
     let mut comparison = Comparison { target, program, needs, findings: Findings::keeping(Profile::default(), kept) };
     if let Some(linked) = &target.operators {
         comparison.operators(linked);
@@ -129,61 +131,97 @@ impl Comparison<'_> {
     fn memory(&mut self, method: usize, memory: &MethodNeeds) {
         let target = self.target;
         let element = Element::Method(method, Part::Whole);
-        let align_up = |size: u64, to: u64| size.checked_next_multiple_of(to.max(1)).unwrap_or(u64::MAX);
-        let planned = memory.pools.iter().fold(0, |sum: u64, (_, size, to)| sum.saturating_add(align_up(*size, *to)));
-        let mut in_allocator = 0;
+        self.pools(&element, memory);
+        let build = memory.build(target.abi);
+        let unknown = &build.unknown;
+        if let Some(has) = target.temporary_allocator {
+            if build.kernels > has {
+                self.report(R_7, &element, || {
+                    let of = build
+                        .largest
+                        .as_deref()
+                        .map_or_else(String::new, |name| format!(", which the kernel of {} takes", clipped(name)));
+                    let (found, expected) = too_large("the temporary allocator", build.kernels, has, target);
+                    (found + &of, expected)
+                });
+            } else {
+                let what = ("the temporary allocator", build.kernels, has);
+                self.not_known(&element, what, &unknown.temporary_allocator);
+            }
+        }
+        // The lookup of kernels takes from the method allocator what the temporary one has no room for.
+        let steps = taken(target.order(), memory, target.abi, target.temporary_allocator);
+        let needed = steps.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+        let Some(has) = target.method_allocator else { return };
+        if needed <= has {
+            return self.not_known(&element, ("the method allocator", needed, has), &unknown.method_allocator);
+        }
+        self.report(R_6, &element, || {
+            let (found, expected) = too_large("the method allocator", needed, has, target);
+            let with: Vec<String> = steps
+                .iter()
+                .filter(|(take, bytes)| *bytes > 0 && !matches!(take, Take::Loading | Take::LoadingAlone))
+                .map(|(take, bytes)| format!("{bytes} for {}", take.content()))
+                .collect();
+            (found + &if with.is_empty() { String::new() } else { format!(", of these {}", with.join(", ")) }, expected)
+        });
+    }
+
+    /// Compares the planned pools that are not in the method allocator.
+    fn pools(&mut self, element: &Element, memory: &MethodNeeds) {
+        let target = self.target;
+        let order = target.order();
+        let apart = (1..).zip(&memory.pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
         match &target.pools {
             Some(Pools::Sizes(sizes)) => {
-                for (pool, size, _) in &memory.pools {
-                    let has = pool.checked_sub(1).and_then(|index| sizes.get(index)).copied().unwrap_or(0);
-                    if *size > has {
-                        self.report(R_5, &element, || too_large(&format!("pool {pool}"), *size, has, target));
+                for (number, pool) in apart {
+                    let has = sizes.get(number - 1).copied().unwrap_or(0);
+                    if pool.bytes > has {
+                        self.report(R_5, element, || too_large(&format!("pool {number}"), pool.bytes, has, target));
                     }
                 }
             }
-            Some(Pools::Total(has)) if planned > *has => {
-                self.report(R_5, &element, || too_large("planned memory", planned, *has, target));
+            Some(Pools::Total(has)) => {
+                let aligned = |bytes: u64, to: u64| bytes.checked_next_multiple_of(to.max(1)).unwrap_or(u64::MAX);
+                let add = |sum: u64, bytes: u64| sum.saturating_add(bytes);
+                let planned = apart.map(|(_, pool)| aligned(pool.bytes, pool.alignment)).fold(0, add);
+                if planned > *has {
+                    self.report(R_5, element, || too_large("planned memory", planned, *has, target));
+                }
             }
-            Some(Pools::InMethodAllocator) => in_allocator = planned,
-            Some(Pools::Total(_)) | None => {}
+            Some(Pools::InMethodAllocator) | None => {}
         }
-        let temporary = target.temporary_allocator;
-        if let Some(has) = temporary.filter(|has| memory.temporary_kernels > *has) {
-            self.report(R_7, &element, || {
-                let (what, of) = match &memory.temporary_largest {
-                    Some(name) => ("the temporary allocator", format!(", which the kernel of {} takes", clipped(name))),
-                    None => ("the temporary allocator", String::new()),
-                };
-                let (found, expected) = too_large(what, memory.temporary_kernels, has, target);
-                (found + &of, expected)
-            });
+    }
+
+    /// Reports that what is known fits, but not all is known.
+    fn not_known(&mut self, element: &Element, (what, needed, has): (&str, u64, u64), unknown: &[String]) {
+        if unknown.is_empty() {
+            return;
         }
-        // The lookup of kernels takes from the method allocator what the temporary one has no room for.
-        let is_looked_up_elsewhere = temporary.is_some_and(|has| memory.temporary_lookup > has);
-        let own = if is_looked_up_elsewhere { memory.without_temporary } else { memory.method_allocator };
-        let needed = own.saturating_add(in_allocator);
-        if let Some(has) = target.method_allocator.filter(|has| needed > *has) {
-            self.report(R_6, &element, || {
-                let (found, expected) = too_large("the method allocator", needed, has, target);
-                let planned = format!(", with {} of planned memory", counted(in_allocator, "byte"));
-                (found + if in_allocator > 0 { &planned } else { "" }, expected)
-            });
-        }
+        let target = self.target;
+        self.report(R_11, element, || {
+            let names = first_names(unknown.iter().map(String::as_str));
+            let found = format!(
+                "at least {} for {what}, but the memory of {names} is not known: it is not known whether it fits",
+                counted(needed, "byte")
+            );
+            (found, format!("at most {has}, which {target} has: measure it on the target"))
+        });
     }
 
     fn file(&mut self) {
         let target = self.target;
         let has_ethos_u = self.needs.kernels.backends.contains_key(ETHOS_U.0);
-        let needed = target.abi.alignment().max(if has_ethos_u { ETHOS_U.1 } else { 0 });
+        let needed = target.abi.program_alignment().max(if has_ethos_u { ETHOS_U.1 } else { 0 });
         if let Some(has) = target.alignment.filter(|has| *has < needed) {
             self.report(R_8, &Element::Program, || {
                 let reason =
-                    if needed > target.abi.alignment() { format!(" for {}", ETHOS_U.0) } else { String::new() };
+                    if needed > target.abi.program_alignment() { format!(" for {}", ETHOS_U.0) } else { String::new() };
                 let found = format!("a program that {target} aligns to {}", counted(has, "byte"));
                 (found, format!("{needed}{reason}: align the array or the section of the program"))
             });
         }
-        let size = self.needs.file_size;
+        let size = self.needs.bytes;
         if let Some(most) = target.largest_file.filter(|most| size > *most) {
             self.report(R_9, &Element::Program, || {
                 let found = format!("a file of {}", counted(size, "byte"));
@@ -201,6 +239,17 @@ impl Comparison<'_> {
                     (found, expected)
                 });
             }
+        }
+    }
+}
+
+impl Target {
+    /// What its application takes from the method allocator.
+    fn order(&self) -> &'static [Take] {
+        match (self.runner, &self.pools) {
+            (Some(runner), _) => runner.order,
+            (None, Some(Pools::InMethodAllocator)) => runner::PLANNED,
+            (None, Some(Pools::Sizes(_) | Pools::Total(_)) | None) => LOADING,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Targets: what a build of the runtime links, and the memory that its application has. A program is compared with a target by the rules
 //! `R-`.
 //!
-//! The memory that a program needs is computed elsewhere: [`TargetNeeds`] has the figures.
+//! The memory that a program needs is computed elsewhere: [`ProgramNeeds`] has the figures.
 
 mod compare;
 mod linked;
@@ -11,7 +11,8 @@ mod parse;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use model::{MethodNeeds, Target, TargetAbi, TargetNeeds};
+pub use model::Target;
+use pte_analysis::needs::ProgramNeeds;
 use pte_model::error::Error;
 use pte_model::program::Program;
 
@@ -67,22 +68,24 @@ impl Target {
     ///
     /// ```
     /// use pte_analysis::kernels::ProgramKernels;
+    /// use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
     /// use pte_check::RuleId;
-    /// use pte_check::target::{MethodNeeds, Target, TargetNeeds};
+    /// use pte_check::target::Target;
     /// use pte_model::data::Origin;
     /// use pte_model::reader::program::read;
     ///
     /// let program = read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
-    /// let mut needs = TargetNeeds::default();
-    /// needs.kernels = ProgramKernels::of(&program);
-    /// needs.methods = vec![MethodNeeds { method_allocator: 2000, ..MethodNeeds::default() }];
+    /// let mut method = MethodNeeds::default();
+    /// method.builds[0].loading = 2000;
+    /// let kernels = ProgramKernels::of(&program);
+    /// let needs = ProgramNeeds { kernels, methods: vec![method], ..ProgramNeeds::default() };
     ///
     /// let board = Target::parse("board.yaml", "{operators: {library: portable_ops_lib}, method_allocator: 1K}").unwrap();
     /// let findings = board.check(&program, &needs, None);
     /// assert_eq!((findings.list.len(), findings.list[0].rule.id), (1, RuleId::R_6));
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn check(&self, program: &Program, needs: &TargetNeeds, kept: Option<usize>) -> Findings {
+    pub fn check(&self, program: &Program, needs: &ProgramNeeds, kept: Option<usize>) -> Findings {
         compare::check(self, program, needs, kept)
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use pte_analysis::kernels::ProgramKernels;
+use pte_analysis::abi::Abi;
+use pte_analysis::runner::Runner;
 
 use super::linked::LinkedOperators;
 
@@ -11,10 +12,11 @@ use super::linked::LinkedOperators;
 /// compared.
 ///
 /// ```
-/// use pte_check::target::{Target, TargetAbi};
+/// use pte_analysis::abi::Abi;
+/// use pte_check::target::Target;
 ///
 /// let board = Target::parse("board.yaml", "operators: [aten::add.out]\nabi: arm32\nmethod_allocator: 64K\n")?;
-/// assert_eq!((board.name(), board.abi()), ("board.yaml", TargetAbi::Arm32));
+/// assert_eq!((board.name(), board.abi()), ("board.yaml", Abi::Arm32));
 ///
 /// let error = Target::parse("board.yaml", "method_alocator: 64K\n").unwrap_err();
 /// assert!(error.to_string().starts_with("board.yaml:1:1: error: unknown key `method_alocator`"), "{error}");
@@ -32,32 +34,13 @@ pub struct Target {
     pub(super) release: Option<Release>,
     pub(super) operators: Option<LinkedOperators>,
     pub(super) backends: Option<BTreeSet<String>>,
-    pub(super) abi: TargetAbi,
+    pub(super) abi: Abi,
+    pub(super) runner: Option<&'static Runner>,
     pub(super) pools: Option<Pools>,
     pub(super) method_allocator: Option<u64>,
     pub(super) temporary_allocator: Option<u64>,
     pub(super) alignment: Option<u64>,
     pub(super) largest_file: Option<u64>,
-}
-
-/// Binary interface of a [`Target`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TargetAbi {
-    /// 64-bit x86 and Arm.
-    #[default]
-    Bits64,
-    /// 32-bit Arm.
-    Arm32,
-}
-
-impl TargetAbi {
-    /// Alignment in bytes of `max_align_t`, to which the runtime requires the address of a program to be aligned (H-11).
-    pub(super) fn alignment(self) -> u64 {
-        match self {
-            TargetAbi::Bits64 => 16,
-            TargetAbi::Arm32 => 8,
-        }
-    }
 }
 
 /// Planned memory of a target.
@@ -67,7 +50,7 @@ pub enum Pools {
     Sizes(Vec<u64>),
     /// Size in bytes of all pools of a method.
     Total(u64),
-    /// The application takes the pools from the method allocator, as the runners of ExecuTorch do.
+    /// The application takes the pools from the method allocator, each at a multiple of 16 bytes.
     InMethodAllocator,
 }
 
@@ -91,34 +74,6 @@ impl Release {
     }
 }
 
-/// Figures of a program that a target must meet.
-#[derive(Debug, Clone, Default)]
-pub struct TargetNeeds {
-    /// Size of the program file in bytes.
-    pub file_size: u64,
-    /// Kernels and backends.
-    pub kernels: ProgramKernels,
-    /// Memory of each method, in the order of the program.
-    pub methods: Vec<MethodNeeds>,
-}
-
-/// Memory that a method needs, in bytes, for the [`TargetAbi`] of the target.
-#[derive(Debug, Clone, Default)]
-pub struct MethodNeeds {
-    /// Pools of planned memory: number from 1, size and alignment of each.
-    pub pools: Vec<(usize, u64, u64)>,
-    /// Method allocator, beside a temporary allocator.
-    pub method_allocator: u64,
-    /// Method allocator without a temporary allocator.
-    pub without_temporary: u64,
-    /// Temporary allocator that kernels need; that of the lookup of kernels can be in the method allocator.
-    pub temporary_kernels: u64,
-    /// First instruction that takes this from the temporary allocator.
-    pub temporary_largest: Option<String>,
-    /// Temporary allocator that the lookup of kernels needs.
-    pub temporary_lookup: u64,
-}
-
 impl Target {
     /// Returns the name in messages: that of the file, or of the ready target.
     pub fn name(&self) -> &str {
@@ -131,7 +86,7 @@ impl Target {
     }
 
     /// Returns the binary interface, for which memory is computed.
-    pub fn abi(&self) -> TargetAbi {
+    pub fn abi(&self) -> Abi {
         self.abi
     }
 

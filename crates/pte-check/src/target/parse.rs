@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
+use pte_analysis::abi::Abi;
+use pte_analysis::runner::{RUNNERS, Runner};
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;
 use pte_yaml::bytes::parse_bytes;
@@ -10,7 +12,7 @@ use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 use super::MAX_FILE;
 use super::linked::{LinkedKernel, LinkedOperators, libraries};
-use super::model::{Pools, Release, Target, TargetAbi};
+use super::model::{Pools, Release, Target};
 
 /// Keys of a target, and how each is read.
 const KEYS: &[(&str, Read)] = &[
@@ -19,6 +21,7 @@ const KEYS: &[(&str, Read)] = &[
     ("operators", |decoder, node| decoder.operators(node)),
     ("backends", |decoder, node| decoder.backends(node)),
     ("abi", |decoder, node| decoder.abi(node)),
+    ("runner", |decoder, node| decoder.runner(node)),
     ("pools", |decoder, node| decoder.pools(node)),
     ("method_allocator", |decoder, node| decoder.target.method_allocator = decoder.bytes(node)),
     ("temp_allocator", |decoder, node| decoder.target.temporary_allocator = decoder.bytes(node)),
@@ -114,6 +117,12 @@ impl Decoder<'_> {
             self.duplicate(first.insert(known, key.id), key);
             read(self, node);
         }
+        if let (Some(_), Some(Pools::InMethodAllocator), Some(at)) =
+            (self.target.runner, &self.target.pools, first.get("pools"))
+        {
+            let message = "`runner` and `pools: method_allocator` both say what is taken from the method allocator";
+            self.error(Code::ConflictingKeys, *at, message, "expected one of them");
+        }
     }
 
     fn text<'n>(&mut self, node: &'n SourceNode<'_>, expected: &str) -> Option<&'n str> {
@@ -183,13 +192,24 @@ impl Decoder<'_> {
             _ => "",
         };
         self.target.abi = match word {
-            "64" => TargetAbi::Bits64,
-            "arm32" => TargetAbi::Arm32,
+            "64" => Abi::Bits64,
+            "arm32" => Abi::Arm32,
             _ => {
                 let message = format!("unknown ABI: {}", node.value.describe());
                 return self.error(Code::UnknownWord, node.id, &message, "expected 64 or arm32");
             }
         };
+    }
+
+    fn runner(&mut self, node: &SourceNode<'_>) {
+        let Some(name) = self.text(node, "the name of a runner") else { return };
+        self.target.runner = Runner::find(name);
+        if self.target.runner.is_none() {
+            let known = RUNNERS.iter().map(|runner| runner.name);
+            let error = Code::UnknownName.error(node.id, format!("unknown runner `{}`", clipped(name)));
+            let error = error.label(format!("expected one of {}", known.clone().collect::<Vec<_>>().join(", ")));
+            self.push(error.suggest_among(self.diagnostics.len(), name, known));
+        }
     }
 
     fn pools(&mut self, node: &SourceNode<'_>) {

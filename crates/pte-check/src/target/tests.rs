@@ -3,7 +3,9 @@
 use std::io;
 
 use pte_analysis::kernels::ProgramKernels;
+use pte_analysis::needs::{BuildNeeds, MethodNeeds, PoolNeeds, PortNeeds, TensorNeeds};
 use pte_model::data::{BlobId, Origin};
+use pte_model::format::ScalarType;
 use pte_model::program::{BackendDelegate, Program};
 use pte_model::reader;
 
@@ -13,17 +15,82 @@ fn linear() -> Program {
     reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into())).unwrap().program
 }
 
-fn needs(program: &Program) -> TargetNeeds {
-    let kernels = ProgramKernels::of(program);
+fn needs(program: &Program) -> ProgramNeeds {
+    let build = BuildNeeds { loading: 1000, loading_alone: 1300, kernels: 40, lookup: 280, ..BuildNeeds::default() };
+    let input = TensorNeeds {
+        scalar_type: ScalarType::FLOAT,
+        sizes: vec![5000],
+        is_dynamic: false,
+        bytes: 20_000,
+        is_provided: true,
+    };
     let method = MethodNeeds {
-        pools: vec![(1, 80, 16)],
-        method_allocator: 1000,
-        without_temporary: 1300,
-        temporary_kernels: 40,
-        temporary_lookup: 280,
+        pools: vec![PoolNeeds { bytes: 80, alignment: 16, device: "cpu".to_owned() }],
+        inputs: vec![PortNeeds { name: "x".to_owned(), tensor: Some(input) }],
+        builds: [build.clone(), build],
         ..MethodNeeds::default()
     };
-    TargetNeeds { file_size: 5000, kernels, methods: vec![method] }
+    let kernels = ProgramKernels::of(program);
+    ProgramNeeds { bytes: 5000, needs_data_files: false, kernels, methods: vec![method] }
+}
+
+/// A runner takes more than planned memory and the method: what `firmware` computes for it.
+#[test]
+fn a_runner_takes_what_its_order_states() {
+    for (yaml, expected) in [
+        // 80 bytes of planned memory, the method up to 1080, one pointer, and the input of 20,000.
+        ("{runner: zephyr, abi: arm32, method_allocator: 21084}", &[][..]),
+        ("{runner: zephyr, abi: arm32, method_allocator: 21083}", &["R-6"]),
+        ("{runner: zephyr, method_allocator: 21088}", &[]),
+        ("{runner: zephyr, method_allocator: 21087}", &["R-6"]),
+        // The input as a value, at 1088.
+        ("{runner: cmsis, abi: arm32, method_allocator: 1096}", &[]),
+        ("{runner: cmsis, abi: arm32, method_allocator: 1095}", &["R-6"]),
+        // Without a temporary allocator, with planned memory of its own.
+        ("{runner: pico, method_allocator: 1300, pools: [80]}", &[]),
+        ("{runner: pico, method_allocator: 1299, pools: [79]}", &["R-5", "R-6"]),
+    ] {
+        assert_eq!(rules(yaml, ""), expected, "{yaml}");
+    }
+    let found = findings("{runner: zephyr, abi: arm32, method_allocator: 20000}", "");
+    assert!(
+        found[0].contains("of these 80 for planned memory, 4 for pointers to inputs, 20000 for input buffers"),
+        "{found:?}"
+    );
+    let error = |yaml: &str| Target::parse("b", yaml).unwrap_err().to_string();
+    assert!(
+        error("runner: zefyr").contains("unknown runner `zefyr`: expected one of zephyr, cmsis, esp32, pico"),
+        "{}",
+        error("runner: zefyr")
+    );
+    assert!(error("{runner: pico, pools: method_allocator}").contains("both say what is taken"));
+}
+
+/// Figures that are lower bounds fit only perhaps.
+#[test]
+fn what_is_not_known_is_reported() {
+    let program = linear();
+    let mut needs = needs(&program);
+    for build in &mut needs.methods[0].builds {
+        build.unknown.temporary_allocator = vec!["my::op.out".to_owned()];
+        build.unknown.method_allocator = vec!["MyBackend".to_owned()];
+    }
+    let rules = |yaml: &str| -> Vec<String> {
+        let found = Target::parse("b", yaml).unwrap().check(&program, &needs, None);
+        found.list.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(rules("pools: [80]"), [""; 0]);
+    let [found] = &rules("temp_allocator: 40")[..] else { panic!("{:?}", rules("temp_allocator: 40")) };
+    assert!(
+        found.contains("suspicious[R-11]")
+            && found.contains("the memory of `my::op.out` is not known: it is not known whether it fits"),
+        "{found}"
+    );
+    assert!(rules("method_allocator: 1000")[0].contains("MyBackend"));
+    for (yaml, rule) in [("temp_allocator: 39", "[R-7]"), ("method_allocator: 999", "[R-6]")] {
+        let found = rules(yaml);
+        assert!(found.len() == 1 && found[0].contains(rule), "{found:?}");
+    }
 }
 
 /// Returns the findings of a program for a target, whose file `ops` has this text.

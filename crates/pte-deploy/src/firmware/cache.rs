@@ -46,12 +46,10 @@ fn backend_option(name: &str) -> Option<&'static str> {
 /// Returns the file.
 pub fn text(needs: &FirmwareNeeds) -> String {
     let mut out = Comment::Hash.head(needs, &["Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ..."]);
-    let operators = cmake_string(&needs.operators.join(","));
+    let operators = cmake_string(&needs.operator_list());
     out += &cmake_cache("EXECUTORCH_SELECT_OPS_LIST", &operators, "STRING", "Operators of the program");
-    let of_operators =
-        needs.operators.iter().filter_map(|name| operator_option(name)).filter(|option| !option.is_empty());
-    let options: BTreeSet<&str> =
-        of_operators.chain(needs.backends.iter().filter_map(|name| backend_option(name))).collect();
+    let of_operators = needs.operators().filter_map(operator_option).filter(|option| !option.is_empty());
+    let options: BTreeSet<&str> = of_operators.chain(needs.backends().filter_map(backend_option)).collect();
     for option in options {
         out += &cmake_cache(option, "ON", "BOOL", "Needed by the program");
     }
@@ -60,8 +58,8 @@ pub fn text(needs: &FirmwareNeeds) -> String {
 
 /// Warnings about operators and backends without an option.
 pub fn warnings(needs: &FirmwareNeeds) -> Vec<String> {
-    let operators = needs.operators.iter().filter(|name| operator_option(name).is_none());
-    let backends = needs.backends.iter().filter(|name| backend_option(name).is_none());
+    let operators = needs.operators().filter(|name| operator_option(name).is_none());
+    let backends = needs.backends().filter(|name| backend_option(name).is_none());
     [("the operator", operators.collect::<Vec<_>>()), ("the backend", backends.collect())]
         .into_iter()
         .filter(|(_, names)| !names.is_empty())

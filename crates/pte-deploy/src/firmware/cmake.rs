@@ -4,15 +4,14 @@
 use super::cache;
 use super::generated::Generated;
 use super::linker;
-use super::needs::{BITS32, BITS64, FirmwareNeeds};
-use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools, Take};
+use super::needs::FirmwareNeeds;
+use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_program_path, cmake_string};
+use pte_analysis::abi::Abi;
+use pte_analysis::runner::{LOADING, Runner};
 
 /// The application has a runner of its own.
-pub const RUNNER: Option<&str> = None;
-
-/// Order in which the application takes memory from the method allocator: the method.
-const ORDER: &[Take] = &[Take::Loading];
+pub const RUNNER: Option<&Runner> = None;
 
 /// Names of the generated files.
 const CMAKE: &str = "pte-emit.cmake";
@@ -23,17 +22,14 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let mut generated = Generated::default();
     let prefix = needs.symbol.to_macro();
     let name = |suffix: &str| format!("{prefix}_{suffix}_SIZE");
-    let of_build = |build: usize| {
-        let pools = Pools { methods: &needs.methods, build };
+    let of_build = |abi: Abi| {
+        let pools = Pools { methods: &needs.methods, abi };
         let sized =
-            [pools.method_allocator(&name("METHOD_ALLOCATOR"), ORDER), pools.temporary(&name("TEMP_ALLOCATOR"))];
-        sized.map(|pool| FirmwarePool {
-            pointer_bytes: needs.methods.first().map(|method| method.builds[build].pointer),
-            ..pool
-        })
+            [pools.method_allocator(&name("METHOD_ALLOCATOR"), LOADING), pools.temporary(&name("TEMP_ALLOCATOR"))];
+        sized.map(|pool| FirmwarePool { pointer_bytes: Some(abi.pointer_bytes()), ..pool })
     };
-    let builds = [of_build(BITS32), of_build(BITS64)];
-    let pools = Pools { methods: &needs.methods, build: BITS32 };
+    let builds = [of_build(Abi::Arm32), of_build(Abi::Bits64)];
+    let pools = Pools { methods: &needs.methods, abi: needs.abi };
     let mut common = pools.all_planned(|number| name(&format!("PLANNED_POOL_{number}")));
     let planned = common.len();
     let input = pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs);
@@ -64,10 +60,8 @@ fn project(needs: &FirmwareNeeds, builds: &[[FirmwarePool; 2]; 2], common: &[Fir
     let sets = |pools: &[FirmwarePool]| pools.iter().map(|pool| set(pool, "  ")).collect::<String>();
     out += &format!("if(CMAKE_SIZEOF_VOID_P EQUAL 8)\n{}else()\n{}endif()\n", sets(bits64), sets(bits32));
     out += &common.iter().map(|pool| set(pool, "")).collect::<String>();
-    out += &format!(
-        "# Operators of the program.\nset({prefix}_OPERATORS {})\n\n",
-        cmake_string(&needs.operators.join(","))
-    );
+    out +=
+        &format!("# Operators of the program.\nset({prefix}_OPERATORS {})\n\n", cmake_string(&needs.operator_list()));
     out += &format!("add_library({target} INTERFACE)\ntarget_compile_definitions({target} INTERFACE\n");
     out += &format!("  {prefix}_POOL_ALIGNMENT={POOL_ALIGNMENT}\n  {prefix}_PLANNED_POOLS={planned}\n");
     for pool in bits32.iter().chain(common) {

@@ -6,36 +6,25 @@ use super::components::{CORTEX_M, Component};
 use super::generated::{ETHOS_U, Generated, SECTION, unplanned_inputs};
 use super::linker;
 use super::needs::FirmwareNeeds;
-use super::pools::{Pools, Take};
+use super::pools::Pools;
 use super::text::Comment;
 use crate::Symbol;
 use crate::embed::Section;
+use pte_analysis::runner::{CMSIS, FAST_POOL, Runner};
 use pte_model::diagnostics::text::{clipped, first_names};
 
-/// Runner, a path in ExecuTorch's repository.
-pub const RUNNER: Option<&str> = Some("examples/arm/executor_runner");
-
-/// Number of the pool that `arm_executor_runner` has in memory of its own.
-const FAST_POOL: usize = 3;
-
-/// Order in which `arm_executor_runner` takes memory: the planned pools that are not empty, each at a multiple of 16 bytes, without the fast
-/// one; the method; a list of the inputs as values. Inputs are in planned memory. A build that dumps outputs takes a buffer for them before
-/// the method, which is not counted.
-const ORDER: &[Take] = &[
-    Take::Planned { alignment: Some(16), skips_empty: true, apart: Some(FAST_POOL) },
-    Take::Loading,
-    Take::InputValues,
-];
+/// Runner.
+pub static RUNNER: Option<&Runner> = Some(&CMSIS);
 
 /// Name of the linker fragment.
 const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: needs.build() };
+    let pools = Pools { methods: &needs.methods, abi: needs.abi };
     let mut generated = Generated {
         pools: vec![
-            pools.method_allocator("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", ORDER),
+            pools.method_allocator("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", CMSIS.order),
             pools.temporary("ET_ARM_BAREMETAL_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE"),
         ],
         ..Generated::default()
@@ -43,7 +32,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     if has_fast_pool(needs) {
         generated.pools.push(pools.planned("ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE", FAST_POOL));
     }
-    generated.warnings.extend(RUNNER.and_then(|runner| unplanned_inputs(needs, runner)));
+    generated.warnings.extend(unplanned_inputs(needs, &CMSIS));
     let layer = layer(needs, &mut generated);
     let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
     generated.file(format!("{}.clayer.yml", Symbol::from_name(stem)), layer);
@@ -60,7 +49,7 @@ fn has_fast_pool(needs: &FirmwareNeeds) -> bool {
 fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
     let mut components = BTreeSet::new();
     let mut missing = Vec::new();
-    for operator in &needs.operators {
+    for operator in needs.operators() {
         match Component::of(operator) {
             Some(component) => drop(components.insert(component)),
             None => missing.push(clipped(operator)),
@@ -72,8 +61,8 @@ fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
             .warnings
             .push(format!("the CMSIS pack has no component for {names}: add sources that register the operators"));
     }
-    let uses_ethos_u = needs.backends.iter().any(|backend| backend == ETHOS_U);
-    let others: Vec<&str> = needs.backends.iter().map(String::as_str).filter(|backend| *backend != ETHOS_U).collect();
+    let uses_ethos_u = needs.backends().any(|backend| backend == ETHOS_U);
+    let others: Vec<&str> = needs.backends().filter(|backend| *backend != ETHOS_U).collect();
     if !others.is_empty() {
         let names = first_names(others.into_iter());
         generated

@@ -3,17 +3,13 @@
 use super::cache;
 use super::generated::{Generated, unplanned_inputs};
 use super::needs::FirmwareNeeds;
-use super::pools::{Pools, Take};
+use super::pools::Pools;
 use super::text::{Comment, cmake_cache, cmake_program_path};
+use pte_analysis::runner::{ESP32, Runner};
 use pte_model::diagnostics::text::counted;
 
-/// Runner, a path in ExecuTorch's repository.
-pub const RUNNER: Option<&str> = Some("examples/espressif/executor_runner");
-
-/// Order in which `esp_executor_runner` takes memory: the planned pools, each at a multiple of 16 bytes; the method; a list of the inputs as
-/// values. Inputs are in planned memory. Its processors have pointers of 4 bytes and align integers of 8 bytes to 8, as 32-bit Arm does.
-const ORDER: &[Take] =
-    &[Take::Planned { alignment: Some(16), skips_empty: false, apart: None }, Take::Loading, Take::InputValues];
+/// Runner.
+pub static RUNNER: Option<&Runner> = Some(&ESP32);
 
 /// Largest size in bytes of static data in the internal RAM of an ESP32; larger pools need external RAM.
 const INTERNAL_RAM: u64 = 160 << 10;
@@ -37,21 +33,21 @@ const CMAKE: &str = "pte-emit.cmake";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: needs.build() };
+    let pools = Pools { methods: &needs.methods, abi: needs.abi };
     let mut generated = Generated {
         pools: vec![
-            pools.method_allocator("ET_ESP_METHOD_ALLOCATOR_POOL_SIZE", ORDER),
+            pools.method_allocator("ET_ESP_METHOD_ALLOCATOR_POOL_SIZE", ESP32.order),
             pools.temporary("ET_ESP_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE"),
         ],
         ..Generated::default()
     };
-    generated.warnings.extend(RUNNER.and_then(|runner| unplanned_inputs(needs, runner)));
+    generated.warnings.extend(unplanned_inputs(needs, &ESP32));
     generated.warnings.extend(cache::warnings(needs));
-    let app = needs.bytes.saturating_add(CODE).checked_next_multiple_of(APP_ALIGNMENT).unwrap_or(u64::MAX);
+    let app = needs.program.bytes.saturating_add(CODE).checked_next_multiple_of(APP_ALIGNMENT).unwrap_or(u64::MAX);
     let end = app.saturating_add(APP_OFFSET);
     let flash = FLASH_SIZES.iter().copied().find(|size| size << 20 >= end);
     if flash.is_none() {
-        let size = counted(needs.bytes, "byte");
+        let size = counted(needs.program.bytes, "byte");
         generated
             .warnings
             .push(format!("the program of {size} exceeds the largest flash that ESP-IDF supports, 128 MiB"));

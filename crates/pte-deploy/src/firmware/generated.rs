@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use super::needs::{FirmwareNeeds, MethodNeeds};
+use super::needs::FirmwareNeeds;
 use super::pools::FirmwarePool;
+use pte_analysis::needs::{MethodNeeds, TensorNeeds};
+use pte_analysis::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted};
 
 /// Section of the program in the runners that have one.
@@ -46,12 +48,14 @@ impl Generated {
 }
 
 /// Warning about inputs for which a runner allocates no memory.
-pub fn unplanned_inputs(needs: &FirmwareNeeds, runner: &str) -> Option<String> {
-    let is_provided = |method: &&MethodNeeds| method.inputs.iter().flatten().any(|input| input.is_provided);
-    let method = needs.methods.iter().find(is_provided)?;
-    let inputs = counted(method.inputs.iter().flatten().filter(|input| input.is_provided).count(), "input");
+pub fn unplanned_inputs(needs: &FirmwareNeeds, runner: &Runner) -> Option<String> {
+    let is_provided = |tensor: &&TensorNeeds| tensor.is_provided;
+    let provided = |method: &MethodNeeds| method.input_tensors().filter(is_provided).count();
+    let method = needs.methods.iter().find(|method| provided(method) > 0)?;
+    let inputs = counted(provided(method), "input");
     let name = clipped(&method.name);
     Some(format!(
-        "{runner} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application"
+        "{} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application",
+        runner.path
     ))
 }

@@ -26,11 +26,12 @@ use serde::Serialize;
 use generated::Generated;
 
 pub use generated::{FirmwareFile, RUNNER_SYMBOL};
-pub use needs::{AllocatorNeeds, BufferNeeds, BuildNeeds, FirmwareNeeds, MethodNeeds, PoolNeeds};
+pub use needs::FirmwareNeeds;
 pub use pools::{FirmwarePool, FirmwarePoolPart};
 pub use text::is_generated;
 
 use crate::embed::Section;
+use pte_analysis::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
 
 /// Version of the serialised form.
@@ -56,8 +57,8 @@ macro_rules! platforms {
                 match self { $( FirmwarePlatform::$variant => $name ),* }
             }
 
-            /// Returns the runner, a path in ExecuTorch's repository.
-            fn runner(self) -> Option<&'static str> {
+            /// Returns the runner; `None` if the application has its own.
+            fn runner(self) -> Option<&'static Runner> {
                 match self { $( FirmwarePlatform::$variant => $module::RUNNER ),* }
             }
 
@@ -155,8 +156,11 @@ impl std::error::Error for FirmwareError {}
 /// # Errors
 /// Names that the files cannot contain; a program without a method.
 pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Firmware, Vec<FirmwareError>> {
-    let mut errors: Vec<FirmwareError> =
-        needs.operators.iter().filter(|name| !is_operator(name)).cloned().map(FirmwareError::Operator).collect();
+    let mut errors: Vec<FirmwareError> = needs
+        .operators()
+        .filter(|name| !is_operator(name))
+        .map(|name| FirmwareError::Operator(name.to_owned()))
+        .collect();
     match &needs.section {
         Some(section) if section.is_mach_o() => errors.push(FirmwareError::Section(section.clone())),
         Some(_) if platform == FirmwarePlatform::Esp32 => errors.push(FirmwareError::UnusedSection(platform)),
@@ -175,14 +179,14 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
     Ok(Firmware {
         version: VERSION,
         platform,
-        runner: platform.runner(),
+        runner: platform.runner().map(|runner| runner.path),
         program: needs.file.clone(),
         sha256: needs.sha256.clone(),
-        bytes: needs.bytes,
+        bytes: needs.program.bytes,
         methods: needs.methods.iter().map(|method| method.name.clone()).collect(),
         pools: generated.pools,
-        operators: needs.operators.clone(),
-        backends: needs.backends.clone(),
+        operators: needs.operators().map(str::to_owned).collect(),
+        backends: needs.backends().map(str::to_owned).collect(),
         warnings,
         files: generated.files,
     })
@@ -208,7 +212,7 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
             counted(pool.bytes, "byte")
         ));
     }
-    if needs.needs_data_files {
+    if needs.program.needs_data_files {
         warnings.push(format!(
             "{} needs data of .ptd files, which ExecuTorch's runners do not load: assemble it with `--internal-data`, or load \
              them in the application",
@@ -221,14 +225,11 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
             clipped(method)
         ));
     }
-    let Some(runner) = platform.runner() else { return warnings };
-    let others: Vec<&str> = needs
-        .methods
-        .iter()
-        .map(|method| &*method.name)
-        .filter(|name| needs.all_methods.first().map(String::as_str) != Some(name))
-        .collect();
-    if let (false, Some(first)) = (others.is_empty(), needs.all_methods.first()) {
+    let Some(Runner { path: runner, .. }) = platform.runner() else { return warnings };
+    let first = needs.program.methods.first().map(|method| &*method.name);
+    let others: Vec<&str> =
+        needs.methods.iter().map(|method| &*method.name).filter(|name| first != Some(name)).collect();
+    if let (false, Some(first)) = (others.is_empty(), first) {
         warnings.push(format!(
             "{runner} runs the first method, `{}`: change it to run {}",
             clipped(first),
@@ -245,7 +246,7 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
 }
 
 /// Pools that are not in the memory of the processor: number, method and device.
-fn devices(needs: &FirmwareNeeds) -> impl Iterator<Item = (usize, &str, &str)> {
+fn devices<'n>(needs: &'n FirmwareNeeds<'_>) -> impl Iterator<Item = (usize, &'n str, &'n str)> {
     needs.methods.iter().flat_map(|method| {
         let pools = (1..).zip(&method.pools).filter(|(_, pool)| pool.bytes > 0 && !pool.device.starts_with("cpu"));
         pools.map(|(number, pool)| (number, &*method.name, &*pool.device))

@@ -4,16 +4,13 @@ use super::cache;
 use super::generated::Generated;
 use super::linker;
 use super::needs::FirmwareNeeds;
-use super::pools::{POOL_ALIGNMENT, Pools, Take};
+use super::pools::{POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_cache, cmake_program_path};
+use pte_analysis::runner::{PICO, Runner};
 use pte_operators::find;
 
-/// Runner, a path in ExecuTorch's repository.
-pub const RUNNER: Option<&str> = Some("examples/raspberry_pi/pico2");
-
-/// Order in which the runner of `pico2` takes memory from its `method_allocator_pool`: the method. It has no temporary allocator, and its
-/// inputs are variables. `activation_pool` is the planned memory.
-const ORDER: &[Take] = &[Take::LoadingAlone];
+/// Runner.
+pub static RUNNER: Option<&Runner> = Some(&PICO);
 
 /// CMake targets of kernels.
 const CORTEX_M: &str = "cortex_m_ops_lib";
@@ -27,10 +24,10 @@ const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: needs.build() };
+    let pools = Pools { methods: &needs.methods, abi: needs.abi };
     let prefix = needs.symbol.to_macro();
     let mut generated = Generated {
-        pools: vec![pools.method_allocator(&format!("{prefix}_METHOD_ALLOCATOR_POOL_SIZE"), ORDER)],
+        pools: vec![pools.method_allocator(&format!("{prefix}_METHOD_ALLOCATOR_POOL_SIZE"), PICO.order)],
         ..Generated::default()
     };
     let planned = pools.all_planned(|number| format!("{prefix}_ACTIVATION_POOL_{number}_SIZE"));
@@ -43,7 +40,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             ));
         }
     }
-    if needs.methods.iter().any(|method| method.builds[needs.build()].temporary_of_kernels > 0) {
+    if needs.methods.iter().any(|method| method.build(needs.abi).kernels > 0) {
         let text =
             "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
         generated.warnings.push(text.to_owned());
@@ -66,7 +63,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
 
 /// Returns true if a CMake target registers an operator of the program.
 fn uses(needs: &FirmwareNeeds, target: &str) -> bool {
-    needs.operators.iter().filter_map(|name| find(name)).any(|operator| operator.target() == target)
+    needs.operators().filter_map(find).any(|operator| operator.target() == target)
 }
 
 /// Header with the sizes.

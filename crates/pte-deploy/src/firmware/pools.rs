@@ -1,17 +1,15 @@
-//! Sizes of the pools of a runner. A runner is described by the order in which it takes memory from its method allocator, which begins at a
-//! multiple of 16 bytes and moves a pointer forward; the size of the pool is where the pointer is at the end.
+//! Sizes of the pools of a firmware. What runners take from the method allocator is stated in [`pte_analysis::runner`].
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::needs::{BufferNeeds, BuildNeeds, MethodNeeds};
+use pte_analysis::abi::{Abi, Bump};
+use pte_analysis::needs::{BuildNeeds, MethodNeeds, PortNeeds, TensorNeeds};
+use pte_analysis::runner::{Take, taken};
 
 /// Alignment in bytes of the pools of all runners, and the size of a pool that nothing takes memory from: C has no empty arrays.
 pub const POOL_ALIGNMENT: u64 = 16;
-
-/// Largest alignment in bytes of what loading a method takes.
-const LOADING_ALIGNMENT: u64 = 8;
 
 /// Pool of memory that a firmware reserves, part of [`Firmware`](super::Firmware).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,110 +55,29 @@ impl FirmwarePool {
     }
 }
 
-/// Something that a runner takes from its method allocator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Take {
-    /// The planned pools, in their order.
-    Planned {
-        /// Alignment in bytes; `None` for that of a pointer, the default of the allocator.
-        alignment: Option<u64>,
-        /// Pools of 0 bytes are not allocated.
-        skips_empty: bool,
-        /// Number of the pool that has memory of its own.
-        apart: Option<usize>,
-    },
-    /// What loading the method takes, with a temporary allocator.
-    Loading,
-    /// What loading the method takes, without a temporary allocator.
-    LoadingAlone,
-    /// A list of pointers, one for each input.
-    InputPointers,
-    /// A buffer for each input that is a tensor.
-    InputBuffers,
-    /// A list of the inputs as values.
-    InputValues,
-}
-
-impl Take {
-    fn content(self) -> &'static str {
-        match self {
-            Take::Planned { .. } => "planned memory",
-            Take::Loading | Take::LoadingAlone => "loading",
-            Take::InputPointers => "pointers to inputs",
-            Take::InputBuffers => "input buffers",
-            Take::InputValues => "values of inputs",
-        }
-    }
-}
-
-/// An allocator that moves a pointer forward. Sizes saturate.
-#[derive(Default)]
-struct Bump {
-    used: u64,
-}
-
-impl Bump {
-    fn take(&mut self, bytes: u64, alignment: u64) {
-        let start = self.used.checked_next_multiple_of(alignment).unwrap_or(u64::MAX);
-        self.used = start.saturating_add(bytes);
-    }
-
-    /// Takes what a step of a runner takes.
-    fn step(&mut self, take: Take, method: &MethodNeeds, build: &BuildNeeds) {
-        let inputs = method.inputs.len() as u64;
-        match take {
-            Take::Planned { alignment, skips_empty, apart } => {
-                for (number, pool) in (1..).zip(&method.pools) {
-                    if apart != Some(number) && !(skips_empty && pool.bytes == 0) {
-                        self.take(pool.bytes, alignment.unwrap_or(build.pointer));
-                    }
-                }
-            }
-            // The size is that from an aligned start, where what is before has any size: at most 7 bytes too many.
-            Take::Loading => self.take(build.loading.bytes, LOADING_ALIGNMENT),
-            Take::LoadingAlone => self.take(build.loading_alone.bytes, LOADING_ALIGNMENT),
-            Take::InputPointers => self.take(inputs.saturating_mul(build.pointer), build.pointer),
-            Take::InputBuffers => {
-                method.inputs.iter().flatten().for_each(|input| self.take(input.bytes, build.pointer));
-            }
-            Take::InputValues => self.take(inputs.saturating_mul(build.value.0), build.value.1),
-        }
-    }
-}
-
 /// Pools of a firmware for some methods, which are loaded one at a time, and one build of the runtime.
 #[derive(Debug, Clone, Copy)]
 pub struct Pools<'n> {
     /// Methods.
-    pub methods: &'n [MethodNeeds],
-    /// Index of the build in [`MethodNeeds::builds`].
-    pub build: usize,
+    pub methods: &'n [&'n MethodNeeds],
+    /// Binary interface of the runtime.
+    pub abi: Abi,
 }
 
 impl Pools<'_> {
     /// Returns the pool of a method allocator from which a runner takes memory in this order.
     pub fn method_allocator(&self, name: &str, order: &[Take]) -> FirmwarePool {
-        let needs = |build: &BuildNeeds| match order.contains(&Take::LoadingAlone) {
-            true => build.loading_alone.unknown.clone(),
-            false => build.loading.unknown.clone(),
-        };
-        self.largest(name, needs, |method, build| {
-            let (mut bump, mut parts) = (Bump::default(), Vec::new());
-            for take in order {
-                let before = bump.used;
-                bump.step(*take, method, build);
-                parts.push(FirmwarePoolPart { content: take.content(), bytes: bump.used - before });
-            }
-            parts
-        })
+        let part = |(take, bytes): (Take, u64)| FirmwarePoolPart { content: take.content(), bytes };
+        let parts = |method: &MethodNeeds| taken(order, method, self.abi, None).into_iter().map(part).collect();
+        self.largest(name, |build| &build.unknown.method_allocator, parts)
     }
 
     /// Returns the pool of the temporary allocator.
     pub fn temporary(&self, name: &str) -> FirmwarePool {
-        let part = |_: &MethodNeeds, build: &BuildNeeds| {
-            vec![FirmwarePoolPart { content: "temporary memory", bytes: build.temporary.bytes }]
+        let part = |method: &MethodNeeds| {
+            vec![FirmwarePoolPart { content: "temporary memory", bytes: method.build(self.abi).temporary() }]
         };
-        self.largest(name, |build| build.temporary.unknown.clone(), part)
+        self.largest(name, |build| &build.unknown.temporary_allocator, part)
     }
 
     /// Returns the memory of a planned pool by its number, from 1.
@@ -175,15 +92,16 @@ impl Pools<'_> {
         &self,
         name: &str,
         content: &'static str,
-        list: fn(&MethodNeeds) -> &[Option<BufferNeeds>],
+        list: fn(&MethodNeeds) -> &[PortNeeds],
     ) -> Option<FirmwarePool> {
-        let part = |method: &MethodNeeds, _: &BuildNeeds| {
-            let mut bump = Bump::default();
-            let provided = list(method).iter().flatten().filter(|buffer| buffer.is_provided);
-            provided.for_each(|buffer| bump.take(buffer.bytes, POOL_ALIGNMENT));
-            vec![FirmwarePoolPart { content, bytes: bump.used }]
+        let part = |method: &MethodNeeds| {
+            let mut bump = Bump::new(self.abi);
+            let is_provided = |tensor: &&TensorNeeds| tensor.is_provided;
+            let provided = list(method).iter().filter_map(|port| port.tensor.as_ref()).filter(is_provided);
+            provided.for_each(|tensor| bump.take(tensor.bytes, POOL_ALIGNMENT));
+            vec![FirmwarePoolPart { content, bytes: bump.used() }]
         };
-        let pool = self.largest(name, |_| Vec::new(), part);
+        let pool = self.largest(name, |_| &[], part);
         Some(pool).filter(|pool| pool.parts.iter().any(|part| part.bytes > 0))
     }
 
@@ -203,15 +121,14 @@ impl Pools<'_> {
     fn largest(
         &self,
         name: &str,
-        unknown: impl Fn(&BuildNeeds) -> Vec<String>,
-        parts: impl Fn(&MethodNeeds, &BuildNeeds) -> Vec<FirmwarePoolPart>,
+        unknown: fn(&BuildNeeds) -> &[String],
+        parts: impl Fn(&MethodNeeds) -> Vec<FirmwarePoolPart>,
     ) -> FirmwarePool {
-        let build = |method: &'_ MethodNeeds| parts(method, &method.builds[self.build]);
         let size = |parts: &Vec<FirmwarePoolPart>| parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
         // Of several, the first.
-        let most = self.methods.iter().map(build).rev().max_by_key(size).unwrap_or_default();
+        let most = self.methods.iter().map(|method| parts(method)).rev().max_by_key(size).unwrap_or_default();
         let unknown: BTreeSet<String> =
-            self.methods.iter().flat_map(|method| unknown(&method.builds[self.build])).collect();
+            self.methods.iter().flat_map(|method| unknown(method.build(self.abi)).iter().cloned()).collect();
         FirmwarePool {
             name: name.to_owned(),
             pointer_bytes: None,

@@ -3,22 +3,13 @@
 use super::generated::{ETHOS_U, Generated, SECTION};
 use super::linker;
 use super::needs::FirmwareNeeds;
-use super::pools::{Pools, Take};
+use super::pools::Pools;
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
 use crate::embed::Section;
+use pte_analysis::runner::{Runner, ZEPHYR};
 
-/// Runner, a path in ExecuTorch's repository.
-pub const RUNNER: Option<&str> = Some("zephyr/samples/hello-executorch");
-
-/// Order in which the sample `hello-executorch` takes memory: the planned pools with the default alignment of the allocator, the method, a
-/// pointer for each input, then a buffer for each input that is a tensor, also for those in planned memory. The sample `mv2-ethosu` has no
-/// list of pointers.
-const ORDER: &[Take] = &[
-    Take::Planned { alignment: None, skips_empty: false, apart: None },
-    Take::Loading,
-    Take::InputPointers,
-    Take::InputBuffers,
-];
+/// Runner.
+pub static RUNNER: Option<&Runner> = Some(&ZEPHYR);
 
 /// Names of the generated files.
 const CONF: &str = "pte-emit.conf";
@@ -27,10 +18,10 @@ const CMAKE: &str = "pte-emit.cmake";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
-    let pools = Pools { methods: &needs.methods, build: needs.build() };
+    let pools = Pools { methods: &needs.methods, abi: needs.abi };
     let mut generated = Generated {
         pools: vec![
-            pools.method_allocator("CONFIG_EXECUTORCH_METHOD_ALLOCATOR_POOL_SIZE", ORDER),
+            pools.method_allocator("CONFIG_EXECUTORCH_METHOD_ALLOCATOR_POOL_SIZE", ZEPHYR.order),
             pools.temporary("CONFIG_EXECUTORCH_TEMP_ALLOCATOR_POOL_SIZE"),
         ],
         ..Generated::default()
@@ -38,7 +29,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let mut conf = Comment::Hash.head(needs, &["Kconfig fragment: pte-emit.cmake adds it to EXTRA_CONF_FILE."]);
     conf += "CONFIG_EXECUTORCH=y\n";
     conf += "# The application links the operators of the program only.\nCONFIG_EXECUTORCH_BUILD_PORTABLE_OPS=n\n";
-    if needs.backends.iter().any(|backend| backend == ETHOS_U) {
+    if needs.backends().any(|backend| backend == ETHOS_U) {
         conf += "# The driver of the processor; the name is CONFIG_ARM_ETHOS_U since Zephyr 4.3.\nCONFIG_ETHOS_U=y\n";
     }
     for pool in &generated.pools {
@@ -58,7 +49,7 @@ fn cmake(needs: &FirmwareNeeds, section: &str) -> String {
     out += &cmake_program_path("ET_PTE_FILE_PATH", needs);
     out += &cmake_cache("ET_PTE_SECTION", &cmake_string(section), "STRING", "Section of the program");
     out += "# Operators of the program, for OP_LIST or ROOT_OPS of ExecuTorch's functions.\n";
-    out += &format!("set(PTE_EMIT_OPERATORS {})\n", cmake_string(&needs.operators.join(",")));
+    out += &format!("set(PTE_EMIT_OPERATORS {})\n", cmake_string(&needs.operator_list()));
     out += &format!("list(APPEND EXTRA_CONF_FILE \"${{CMAKE_CURRENT_LIST_DIR}}/{CONF}\")\n\n");
     let (alignment, quoted) = (linker::alignment(needs), section.replace('$', "\\$"));
     out += &format!(
