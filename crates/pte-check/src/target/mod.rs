@@ -30,9 +30,6 @@ const READY: &[(&str, &str)] = &[
     ("zephyr-hello", include_str!("../../targets/zephyr-hello.yaml")),
 ];
 
-/// Largest file of a target, or of its operators, in bytes.
-const MAX_FILE: u64 = 64 << 20;
-
 impl Target {
     /// Returns the target of this name, which is part of the library; `None` for an unknown name.
     pub fn ready(name: &str) -> Option<Target> {
@@ -105,9 +102,9 @@ fn read_confined(path: &Path, confine: Option<&Path>) -> io::Result<String> {
 fn read(path: &Path) -> io::Result<String> {
     use io::Read;
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {MAX_FILE} bytes")));
+    std::fs::File::open(path)?.take(parse::MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > parse::MAX_FILE {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {parse::MAX_FILE} bytes")));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

@@ -10,9 +10,11 @@ use pte_model::error::Error;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
-use super::MAX_FILE;
 use super::linked::{LinkedKernel, LinkedOperators, libraries};
 use super::model::{Pools, Release, Target};
+
+/// Largest file of a target, or of its operators, in bytes.
+pub(super) const MAX_FILE: u64 = 64 << 20;
 
 /// Keys of a target, and how each is read.
 const KEYS: &[(&str, Read)] = &[
