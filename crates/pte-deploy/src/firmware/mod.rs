@@ -56,6 +56,12 @@ macro_rules! platforms {
                 match self { $( FirmwarePlatform::$variant => $name ),* }
             }
 
+            /// Returns the description.
+            #[doc(hidden)]
+            pub fn doc(self) -> &'static str {
+                match self { $( FirmwarePlatform::$variant => concat!($($documentation),+).trim() ),* }
+            }
+
             /// Returns the runner, a path in ExecuTorch's repository.
             fn runner(self) -> Option<&'static str> {
                 match self { $( FirmwarePlatform::$variant => $module::RUNNER ),* }
