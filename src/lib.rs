@@ -159,6 +159,8 @@ pub use pte_transform::weights::set::{
     UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
 };
 pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
+#[doc(hidden)]
+pub use pte_yaml::bytes;
 pub use pte_yaml::bytes::parse_bytes;
 pub use pte_yaml::template::is_name as is_variable_name;
 

@@ -6,7 +6,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pte_emit::text::{counted, escaped};
 use pte_emit::{
     Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol, is_generated_firmware_file,
@@ -27,8 +28,8 @@ pub struct FirmwareArguments {
     #[arg(value_name = "FILE")]
     input: PathBuf,
     /// Platform of the project
-    #[arg(long = "for", value_enum, value_name = "PLATFORM")]
-    platform: PlatformName,
+    #[arg(long = "for", value_name = "PLATFORM", value_parser = platform_parser())]
+    platform: FirmwarePlatform,
     /// Output: a folder; it is created. Files there that the command did not write are never replaced
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
@@ -48,30 +49,14 @@ pub struct FirmwareArguments {
     sources: SourceArguments,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum PlatformName {
-    /// Zephyr: a Kconfig fragment, a linker fragment, and CMake
-    Zephyr,
-    /// CMSIS-Toolbox: a layer with components of the CMSIS pack, and a linker fragment
-    Cmsis,
-    /// ESP-IDF: lines of sdkconfig, a table of partitions, and CMake
-    Esp32,
-    /// Raspberry Pi Pico SDK: a header, and CMake
-    Pico,
-    /// Any project with CMake: compile definitions
-    Cmake,
-}
-
-impl PlatformName {
-    fn platform(self) -> FirmwarePlatform {
-        match self {
-            PlatformName::Zephyr => FirmwarePlatform::Zephyr,
-            PlatformName::Cmsis => FirmwarePlatform::Cmsis,
-            PlatformName::Esp32 => FirmwarePlatform::Esp32,
-            PlatformName::Pico => FirmwarePlatform::Pico,
-            PlatformName::Cmake => FirmwarePlatform::Cmake,
-        }
-    }
+/// Parses the name of a platform.
+fn platform_parser() -> impl TypedValueParser<Value = FirmwarePlatform> {
+    let help = |platform: FirmwarePlatform| platform.doc().trim_end_matches('.');
+    let values = FirmwarePlatform::ALL.iter().map(|platform| PossibleValue::new(platform.name()).help(help(*platform)));
+    let find = |name: String| {
+        FirmwarePlatform::ALL.iter().copied().find(|platform| platform.name() == name).ok_or("expected a platform")
+    };
+    PossibleValuesParser::new(values).try_map(find)
 }
 
 /// Runs the command.
@@ -89,7 +74,7 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
     // Dropped at the end: without a file in it, it is removed.
     let _created =
         NewFolder::create(folder).map_err(|error| Failure::writing(&folder.display().to_string(), &error))?;
-    let mut options = FirmwareOptions::new(arguments.platform.platform());
+    let mut options = FirmwareOptions::new(arguments.platform);
     options.methods.clone_from(&arguments.method);
     options.symbol = arguments.symbol.first().cloned();
     options.section.clone_from(&arguments.section);

@@ -1,9 +1,10 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
+use pte_emit::bytes::{MILLION, UNITS, millionths, unit, unknown_unit};
 use pte_emit::{Differences, Error, MemoryAmount, MemoryFigure, ProgramMemory};
 use serde::Serialize;
 
-use super::super::amounts::{MILLION, UNITS, millionths, pairs, unit, unknown_key, unknown_unit};
+use super::super::amounts::{pairs, unknown_key};
 
 /// What a key of a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Limits of `memory --max`: the most that figures of a program may be. docs/inspect.md describes the keys.
 
+use pte_emit::bytes::bytes;
 use pte_emit::text::{clipped, counted, first_names};
 use pte_emit::{Code, Diagnostic, HeapShare, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
 use serde::Serialize;
 
-use super::super::amounts::{bytes, pairs, unknown_key};
+use super::super::amounts::{pairs, unknown_key};
 
 /// Limits by figure.
 #[derive(Debug, Clone)]

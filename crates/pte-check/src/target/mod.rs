@@ -104,7 +104,8 @@ fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(parse::MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > parse::MAX_FILE {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {parse::MAX_FILE} bytes")));
+        let message = format!("it has more than {} bytes", parse::MAX_FILE);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

@@ -253,6 +253,8 @@ fn memory_is_compared_with_the_allocators() {
         ("alignment: 8", &["R-8"]),
         ("{alignment: 8, abi: arm32}", &[]),
         ("{alignment: 4, abi: arm32}", &["R-8"]),
+        ("method_allocator: 1.5K", &[]),
+        ("method_allocator: 0.5KiB", &["R-6"]),
         ("largest_file: 5000", &[]),
         ("largest_file: 4K", &["R-9"]),
         ("backends: []", &[]),

@@ -57,6 +57,12 @@ macro_rules! platforms {
                 match self { $( FirmwarePlatform::$variant => $name ),* }
             }
 
+            /// Returns the description.
+            #[doc(hidden)]
+            pub fn doc(self) -> &'static str {
+                match self { $( FirmwarePlatform::$variant => concat!($($documentation),+).trim() ),* }
+            }
+
             /// Returns the runner; `None` if the application has its own.
             fn runner(self) -> Option<&'static Runner> {
                 match self { $( FirmwarePlatform::$variant => $module::RUNNER ),* }
