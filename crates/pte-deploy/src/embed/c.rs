@@ -60,7 +60,7 @@ impl Embedding {
     /// `out` returns an error, or the content of a file cannot be read.
     pub fn write_source(&self, header: &str, out: &mut dyn Write) -> io::Result<()> {
         self.write_banner(out)?;
-        writeln!(out, "#include {}", string(header))?;
+        write_include(header, out)?;
         for file in &self.files {
             writeln!(out)?;
             self.write_array(file, &format!("const {}", self.options.style.element), out)?;
@@ -76,7 +76,7 @@ impl Embedding {
     /// `out` returns an error.
     pub fn write_tables(&self, header: &str, out: &mut dyn Write) -> io::Result<()> {
         self.write_banner(out)?;
-        writeln!(out, "#include {}", string(header))?;
+        write_include(header, out)?;
         for file in self.files.iter().filter(|file| file.facts.is_some()) {
             writeln!(out)?;
             self.write_facts(file, "const", out)?;
@@ -160,6 +160,21 @@ impl Embedding {
         }
         writeln!(out, "}};")
     }
+}
+
+/// Writes the directive for a header. Its name has no escapes (C23 6.4.7).
+fn write_include(header: &str, out: &mut dyn Write) -> io::Result<()> {
+    match is_header_name(header) {
+        true => writeln!(out, "#include \"{header}\""),
+        false => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "the header has a name that `#include` cannot contain"))
+        }
+    }
+}
+
+/// Returns true for a name that `#include "NAME"` can contain: no `"`, `\\` and control characters, and no `??`, which begins a trigraph.
+pub(super) fn is_header_name(name: &str) -> bool {
+    !name.contains(|c: char| c.is_control() || c == '"' || c == '\\') && !name.contains("??")
 }
 
 impl Macro {

@@ -256,13 +256,49 @@ fn count(count: usize) -> MacroValue {
 /// Returns the names of methods in macros, in upper case; a number is added to those that would be equal.
 pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
     let mut taken = HashSet::new();
+    // Next number of each name: a file may have thousands of methods with one name, and none is tried again.
+    let mut next: HashMap<String, usize> = HashMap::new();
     let unique = |method: &MethodFacts| {
         let name = Symbol::from_name(&method.name).to_macro();
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let mut names = std::iter::once(name.clone()).chain(numbered);
-        let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
-        taken.insert(free.clone());
-        free
+        if taken.insert(name.clone()) {
+            return name;
+        }
+        let number = next.entry(name.clone()).or_insert(2);
+        loop {
+            let numbered = format!("{name}_{number}");
+            *number += 1;
+            if taken.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
     };
     methods.iter().map(unique).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: impl Iterator<Item = String>) -> Vec<String> {
+        let method = |name| MethodFacts {
+            name,
+            pools: Vec::new(),
+            method_allocator: Bytes::default(),
+            is_lower_bound: false,
+            temporary_allocator: Bytes::default(),
+            is_temporary_lower_bound: false,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        };
+        method_names(&names.map(method).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn methods_with_one_name_have_different_macros() {
+        let found = names(["a", "a", "a_2", "A", "b"].into_iter().map(str::to_owned));
+        assert_eq!(found, ["A", "A_2", "A_2_2", "A_3", "B"]);
+        // Without the next number of each name, this takes minutes.
+        let many = names((0..20_000).map(|_| "a".to_owned()));
+        assert_eq!(many.last().unwrap(), "A_20000");
+    }
 }

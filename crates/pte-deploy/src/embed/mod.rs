@@ -93,6 +93,8 @@ pub enum EmbedError {
     SameName(String, [String; 2]),
     /// The file has no bytes, which C does not allow.
     Empty(String),
+    /// `#include` cannot contain the name of the output.
+    HeaderName(String),
 }
 
 /// Files with distinct names, ready to be written.
@@ -144,8 +146,11 @@ impl Embedding {
     /// Checks the files. `name` is that of the output without an extension: the include guard and the table of files are named after it.
     ///
     /// # Errors
-    /// Two objects or macros with the same name, a file without bytes.
+    /// Two objects or macros with the same name, a file without bytes, a name that `#include` cannot contain.
     pub fn new(name: &str, files: Vec<EmbeddedFile>, options: EmbedOptions) -> Result<Embedding, EmbedError> {
+        if !c::is_header_name(name) {
+            return Err(EmbedError::HeaderName(name.to_owned()));
+        }
         let mut embedding = Embedding { name: Symbol::from_name(name), files, options, macros: Vec::new() };
         embedding.macros = embedding.files.iter().map(|file| embedding.macros_of(file)).collect();
         if let Some(empty) = embedding.files.iter().find(|file| file.content.is_empty()) {
@@ -241,6 +246,11 @@ impl fmt::Display for EmbedError {
                     other.escape_debug()
                 )
             }
+            EmbedError::HeaderName(name) => write!(
+                f,
+                "`#include` cannot contain the name `{}` of the output: expected one without `\"`, `\\`, `??` and control characters",
+                name.escape_debug()
+            ),
             EmbedError::Empty(file) => write!(f, "{} is empty: an array has at least one byte", file.escape_debug()),
         }
     }
