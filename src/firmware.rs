@@ -37,7 +37,7 @@ pub struct FirmwareOptions {
     pub symbol: Option<Symbol>,
     /// Section of the array; by default that of the platform.
     pub section: Option<Section>,
-    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`].
+    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::MemoryOptions::external).
     pub external: bool,
     /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
     /// files ask for it.

@@ -37,7 +37,7 @@ impl NeededProgram {
             // What depends on the binary interface is computed for each one below.
             let abi = Abi::default();
             let runtime = RuntimeKind { external, abi, processor: abi.processor() };
-            let memory = ProgramMemory::new(&subject, inspected.loaded.clone(), runtime);
+            let memory = ProgramMemory::new(&subject, inspected.loaded, runtime);
             let plans = subject.program.plans().iter().zip(&memory.methods).enumerate();
             let methods = plans.map(|(method, (plan, footprint))| {
                 let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
