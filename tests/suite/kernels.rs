@@ -140,8 +140,8 @@ fn what_no_build_can_select_is_an_error_and_nothing_is_written() {
     ]);
     let before = folder.names();
     for (input, form, message) in [
-        ("comma.yaml", "list", "the operator name `my::a,b` has other characters"),
-        ("comma.yaml", "header", "the operator name `my::a,b` has other characters"),
+        ("comma.yaml", "list", "operator `my::a,b` cannot be selected by a build"),
+        ("comma.yaml", "header", "operator `my::a,b` cannot be selected by a build"),
         ("weights.yaml", "text", "expected a program"),
         ("type.yaml", "header", "unknown element type 100"),
         ("wide.yaml", "yaml", "17 dimensions"),
