@@ -25,6 +25,8 @@ use super::linked::LinkedOperators;
 ///
 /// let wheel = Target::ready("wheel-1.5.1").unwrap();
 /// assert!(Target::ready_names().any(|name| name == wheel.name()));
+/// let copy = Target::parse("copy.yaml", Target::ready_text("wheel-1.5.1").unwrap())?;
+/// assert!(copy.warnings().diagnostics.is_empty());
 /// assert!(Target::open("no such file".as_ref(), None).unwrap_err().io_kind().is_some());
 /// # Ok::<(), pte_model::error::Error>(())
 /// ```
