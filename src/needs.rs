@@ -7,6 +7,7 @@ use pte_analysis::kernels::ProgramKernels;
 use pte_analysis::needs::{BuildNeeds, MethodNeeds, PoolNeeds, PortNeeds, ProgramNeeds, TensorNeeds, UnknownNeeds};
 use pte_inspect::allocator::{RuntimeKind, loaded_memory, lookup_bytes};
 use pte_inspect::boundary::BoundaryBuffers;
+use pte_inspect::delegates::{DelegateHeap, heaps};
 use pte_inspect::memory::{MethodFootprint, ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
@@ -38,6 +39,8 @@ impl NeededProgram {
             let abi = Abi::default();
             let runtime = RuntimeKind { external, abi, processor: abi.processor() };
             let memory = ProgramMemory::new(&subject, inspected.loaded, runtime);
+            let heaps =
+                Abi::ALL.map(|other| if other == abi { Vec::new() } else { heaps(&subject, other.processor()) });
             let plans = subject.program.plans().iter().zip(&memory.methods).enumerate();
             let methods = plans.map(|(method, (plan, footprint))| {
                 let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
@@ -47,7 +50,14 @@ impl NeededProgram {
                     pools: pools(footprint),
                     inputs: ports(plan, plan.inputs.as_deref(), &footprint.inputs, &name),
                     outputs: ports(plan, plan.outputs.as_deref(), &footprint.outputs, &name),
-                    builds: Abi::ALL.map(|abi| build(subject.program, plan, footprint, external, abi)),
+                    builds: Abi::ALL.map(|abi| {
+                        let heap = abi.of(&heaps).get(method).cloned();
+                        let heap = heap.unwrap_or_else(|| DelegateHeap {
+                            bytes: footprint.delegate_bytes,
+                            not_counted: footprint.not_counted.clone(),
+                        });
+                        build(subject.program, plan, footprint, external, abi, heap)
+                    }),
                 }
             });
             ProgramNeeds {
@@ -103,7 +113,14 @@ fn ports(
 }
 
 /// Returns what depends on the binary interface. What kernels take does not, but their lookup does.
-fn build(program: &Program, plan: &ExecutionPlan, method: &MethodFootprint, external: bool, abi: Abi) -> BuildNeeds {
+fn build(
+    program: &Program,
+    plan: &ExecutionPlan,
+    method: &MethodFootprint,
+    external: bool,
+    abi: Abi,
+    heap: DelegateHeap,
+) -> BuildNeeds {
     let loaded = loaded_memory(program, plan, external, abi);
     let calls = plan.instructions().filter(|call| matches!(call.callee(), Some(Callee::Operator(_))));
     BuildNeeds {
@@ -112,9 +129,11 @@ fn build(program: &Program, plan: &ExecutionPlan, method: &MethodFootprint, exte
         lookup: calls.map(|call| lookup_bytes(call.args().len(), abi)).max().unwrap_or(0),
         kernels: method.temporary_allocator.kernels,
         largest: method.temporary_allocator.largest.clone(),
+        heap: heap.bytes,
         unknown: UnknownNeeds {
             method_allocator: method.method_allocator.unknown_backends.clone(),
             temporary_allocator: method.temporary_allocator.unknown.clone(),
+            heap: heap.not_counted,
         },
     }
 }

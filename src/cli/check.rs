@@ -24,7 +24,7 @@ use super::stdout;
 #[derive(Debug, Args)]
 pub struct CheckArguments {
     /// .pte, .ptd, .bpte and YAML files; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "list_targets")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["list_targets", "print_target"])]
     inputs: Vec<PathBuf>,
     /// Compare programs with a target: a YAML file with what a build links and its memory, or a name of --list-targets
     #[arg(long, value_name = "TARGET")]
@@ -32,6 +32,9 @@ pub struct CheckArguments {
     /// Print the names of the targets that need no file, and what they are
     #[arg(long, exclusive = true)]
     list_targets: bool,
+    /// Print a target of --list-targets, to begin a file with
+    #[arg(long, exclusive = true, value_name = "NAME")]
+    print_target: Option<String>,
     /// Read all data, not only metadata: validate constants and initial states, too
     #[arg(long)]
     all_data: bool,
@@ -86,11 +89,18 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         let out = ready_targets();
         return stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| Exit::Ok);
     }
+    if let Some(name) = &arguments.print_target {
+        let text = Target::ready_text(name).ok_or_else(|| unknown_target(name, ""))?;
+        return stdout::write("", |to| to.write_all(text.as_bytes())).map(|()| Exit::Ok);
+    }
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
     let target = arguments.target.as_deref().map(|path| open_target(path, &arguments.sources)).transpose()?;
     let messages = &messages.of_findings(false, arguments.deny_warnings);
+    if let Some(target) = &target {
+        messages.report(target.warnings());
+    }
     let mut options = arguments.sources.validator()?;
     (options.profile, options.data) = (arguments.profile.profile(), arguments.all_data);
     if arguments.all {
@@ -112,7 +122,8 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut total = Counts::default();
     validated.iter().for_each(|validated| total.add(validated.file.counts()));
     sources.warn_unused(messages);
-    let is_denied = arguments.deny_warnings && (total.warnings > 0 || !sources.unused().is_empty());
+    let has_warnings = target.as_ref().is_some_and(|target| !target.warnings().diagnostics.is_empty());
+    let is_denied = arguments.deny_warnings && (total.warnings > 0 || has_warnings || !sources.unused().is_empty());
     if validated.iter().any(|validated| validated.is_read && validated.file.counts().errors > 0) || is_denied {
         worst = worst.max(Exit::Input);
     }
@@ -181,11 +192,16 @@ fn open_target(path: &Path, sources: &SourceArguments) -> Result<Target, Failure
     }
     // A word without the extension of a source is the name of a ready target.
     if !path.exists() && !io::is_source_name(path) && path.components().count() == 1 {
-        let known: Vec<&str> = Target::ready_names().collect();
-        let message = format!("unknown target `{}`: expected a file, or one of {}", clipped(name), known.join(", "));
-        return Err(Failure::Usage(message));
+        return Err(unknown_target(name, "a file, or "));
     }
     Ok(Target::open(path, sources.confined_to())?)
+}
+
+/// Error of a name that is none of a ready target. `others`: what else is expected.
+fn unknown_target(name: &str, others: &str) -> Failure {
+    let known: Vec<&str> = Target::ready_names().collect();
+    let message = format!("unknown target `{}`: expected {others}one of {}", clipped(name), known.join(", "));
+    Failure::Usage(message)
 }
 
 /// Lists the ready targets.

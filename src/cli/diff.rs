@@ -12,7 +12,7 @@ use clap::{Args, ColorChoice, ValueEnum};
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
     DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
-    Error, MemoryOptions, Model, is_null_device,
+    Error, MemoryOptions, Model, Report, is_null_device,
 };
 use serde::Serialize;
 
@@ -144,6 +144,8 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
         DiffFormat::Markdown => drawing.markdown(),
     };
     stdout::write("", |to| to.write_all(out.as_bytes()))?;
+    let exceeded = budget.iter().flatten().filter_map(BudgetLine::message);
+    messages.report(&Report::new(right.name(), "", exceeded.collect()));
     let is_within = match &budget {
         Some(lines) => lines.iter().all(|line| !line.is_exceeded),
         None => found.is_empty(),

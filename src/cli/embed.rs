@@ -15,7 +15,7 @@ use pte_emit::{
 use super::depfile::Dependencies;
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
-use super::outputs::Outputs;
+use super::outputs::{self, Outputs};
 use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `embed`.
@@ -263,6 +263,8 @@ fn targets<'a>(
     };
     let text = |path: PathBuf, content: Content<'a>| Target { path, size: 0, is_text: true, content };
     let header = with(".h");
+    // An assembly has paths relative to it.
+    outputs::check_folder(&header).map_err(|error| Failure::writing("", &error))?;
     let header_name = header.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if form == Form::Header {
         let content: Content<'a> = Box::new(|out| embedding.write_whole_header(&mut Plain(out)));

@@ -111,9 +111,8 @@ impl KernelsArguments {
             KernelsFormat::Text | KernelsFormat::Header => lists.iter().for_each(|list| write_text(list, &mut out)),
             KernelsFormat::Json => lists.iter().for_each(|list| out += &json::text(list)),
             KernelsFormat::List => {
-                for list in lists {
-                    out += &list.line().map_err(|error| unstated(list, &error))?;
-                }
+                let list = single(lists)?;
+                out += &list.line().map_err(|error| unstated(list, &error))?;
             }
             KernelsFormat::Yaml => out += &single(lists)?.selected_operators(),
         }

@@ -279,17 +279,30 @@ fn back_up(target: &Path) -> io::Result<Option<TempPath>> {
     Ok(fs::hard_link(target, &name).is_ok().then_some(name))
 }
 
+/// Returns an error if there is no folder to write an output to.
+pub fn check_folder(target: &Path) -> io::Result<()> {
+    folder_of(target).map(drop).map_err(|error| unwritable(target, error))
+}
+
+/// Returns the folder of an output.
+fn folder_of(target: &Path) -> io::Result<&Path> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => {
+            let message = format!("folder {} does not exist", folder.display());
+            Err(io::Error::new(io::ErrorKind::NotFound, message))
+        }
+    }
+}
+
 /// Creates a temporary file in the folder of `target`, with the permissions of `target` if it exists, else those of a new file.
 fn temporary(target: &Path) -> io::Result<NamedTempFile> {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(target)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".pte-emit-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    if !folder.is_dir() {
-        let message = format!("folder {} does not exist", folder.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, message));
-    }
     let file = builder.tempfile_in(folder)?;
     if let Ok(old) = target.metadata() {
         // The permissions of the old file stay.

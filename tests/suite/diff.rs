@@ -1427,8 +1427,12 @@ fn a_budget_allows_differences_up_to_its_limits() {
     let lines: Vec<bool> =
         exceeded["budget"].as_array().unwrap().iter().map(|line| line["exceeded"].as_bool().unwrap()).collect();
     assert_eq!(lines, [false, true]);
-    let text = folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", "operators=0"]).exits(1).stdout;
-    assert!(String::from_utf8(text).unwrap().contains("budget exceeded: operators=0: 0 -> 1 operators"));
+    let done = folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", "operators=0,size=+1%"]).exits(1);
+    // Also where the standard output is a file.
+    let done = done.stderr_contains("error: neg.yaml: `operators`: found 0 -> 1 operators that the first file does not call, expected an increase of at most 0");
+    assert!(!done.stderr.contains("`size`"));
+    assert!(String::from_utf8(done.stdout).unwrap().contains("budget exceeded: operators=0: 0 -> 1 operators"));
+    folder.run(&["diff", "relu.yaml", "neg.yaml", "--budget", "operators=1"]).exits(0).stderr_is_empty();
     let comment = folder.run(&["diff", "relu.yaml", "neg.yaml", "--format", "markdown"]).exits(1).stdout;
     let comment = String::from_utf8(comment).unwrap();
     assert!(comment.contains("<details><summary>meaning: 3 differences</summary>"), "{comment}");

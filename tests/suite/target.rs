@@ -60,6 +60,57 @@ fn a_target_is_a_file_or_a_name() {
     assert_eq!(listed, Target::ready_names().collect::<Vec<_>>());
 }
 
+/// A ready target can be copied without the sources of this project.
+#[test]
+fn ready_targets_are_printed() {
+    let folder = Folder::new(&[("model.yaml", RELU)]);
+    for name in Target::ready_names() {
+        let text = stdout(&folder, &["check", "--print-target", name], 0);
+        let own = Target::parse(name, &text).unwrap();
+        assert_eq!(own.description(), Target::ready(name).unwrap().description());
+    }
+    folder.run(&["check", "--print-target", "pico3"]).exits(2).stderr_contains("expected one of android-aar");
+}
+
+#[test]
+fn names_that_resemble_others_are_warnings() {
+    let folder = Folder::new(&[("model.yaml", RELU), ("board.yaml", "operators: [aten::relu.out, aten::clmap.out]\n")]);
+    let check = ["check", "model.yaml", "--target", "board.yaml"];
+    let done = folder.run(&check).exits(0);
+    done.stderr_contains("warning: no release of ExecuTorch has the operator `aten::clmap.out`\n --> board.yaml:1:29")
+        .stderr_contains("did you mean `aten::clamp.out`?");
+    folder.run(&[&check[..], &["--deny-warnings"]].concat()).exits(1);
+}
+
+/// The total that is compared with `ram` is the one that `memory` prints, also of the heap of delegates.
+#[test]
+fn totals_are_those_of_memory() {
+    let folder = Folder::new(&[]);
+    let examples = files_below(&root().join("examples"), &["yaml", "pte"]);
+    let mut compared = 0;
+    for path in examples.iter().filter(|path| path.parent() == Some(&root().join("examples"))) {
+        for abi in ["64", "arm32"] {
+            let memory = folder.run(&["memory", path.to_str().unwrap(), "--abi", abi, "--json"]);
+            let Ok(json) = serde_json::from_slice::<Value>(&memory.stdout) else { continue };
+            let totals: Vec<u64> = json["methods"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|method| method["total"]["bytes"].as_u64().unwrap())
+                .collect();
+            let most = totals.into_iter().max().unwrap();
+            for (ram, is_enough) in [(most, true), (most - 1, false)] {
+                folder.write("board.yaml", format!("abi: {abi}\nram: {ram}"));
+                let text = folder.run(&["check", path.to_str().unwrap(), "--target", "board.yaml"]).stdout;
+                let text = String::from_utf8(text).unwrap();
+                assert_eq!(!text.contains("[R-12]"), is_enough, "{} {abi} {ram}\n{text}", path.display());
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 40, "{compared} totals");
+}
+
 #[test]
 fn the_target_decides_about_libraries_and_custom_operators() {
     let folder = Folder::new(&[

@@ -82,6 +82,8 @@ pub struct BuildNeeds {
     pub kernels: u64,
     /// First instruction that takes [`BuildNeeds::kernels`]; `None` if that is 0.
     pub largest: Option<String>,
+    /// What delegates take from the heap, of those that are counted.
+    pub heap: u64,
     /// Who may take more than is known.
     pub unknown: UnknownNeeds,
 }
@@ -94,12 +96,21 @@ pub struct UnknownNeeds {
     pub method_allocator: Vec<String>,
     /// Of the temporary allocator.
     pub temporary_allocator: Vec<String>,
+    /// Of the heap.
+    pub heap: Vec<String>,
 }
 
 impl MethodNeeds {
     /// Returns what depends on the build of the runtime.
     pub fn build(&self, abi: Abi) -> &BuildNeeds {
         abi.of(&self.builds)
+    }
+
+    /// Returns the bytes of the tensors of a list that the caller provides.
+    pub fn provided(list: &[PortNeeds]) -> u64 {
+        let tensors = list.iter().filter_map(|port| port.tensor.as_ref());
+        let provided = tensors.filter(|tensor| tensor.is_provided).map(|tensor| tensor.bytes);
+        provided.fold(0, u64::saturating_add)
     }
 
     /// Returns the tensors among the inputs.

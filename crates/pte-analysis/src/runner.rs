@@ -4,6 +4,7 @@
 
 use crate::abi::{Abi, Bump};
 use crate::needs::MethodNeeds;
+use pte_payload::ethos_u;
 
 /// A runner.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Runner {
     pub path: &'static str,
     /// What it takes from the method allocator, in this order.
     pub order: &'static [Take],
+    /// Backends that it links, if a program calls them.
+    pub backends: &'static [&'static str],
 }
 
 /// Something that a runner takes from its method allocator.
@@ -57,6 +60,7 @@ pub static ZEPHYR: Runner = Runner {
         Take::InputPointers,
         Take::InputBuffers,
     ],
+    backends: &ethos_u::BACKENDS,
 };
 
 /// `arm_executor_runner` takes the planned pools that are not empty, each at a multiple of 16 bytes, without the fast one; the method; a
@@ -70,6 +74,7 @@ pub static CMSIS: Runner = Runner {
         Take::Loading,
         Take::InputValues,
     ],
+    backends: &ethos_u::BACKENDS,
 };
 
 /// Number of the pool that `arm_executor_runner` has in memory of its own.
@@ -81,11 +86,13 @@ pub static ESP32: Runner = Runner {
     name: "esp32",
     path: "examples/espressif/executor_runner",
     order: &[Take::Planned { alignment: Some(16), skips_empty: false, apart: None }, Take::Loading, Take::InputValues],
+    backends: &[],
 };
 
 /// The runner of `pico2` takes the method from its `method_allocator_pool`. It has no temporary allocator, and its inputs are variables.
 /// `activation_pool` is the planned memory.
-pub static PICO: Runner = Runner { name: "pico", path: "examples/raspberry_pi/pico2", order: &[Take::LoadingAlone] };
+pub static PICO: Runner =
+    Runner { name: "pico", path: "examples/raspberry_pi/pico2", order: &[Take::LoadingAlone], backends: &[] };
 
 /// All runners.
 pub static RUNNERS: [&Runner; 4] = [&ZEPHYR, &CMSIS, &ESP32, &PICO];
@@ -162,4 +169,21 @@ pub fn taken(order: &[Take], method: &MethodNeeds, abi: Abi, temporary: Option<u
         (take, bump.used() - before)
     };
     order.iter().map(step).collect()
+}
+
+/// Returns what an application takes from RAM for a method, in parts, each with its name: what [`taken`] returns, and the rest of the total
+/// of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
+pub fn total(order: &[Take], method: &MethodNeeds, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
+    let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0, u64::saturating_add);
+    let build = method.build(abi);
+    let apart = (1..).zip(&method.pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
+    let inputs = if order.contains(&Take::InputBuffers) { 0 } else { MethodNeeds::provided(&method.inputs) };
+    [
+        ("the method allocator", sum(&mut taken(order, method, abi, temporary).into_iter().map(|(_, bytes)| bytes))),
+        ("planned memory", sum(&mut apart.map(|(_, pool)| pool.bytes))),
+        ("the temporary allocator", temporary.unwrap_or(u64::MAX).min(build.temporary())),
+        ("inputs", inputs),
+        ("outputs", MethodNeeds::provided(&method.outputs)),
+        ("the heap of delegates", build.heap),
+    ]
 }

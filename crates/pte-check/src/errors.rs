@@ -141,7 +141,7 @@ errors! {
     0x21 MemoryAllocationFailed
     "An allocator has no room."
     "The method allocator, the temporary allocator or a pool of planned memory is too small."
-    "`memory` prints how many bytes each of them needs, and `check --target` compares them with those of an application."
+    "`memory` prints how many bytes each of them needs, and `check --target` compares them with those of an application. The log may name the method allocator, although the temporary one is too small: the lookup of kernels then takes its memory from the method allocator."
 
     0x22 AccessFailed
     "A resource cannot be accessed."

@@ -1655,6 +1655,12 @@ rules! {
     "What custom operators and some backends take is not known, and the rest fits: only a measurement shows whether all of it does. Only checked with `--target`."
     "rejects the method or a call with `MemoryAllocationFailed`, if the memory is not enough"
     "a custom operator, and a temporary allocator of 16 KiB"
+
+    R_12 Invalid ALL
+    "The RAM of the target has room for all that each method takes."
+    "Planned memory, allocators, buffers of the caller, and what delegates take from the heap: the total of `memory`. The program is in flash, and each method is loaded alone. Only checked with `--target`."
+    "fails with `MemoryAllocationFailed` when the method is loaded or executed, or the application is not linked"
+    "a method whose delegates take 6 MiB from the heap, and 512 KiB of RAM"
 }
 
 #[cfg(test)]

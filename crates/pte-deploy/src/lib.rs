@@ -6,6 +6,7 @@
 pub mod embed;
 pub mod firmware;
 pub mod kernels;
+mod operator_name;
 mod symbol;
 
 pub use symbol::{Symbol, SymbolError};

@@ -1,7 +1,7 @@
 //! The memory that the delegates of a method take in the runtime, each as a row. `pte-payload` computes what a payload needs; here it is
 //! assigned to delegates and added. Planned memory and the method allocator are not part of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -89,6 +89,45 @@ pub struct HeapShare<'m> {
     pub is_shared: bool,
     /// Size in bytes.
     pub bytes: u64,
+}
+
+/// What the delegates of a method take from the heap, for [`heaps`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DelegateHeap {
+    /// Bytes, of those that are counted.
+    pub bytes: u64,
+    /// Backends whose own memory is not counted, or not all of it, sorted.
+    pub not_counted: Vec<String>,
+}
+
+impl DelegateHeap {
+    pub(crate) fn of(delegates: &[DelegateFootprint]) -> DelegateHeap {
+        let is_partial = |delegate: &&DelegateFootprint| {
+            delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())
+        };
+        let not_counted: BTreeSet<&String> =
+            delegates.iter().filter(is_partial).map(|delegate| &delegate.backend).collect();
+        DelegateHeap {
+            bytes: heap(delegates).iter().map(|share| share.bytes).fold(0, u64::saturating_add),
+            not_counted: not_counted.into_iter().cloned().collect(),
+        }
+    }
+}
+
+/// Returns what the delegates of each method take from the heap on a processor.
+///
+/// ```
+/// use pte_inspect::Subject;
+/// use pte_inspect::delegates::{DelegateHeap, heaps};
+///
+/// # let _ = |subject: &Subject<'_>| {
+/// let largest = heaps(subject, Default::default()).into_iter().max_by_key(|DelegateHeap { bytes, .. }| *bytes);
+/// # };
+/// ```
+pub fn heaps(subject: &Subject<'_>, processor: Processor) -> Vec<DelegateHeap> {
+    let mut known = KnownMemory::new();
+    let plans = subject.program.plans().iter().enumerate();
+    plans.map(|(method, plan)| DelegateHeap::of(&footprints(subject, method, plan, processor, &mut known))).collect()
 }
 
 /// Returns what delegates take from the heap: what each has, and the largest of each kind that all share. Delegates that are not counted are

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Subject;
 use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
-use super::delegates::{DelegateFootprint, HeapShare, KnownMemory, footprints, heap};
+use super::delegates::{DelegateFootprint, DelegateHeap, HeapShare, KnownMemory, footprints, heap};
 use super::labels::{Labels, event};
 use super::loading::{LoadedMethod, LoadedProgram};
 use super::sweep::{Use, used_bytes};
@@ -207,10 +207,10 @@ impl MethodFootprint {
     ) -> MethodFootprint {
         let RuntimeKind { external, abi, processor } = runtime;
         let delegates = footprints(subject, method, plan, processor, known);
-        let names = |is_unknown: fn(&DelegateFootprint) -> bool| {
-            let unknown = delegates.iter().filter(|delegate| is_unknown(delegate)).map(|delegate| &delegate.backend);
-            unknown.collect::<BTreeSet<&String>>().into_iter().cloned().collect()
-        };
+        let DelegateHeap { bytes: delegate_bytes, not_counted } = DelegateHeap::of(&delegates);
+        let is_unknown = |backend: &&String| !allocator::is_known(backend);
+        let unknown_backends: BTreeSet<&String> =
+            delegates.iter().map(|delegate| &delegate.backend).filter(is_unknown).collect();
         let labels = Labels::new(plan);
         let instructions: Vec<String> =
             plan.instructions().map(|instruction| labels.of(instruction).to_owned()).collect();
@@ -230,15 +230,15 @@ impl MethodFootprint {
                 bytes,
                 without_temporary_allocator: without_temporary,
                 at_least: is_lower_bound,
-                unknown_backends: names(|delegate| !allocator::is_known(&delegate.backend)),
+                unknown_backends: unknown_backends.into_iter().cloned().collect(),
             },
             temporary_allocator,
             inputs: BoundaryBuffers::inputs(subject, method, plan),
             outputs: BoundaryBuffers::outputs(subject, method, plan),
             loaded: LoadedMethod::new(subject.program, plan, &delegates),
             total: MemoryTotal::default(),
-            not_counted: names(|delegate| delegate.memory.as_ref().is_none_or(|memory| !memory.not_counted.is_empty())),
-            delegate_bytes: heap(&delegates).iter().map(|share| share.bytes).fold(0, u64::saturating_add),
+            not_counted,
+            delegate_bytes,
             delegates,
         }
     }

@@ -1,7 +1,7 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
 use pte_emit::bytes::{MILLION, UNITS, millionths, unit, unknown_unit};
-use pte_emit::{Differences, Error, MemoryAmount, MemoryFigure, ProgramMemory};
+use pte_emit::{Code, Diagnostic, Differences, Error, MemoryAmount, MemoryFigure, ProgramMemory, Severity};
 use serde::Serialize;
 
 use super::super::amounts::{pairs, unknown_key};
@@ -196,6 +196,24 @@ impl BudgetLine {
         let verdict = if *is_exceeded { "exceeded" } else { "kept" };
         let least = if *at_least { ", at least" } else { "" };
         format!("budget {verdict}: {key}={limit}: {left} -> {right} {noun}{least}")
+    }
+
+    /// Returns the message about an amount that exceeds its limit, or of which it is not known; `None` for one within it.
+    pub fn message(&self) -> Option<Diagnostic> {
+        let BudgetLine { key, noun, limit, left, right, at_least, is_exceeded } = self;
+        let least = if *at_least { "at least " } else { "" };
+        let found = format!("found {least}{left} -> {right} {noun}");
+        match (is_exceeded, at_least) {
+            (true, _) => {
+                let message = format!("`{key}`: {found}, expected an increase of at most {limit}");
+                Some(Code::UnmetRequest.whole(message))
+            }
+            (false, true) => {
+                let message = format!("`{key}`: it is not known whether the increase is at most {limit}: {found}");
+                Some(Diagnostic { severity: Severity::Warning, ..Code::UnmetRequest.whole(message) })
+            }
+            (false, false) => None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
+use pte_payload::ethos_u;
 
 use super::linked::{LinkedKernel, LinkedOperators};
 use super::model::{Pools, Release, Target};
@@ -14,8 +15,11 @@ use crate::RuleId::{self, *};
 use crate::finding::{Findings, Location};
 use crate::rules::Profile;
 
-/// Backend whose payloads must be at addresses that are multiples of 16.
-const ETHOS_U: (&str, u64) = ("EthosUBackend", 16);
+/// Alignment in bytes of the payloads of Ethos-U.
+const ETHOS_U_ALIGNMENT: u64 = 16;
+
+/// Parts of a total that a finding names.
+const LARGEST: usize = 3;
 
 struct Comparison<'t> {
     target: &'t Target,
@@ -129,14 +133,19 @@ impl Comparison<'_> {
     }
 
     fn memory(&mut self, method: usize, memory: &MethodNeeds) {
-        let target = self.target;
         let element = Element::Method(method, Part::Whole);
         self.pools(&element, memory);
+        self.allocators(&element, memory);
+        self.ram(&element, memory);
+    }
+
+    fn allocators(&mut self, element: &Element, memory: &MethodNeeds) {
+        let target = self.target;
         let build = memory.build(target.abi);
         let unknown = &build.unknown;
         if let Some(has) = target.temporary_allocator {
             if build.kernels > has {
-                self.report(R_7, &element, || {
+                self.report(R_7, element, || {
                     let of = build
                         .largest
                         .as_deref()
@@ -146,7 +155,7 @@ impl Comparison<'_> {
                 });
             } else {
                 let what = ("the temporary allocator", build.kernels, has);
-                self.not_known(&element, what, &unknown.temporary_allocator);
+                self.not_known(element, what, &unknown.temporary_allocator);
             }
         }
         // The lookup of kernels takes from the method allocator what the temporary one has no room for.
@@ -154,9 +163,9 @@ impl Comparison<'_> {
         let needed = steps.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
         let Some(has) = target.method_allocator else { return };
         if needed <= has {
-            return self.not_known(&element, ("the method allocator", needed, has), &unknown.method_allocator);
+            return self.not_known(element, ("the method allocator", needed, has), &unknown.method_allocator);
         }
-        self.report(R_6, &element, || {
+        self.report(R_6, element, || {
             let (found, expected) = too_large("the method allocator", needed, has, target);
             let with: Vec<String> = steps
                 .iter()
@@ -164,6 +173,33 @@ impl Comparison<'_> {
                 .map(|(take, bytes)| format!("{bytes} for {}", take.content()))
                 .collect();
             (found + &if with.is_empty() { String::new() } else { format!(", of these {}", with.join(", ")) }, expected)
+        });
+    }
+
+    /// Compares all that a method takes from RAM.
+    fn ram(&mut self, element: &Element, memory: &MethodNeeds) {
+        let target = self.target;
+        let Some(has) = target.ram else { return };
+        let mut parts = runner::total(target.order(), memory, target.abi, target.temporary_allocator);
+        let needed = parts.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
+        if needed <= has {
+            let unknown = &memory.build(target.abi).unknown;
+            let lists = [&unknown.method_allocator, &unknown.temporary_allocator, &unknown.heap];
+            let mut names: Vec<String> = lists.into_iter().flatten().cloned().collect();
+            names.sort_unstable();
+            names.dedup();
+            return self.not_known(element, ("the method in RAM", needed, has), &names);
+        }
+        self.report(R_12, element, || {
+            parts.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+            let largest: Vec<String> = parts
+                .iter()
+                .filter(|(_, bytes)| *bytes > 0)
+                .take(LARGEST)
+                .map(|(name, bytes)| format!("{bytes} for {name}"))
+                .collect();
+            let found = format!("{} of RAM for the method, of these {}", counted(needed, "byte"), largest.join(", "));
+            (found, format!("at most {has}, which {target} has: `pte-emit memory` lists what takes them"))
         });
     }
 
@@ -211,12 +247,12 @@ impl Comparison<'_> {
 
     fn file(&mut self) {
         let target = self.target;
-        let has_ethos_u = self.needs.kernels.backends.contains_key(ETHOS_U.0);
-        let needed = target.abi.program_alignment().max(if has_ethos_u { ETHOS_U.1 } else { 0 });
+        let ethos_u = ethos_u::BACKENDS.into_iter().find(|name| self.needs.kernels.backends.contains_key(*name));
+        let needed = target.abi.program_alignment().max(ethos_u.map_or(0, |_| ETHOS_U_ALIGNMENT));
         if let Some(has) = target.alignment.filter(|has| *has < needed) {
             self.report(R_8, &Element::Program, || {
-                let reason =
-                    if needed > target.abi.program_alignment() { format!(" for {}", ETHOS_U.0) } else { String::new() };
+                let reason = ethos_u.filter(|_| needed > target.abi.program_alignment());
+                let reason = reason.map_or_else(String::new, |name| format!(" for {name}"));
                 let found = format!("a program that {target} aligns to {}", counted(has, "byte"));
                 (found, format!("{needed}{reason}: align the array or the section of the program"))
             });

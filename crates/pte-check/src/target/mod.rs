@@ -33,8 +33,12 @@ const READY: &[(&str, &str)] = &[
 impl Target {
     /// Returns the target of this name, which is part of the library; `None` for an unknown name.
     pub fn ready(name: &str) -> Option<Target> {
-        let (name, text) = READY.iter().find(|(known, _)| *known == name)?;
-        Target::parse(name, text).ok()
+        Target::parse(name, Target::ready_text(name)?).ok()
+    }
+
+    /// Returns the text of a ready target, to begin a file of one's own; `None` for an unknown name.
+    pub fn ready_text(name: &str) -> Option<&'static str> {
+        READY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 
     /// Returns the names of the targets of [`Target::ready`], sorted.

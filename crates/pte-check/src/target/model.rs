@@ -5,6 +5,7 @@ use std::fmt;
 
 use pte_analysis::abi::Abi;
 use pte_analysis::runner::Runner;
+use pte_model::diagnostics::Report;
 
 use super::linked::LinkedOperators;
 
@@ -24,6 +25,8 @@ use super::linked::LinkedOperators;
 ///
 /// let wheel = Target::ready("wheel-1.5.1").unwrap();
 /// assert!(Target::ready_names().any(|name| name == wheel.name()));
+/// let copy = Target::parse("copy.yaml", Target::ready_text("wheel-1.5.1").unwrap())?;
+/// assert!(copy.warnings().diagnostics.is_empty());
 /// assert!(Target::open("no such file".as_ref(), None).unwrap_err().io_kind().is_some());
 /// # Ok::<(), pte_model::error::Error>(())
 /// ```
@@ -39,8 +42,10 @@ pub struct Target {
     pub(super) pools: Option<Pools>,
     pub(super) method_allocator: Option<u64>,
     pub(super) temporary_allocator: Option<u64>,
+    pub(super) ram: Option<u64>,
     pub(super) alignment: Option<u64>,
     pub(super) largest_file: Option<u64>,
+    pub(super) warnings: Report,
 }
 
 /// Planned memory of a target.
@@ -83,6 +88,11 @@ impl Target {
     /// Returns the description in the file; may be empty.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// Returns warnings about its text, such as names of operators that no release has and that resemble one.
+    pub fn warnings(&self) -> &Report {
+        &self.warnings
     }
 
     /// Returns the binary interface, for which memory is computed.

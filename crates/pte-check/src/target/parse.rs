@@ -5,6 +5,7 @@ use std::io;
 
 use pte_analysis::abi::Abi;
 use pte_analysis::runner::{RUNNERS, Runner};
+use pte_model::diagnostics::text::nearest;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;
 use pte_yaml::bytes::parse_bytes;
@@ -27,6 +28,7 @@ const KEYS: &[(&str, Read)] = &[
     ("pools", |decoder, node| decoder.pools(node)),
     ("method_allocator", |decoder, node| decoder.target.method_allocator = decoder.bytes(node)),
     ("temp_allocator", |decoder, node| decoder.target.temporary_allocator = decoder.bytes(node)),
+    ("ram", |decoder, node| decoder.target.ram = decoder.bytes(node)),
     ("alignment", |decoder, node| decoder.alignment(node)),
     ("largest_file", |decoder, node| decoder.target.largest_file = decoder.bytes(node)),
 ];
@@ -37,7 +39,7 @@ type Read = fn(&mut Decoder<'_>, &SourceNode<'_>);
 const OPERATOR_KEYS: [&str; 3] = ["library", "file", "dtype_selective"];
 
 /// Messages that are kept.
-const MAX_MESSAGES: usize = 100;
+pub(super) const MAX_MESSAGES: usize = 100;
 
 /// A file with operators, which is read once.
 struct OperatorFile {
@@ -54,6 +56,9 @@ struct Decoder<'r> {
     /// Indices of `files` by path.
     paths: HashMap<String, usize>,
     diagnostics: Vec<Diagnostic<NodeId>>,
+    warnings: Vec<Diagnostic<NodeId>>,
+    /// Names of which the nearest known one was searched.
+    searched: usize,
 }
 
 /// Parses a target. `read` returns the content of a file that it names.
@@ -66,18 +71,26 @@ pub fn target(name: &str, text: &str, read: &dyn Fn(&str) -> io::Result<String>)
         files: Vec::new(),
         paths: HashMap::new(),
         diagnostics: Vec::new(),
+        warnings: Vec::new(),
+        searched: 0,
     };
     match &root.value {
         NodeValue::Map(entries) => decoder.entries(entries),
         NodeValue::Null => decoder.error(Code::EmptyDocument, root.id, "the target states nothing", "expected a map"),
         other => decoder.error(Code::WrongKind, root.id, &other.describe(), "expected a map with the keys of a target"),
     }
-    if decoder.diagnostics.is_empty() {
+    if decoder.diagnostics.is_empty() && decoder.warnings.is_empty() {
         return Ok(decoder.target);
     }
     let spans = tree::spans(text);
-    let located = decoder.diagnostics.into_iter().map(|message| message.map(|id| spans.get(id.0 as usize).cloned()));
-    Err(report(located.collect()))
+    let located = |messages: Vec<Diagnostic<NodeId>>| {
+        messages.into_iter().map(|message| message.map(|id| spans.get(id.0 as usize).cloned())).collect()
+    };
+    if decoder.diagnostics.is_empty() {
+        decoder.target.warnings = Report::new(name, text, located(decoder.warnings));
+        return Ok(decoder.target);
+    }
+    Err(report(located(decoder.diagnostics)))
 }
 
 impl Decoder<'_> {
@@ -166,23 +179,52 @@ impl Decoder<'_> {
     }
 
     fn release(&mut self, node: &SourceNode<'_>) {
-        let expected = "a release of ExecuTorch, such as \"1.5.1\"";
         let text = match &node.value {
-            // 1.5 is a number in YAML.
-            NodeValue::Float(number) => Some(format!("{number:?}")),
-            NodeValue::Text(text) => Some(text.clone().into_owned()),
-            _ => None,
+            NodeValue::Text(text) => text,
+            // 0.10 and 0.1 are the same number.
+            NodeValue::Float(_) | NodeValue::Int(_) | NodeValue::UInt(_) => {
+                let message = "a release without quotes is read as a number, in which 1.10 is 1.1";
+                return self.error(Code::WrongKind, node.id, message, "expected quotes, such as \"1.5\"");
+            }
+            _ => "",
         };
-        self.target.release = text.as_deref().and_then(Release::parse);
+        self.target.release = Release::parse(text);
         if self.target.release.is_none() {
-            self.wrong_kind(node, expected);
+            self.wrong_kind(node, "a release of ExecuTorch, such as \"1.5.1\"");
         }
+    }
+
+    /// Warns about a name that no release has, if it resembles one that a release has.
+    fn misspelt<'n>(&mut self, at: NodeId, kind: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+        if self.searched >= MAX_MESSAGES {
+            return;
+        }
+        self.searched += 1;
+        // The names of others may be like those of ExecuTorch in a namespace of their own.
+        let is_of_others = |known: &str| match (name.split_once("::"), known.split_once("::")) {
+            (Some((own, rest)), Some((of_known, known))) if own != of_known => {
+                rest != known || nearest(own, [of_known]).is_none()
+            }
+            // Names end alike.
+            _ => match (name.strip_suffix("Backend"), known.strip_suffix("Backend")) {
+                (Some(name), Some(known)) => nearest(name, [known]).is_none(),
+                _ => false,
+            },
+        };
+        let Some(near) = nearest(name, known.filter(|known| !is_of_others(known))) else { return };
+        let message = format!("no release of ExecuTorch has the {kind} `{}`", clipped(name));
+        self.warnings.push(Code::UnknownName.warning(at, message).help(format!("did you mean `{near}`?")));
     }
 
     fn backends(&mut self, node: &SourceNode<'_>) {
         let mut names = BTreeSet::new();
         for item in Decoder::items(node) {
-            names.extend(self.text(item, "the name of a backend").map(str::to_owned));
+            let Some(name) = self.text(item, "the name of a backend") else { continue };
+            let known = pte_payload::backends();
+            if !known.contains(&name) {
+                self.misspelt(item.id, "backend", name, known.into_iter());
+            }
+            names.insert(name.to_owned());
         }
         self.target.backends = Some(names);
     }
@@ -251,7 +293,12 @@ impl Decoder<'_> {
         let mut linked = LinkedOperators::default();
         for item in Decoder::items(node) {
             match &item.value {
-                NodeValue::Text(name) => linked.add(name.clone().into_owned(), LinkedKernel::default()),
+                NodeValue::Text(name) => {
+                    if pte_operators::find(name).is_none() {
+                        self.misspelt(item.id, "operator", name, pte_operators::names());
+                    }
+                    linked.add(name.clone().into_owned(), LinkedKernel::default());
+                }
                 NodeValue::Map(entries) => self.operator_source(item, entries, &mut linked),
                 _ => self.wrong_kind(item, "the name of an operator, `{library: NAME}` or `{file: PATH}`"),
             }

@@ -10,6 +10,7 @@ use pte_model::program::{BackendDelegate, Program};
 use pte_model::reader;
 
 use super::linked::{LinkedKernel, LinkedOperators};
+use super::parse::MAX_MESSAGES;
 use super::*;
 
 fn linear() -> Program {
@@ -65,6 +66,77 @@ fn a_runner_takes_what_its_order_states() {
         error("runner: zefyr")
     );
     assert!(error("{runner: pico, pools: method_allocator}").contains("both say what is taken"));
+}
+
+/// The total of a method is what `memory` prints: with the heap of delegates.
+#[test]
+fn ram_has_room_for_the_total() {
+    let program = linear();
+    let mut needs = needs(&program);
+    needs.methods[0].builds[1].heap = 5_000_000;
+    let check = |yaml: &str, needs: &ProgramNeeds| -> Vec<String> {
+        let found = Target::parse("b", yaml).unwrap().check(&program, needs, None);
+        found.list.iter().map(ToString::to_string).collect()
+    };
+    // 1000 of the method, 80 planned, 280 temporary, the input.
+    assert_eq!(check("ram: 21360", &needs), [""; 0]);
+    let found = check("ram: 21359", &needs);
+    assert!(
+        found.len() == 1
+            && found[0].contains(
+                "[R-12]: methods.forward: 21360 bytes of RAM for the method, of these 20000 for inputs, 1000 for the method allocator, 280 for \
+                 the temporary allocator, expected at most 21359"
+            ),
+        "{found:?}"
+    );
+    // Without a temporary allocator, the method takes more.
+    assert_eq!(check("{ram: 21380, temp_allocator: 0}", &needs).len(), 1, "the kernel takes 40");
+    let found = check("{abi: arm32, ram: 512K}", &needs);
+    assert!(found.len() == 1 && found[0].contains("5000000 for the heap of delegates"), "{found:?}");
+    assert_eq!(check("{abi: arm32, ram: 5M}", &needs), [""; 0]);
+    // The input is in the method allocator.
+    assert_eq!(check("{runner: zephyr, ram: 21368}", &needs), [""; 0]);
+    assert_eq!(check("{runner: zephyr, ram: 21367}", &needs).len(), 1);
+    needs.methods[0].builds[0].unknown.heap = vec!["MyBackend".to_owned()];
+    let found = check("ram: 21360", &needs);
+    assert!(found.len() == 1 && found[0].contains("[R-11]") && found[0].contains("MyBackend"), "{found:?}");
+}
+
+/// A name that is nearly one of ExecuTorch is a warning; others are custom ones.
+#[test]
+fn names_that_resemble_known_ones_are_warnings() {
+    let warnings = |yaml: &str| -> Vec<String> {
+        let target = Target::parse("b", yaml).unwrap();
+        target.warnings().diagnostics.iter().map(|warning| warning.help.clone().unwrap_or_default()).collect()
+    };
+    for (yaml, near) in [
+        ("operators: [aten::clmap.out]", "did you mean `aten::clamp.out`?"),
+        ("operators: aten:clamp.out", "did you mean `aten::clamp.out`?"),
+        ("operators: atn::clamp.out", "did you mean `aten::clamp.out`?"),
+        ("backends: [XnnPackBackend]", "did you mean `XnnpackBackend`?"),
+    ] {
+        assert_eq!(warnings(yaml), [near], "{yaml}");
+    }
+    for yaml in [
+        "operators: [aten::clamp.out, my::scale.out, mylib::gelu.out, my::clamp.out]",
+        "backends: [XnnpackBackend, ArmBackend, MyBackend]",
+    ] {
+        assert_eq!(warnings(yaml), [""; 0], "{yaml}");
+    }
+    let many: String = (0..100_000).map(|number| format!("- aten::clmap.out{number}\n")).collect();
+    assert_eq!(warnings(&format!("operators:\n{many}")).len(), MAX_MESSAGES);
+}
+
+/// 0.10 is 0.1 as a number.
+#[test]
+fn a_release_needs_quotes() {
+    for yaml in ["executorch: 0.10", "executorch: 1.5", "executorch: 1"] {
+        let error = Target::parse("b", yaml).unwrap_err().to_string();
+        assert!(error.contains("expected quotes, such as \"1.5\""), "{error}");
+    }
+    for yaml in ["executorch: \"0.10\"", "executorch: 1.5.1"] {
+        assert!(Target::parse("b", yaml).is_ok(), "{yaml}");
+    }
 }
 
 /// Figures that are lower bounds fit only perhaps.
@@ -150,7 +222,7 @@ description: [x]
         "board.yaml:1:41: error: unknown library `portable_ops`",
         "error: expected either `library` or `file`",
         "unknown key `lib`",
-        "board.yaml:2:13: error: expected a release of ExecuTorch",
+        "board.yaml:2:13: error: a release without quotes is read as a number",
         "board.yaml:3:6: error: unknown ABI: the integer 32",
         "board.yaml:4:8: error: expected a list of sizes in bytes",
         "board.yaml:5:19: error: expected a number of bytes",
@@ -276,7 +348,8 @@ fn backends_and_releases_are_compared() {
     let delegate = |id: &str| BackendDelegate::new(id, BlobId(0));
     plan.delegates = Some(vec![delegate("XnnpackBackend"), delegate("EthosUBackend")]);
     program.named_data = Some(Vec::new());
-    let target = Target::parse("b", "{backends: [XnnpackBackend], executorch: 0.5, alignment: 8, abi: arm32}").unwrap();
+    let target =
+        Target::parse("b", "{backends: [XnnpackBackend], executorch: \"0.5\", alignment: 8, abi: arm32}").unwrap();
     let found = target.check(&program, &needs(&program), None);
     let found: Vec<String> = found.list.iter().map(ToString::to_string).collect();
     assert_eq!(found.len(), 3, "{found:?}");

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::generated::ETHOS_U;
 use super::needs::FirmwareNeeds;
 use super::text::{Comment, cmake_cache, cmake_string};
 use pte_model::diagnostics::text::{clipped, first_names};
 use pte_operators::{PRIM_OPS, find};
-use pte_payload::xnnpack;
+use pte_payload::{ethos_u, xnnpack};
 
 /// Name of the file.
 pub const FILE: &str = "executorch-cache.cmake";
@@ -22,10 +21,9 @@ const TARGETS: &[(&str, &str)] = &[
     (PRIM_OPS, ""),
 ];
 
-/// Options that build backends.
+/// Options that build backends, beside that of Ethos-U.
 const BACKENDS: &[(&str, &str)] = &[
     ("CoreMLBackend", "EXECUTORCH_BUILD_COREML"),
-    (ETHOS_U, "EXECUTORCH_BUILD_ARM_BAREMETAL"),
     ("MPSBackend", "EXECUTORCH_BUILD_MPS"),
     ("QnnBackend", "EXECUTORCH_BUILD_QNN"),
     ("VulkanBackend", "EXECUTORCH_BUILD_VULKAN"),
@@ -39,7 +37,10 @@ fn operator_option(name: &str) -> Option<&'static str> {
 }
 
 /// Option of a backend; `None` if it is not known.
-fn backend_option(name: &str) -> Option<&'static str> {
+pub fn backend_option(name: &str) -> Option<&'static str> {
+    if ethos_u::BACKENDS.contains(&name) {
+        return Some("EXECUTORCH_BUILD_ARM_BAREMETAL");
+    }
     BACKENDS.iter().find(|(known, _)| *known == name).map(|(_, option)| *option)
 }
 

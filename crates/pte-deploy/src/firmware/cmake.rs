@@ -41,7 +41,6 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         generated.file(LINKER, linker::fragment(needs, section.as_str()));
     }
     generated.pools = builds.into_iter().flatten().chain(common).collect();
-    generated.warnings = cache::warnings(needs);
     generated
 }
 

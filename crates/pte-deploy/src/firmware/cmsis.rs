@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::components::{CORTEX_M, Component};
-use super::generated::{ETHOS_U, Generated, SECTION, unplanned_inputs};
+use super::generated::{Generated, SECTION, unplanned_inputs};
 use super::linker;
 use super::needs::FirmwareNeeds;
 use super::pools::Pools;
@@ -52,7 +52,8 @@ fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
     for operator in needs.operators() {
         match Component::of(operator) {
             Some(component) => drop(components.insert(component)),
-            None => missing.push(clipped(operator)),
+            // Of an operator that is not known, all platforms warn.
+            None => missing.extend(pte_operators::find(operator).map(|_| clipped(operator))),
         }
     }
     if !missing.is_empty() {
@@ -60,14 +61,6 @@ fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
         generated
             .warnings
             .push(format!("the CMSIS pack has no component for {names}: add sources that register the operators"));
-    }
-    let uses_ethos_u = needs.backends().any(|backend| backend == ETHOS_U);
-    let others: Vec<&str> = needs.backends().filter(|backend| *backend != ETHOS_U).collect();
-    if !others.is_empty() {
-        let names = first_names(others.into_iter());
-        generated
-            .warnings
-            .push(format!("the CMSIS pack has no component for the backend {names}: add a library with it"));
     }
     let uses_cmsis_nn = components.iter().any(|component| component.category == CORTEX_M);
     let mut out =
@@ -94,7 +87,7 @@ fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
     if uses_cmsis_nn {
         out += "    - component: ARM::CMSIS:NN Lib\n";
     }
-    if uses_ethos_u {
+    if needs.uses_ethos_u() {
         out += "    # The layer of the board selects the driver: Machine Learning:NPU Support:Ethos-U Driver.\n";
         out += "    - component: Machine Learning:ExecuTorch:Backend EthosU\n";
     }

@@ -6,7 +6,6 @@ use super::needs::FirmwareNeeds;
 use super::pools::Pools;
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use pte_analysis::runner::{ESP32, Runner};
-use pte_model::diagnostics::text::counted;
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&ESP32);
@@ -24,7 +23,10 @@ const APP_ALIGNMENT: u64 = 0x1_0000;
 const CODE: u64 = 1 << 20;
 
 /// Sizes of flash in MiB that ESP-IDF supports.
-const FLASH_SIZES: &[u64] = &[1, 2, 4, 8, 16, 32, 64, 128];
+const FLASH_SIZES: &[u64] = &[1, 2, 4, 8, 16, 32, 64, LARGEST_FLASH];
+
+/// The largest one.
+pub const LARGEST_FLASH: u64 = 128;
 
 /// Names of the generated files.
 const CONFIG: &str = "sdkconfig.pte-emit";
@@ -42,32 +44,33 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         ..Generated::default()
     };
     generated.warnings.extend(unplanned_inputs(needs, &ESP32));
-    generated.warnings.extend(cache::warnings(needs));
-    let app = needs.program.bytes.saturating_add(CODE).checked_next_multiple_of(APP_ALIGNMENT).unwrap_or(u64::MAX);
-    let end = app.saturating_add(APP_OFFSET);
-    let flash = FLASH_SIZES.iter().copied().find(|size| size << 20 >= end);
-    if flash.is_none() {
-        let size = counted(needs.program.bytes, "byte");
-        generated
-            .warnings
-            .push(format!("the program of {size} exceeds the largest flash that ESP-IDF supports, 128 MiB"));
-    }
-    let config = config(needs, &generated, flash);
+    let config = config(needs, &generated);
     let cmake = project(needs, &generated);
     generated.file(CONFIG, config);
-    generated.file(PARTITIONS, partitions(needs, app));
+    generated.file(PARTITIONS, partitions(needs));
     generated.file(CMAKE, cmake);
     generated.file(cache::FILE, cache::text(needs));
     generated
 }
 
+/// Size in bytes of the partition of the application, with the program.
+fn application(needs: &FirmwareNeeds) -> u64 {
+    needs.program.bytes.saturating_add(CODE).checked_next_multiple_of(APP_ALIGNMENT).unwrap_or(u64::MAX)
+}
+
+/// Returns the size in MiB of the flash; `None` if none is large enough.
+pub fn flash(needs: &FirmwareNeeds) -> Option<u64> {
+    let end = application(needs).saturating_add(APP_OFFSET);
+    FLASH_SIZES.iter().copied().find(|size| size << 20 >= end)
+}
+
 /// Lines of sdkconfig.
-fn config(needs: &FirmwareNeeds, generated: &Generated, flash: Option<u64>) -> String {
+fn config(needs: &FirmwareNeeds, generated: &Generated) -> String {
     let mut out =
         Comment::Hash.head(needs, &["Defaults of sdkconfig: pte-emit.cmake adds them to SDKCONFIG_DEFAULTS."]);
     out += "CONFIG_PARTITION_TABLE_CUSTOM=y\n";
     out += &format!("CONFIG_PARTITION_TABLE_CUSTOM_FILENAME=\"{PARTITIONS}\"\n");
-    if let Some(flash) = flash {
+    if let Some(flash) = flash(needs) {
         out += &format!("CONFIG_ESPTOOLPY_FLASHSIZE_{flash}MB=y\n");
     }
     let pools = generated.pools.iter().fold(0u64, |sum, pool| sum.saturating_add(pool.bytes));
@@ -81,7 +84,8 @@ fn config(needs: &FirmwareNeeds, generated: &Generated, flash: Option<u64>) -> S
 }
 
 /// Table of partitions: the first two are those of ESP-IDF's own tables.
-fn partitions(needs: &FirmwareNeeds, app: u64) -> String {
+fn partitions(needs: &FirmwareNeeds) -> String {
+    let app = application(needs);
     let mut out =
         Comment::Hash.head(needs, &["Table of partitions: `factory` has 1 MiB for code, and room for the program."]);
     out += "# Name, Type, SubType, Offset, Size\n";

@@ -11,9 +11,6 @@ use pte_model::diagnostics::text::{clipped, counted};
 /// Section of the program in the runners that have one.
 pub const SECTION: &str = "network_model_sec";
 
-/// Backend of Ethos-U processors.
-pub const ETHOS_U: &str = "EthosUBackend";
-
 /// Array of the program in ExecuTorch's runners.
 pub const RUNNER_SYMBOL: &str = "model_pte";
 

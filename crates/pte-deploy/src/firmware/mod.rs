@@ -31,6 +31,8 @@ pub use pools::{FirmwarePool, FirmwarePoolPart};
 pub use text::is_generated;
 
 use crate::embed::Section;
+use crate::operator_name::{is_selectable, not_selectable};
+use pte_analysis::needs::MethodNeeds;
 use pte_analysis::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
 
@@ -129,6 +131,8 @@ pub enum FirmwareError {
     Section(Section),
     /// Section for a platform that places the program in another way.
     UnusedSection(FirmwarePlatform),
+    /// Size in bytes of a program that no flash of the platform has room for.
+    Flash(u64),
     /// No method to load.
     NoMethod,
 }
@@ -136,10 +140,12 @@ pub enum FirmwareError {
 impl fmt::Display for FirmwareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FirmwareError::Operator(name) => write!(
+            FirmwareError::Operator(name) => f.write_str(&not_selectable(name)),
+            FirmwareError::Flash(bytes) => write!(
                 f,
-                "operator `{}` cannot be selected by a build: expected `namespace::name.overload` of ASCII letters, digits and `_`",
-                clipped(name)
+                "the program of {} exceeds the largest flash that ESP-IDF supports, {} MiB",
+                counted(*bytes, "byte"),
+                esp32::LARGEST_FLASH
             ),
             FirmwareError::Section(section) => {
                 write!(f, "section `{}` is one of Mach-O: expected the name of a section of ELF", section.as_str())
@@ -164,13 +170,16 @@ impl std::error::Error for FirmwareError {}
 pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Firmware, Vec<FirmwareError>> {
     let mut errors: Vec<FirmwareError> = needs
         .operators()
-        .filter(|name| !is_operator(name))
+        .filter(|name| !is_selectable(name))
         .map(|name| FirmwareError::Operator(name.to_owned()))
         .collect();
     match &needs.section {
         Some(section) if section.is_mach_o() => errors.push(FirmwareError::Section(section.clone())),
         Some(_) if platform == FirmwarePlatform::Esp32 => errors.push(FirmwareError::UnusedSection(platform)),
         Some(_) | None => {}
+    }
+    if platform == FirmwarePlatform::Esp32 && esp32::flash(needs).is_none() {
+        errors.push(FirmwareError::Flash(needs.program.bytes));
     }
     if needs.methods.is_empty() {
         errors.push(FirmwareError::NoMethod);
@@ -198,15 +207,6 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
     })
 }
 
-/// Returns true for a name that lists of operators can contain.
-fn is_operator(name: &str) -> bool {
-    let is_word =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let (namespace, name) = name.split_once("::").unwrap_or(("", name));
-    let (name, overload) = name.split_once('.').unwrap_or((name, "default"));
-    [namespace, name, overload].into_iter().all(is_word)
-}
-
 /// Warnings that hold for all platforms.
 fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[FirmwarePool]) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -231,7 +231,15 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
             clipped(method)
         ));
     }
-    let Some(Runner { path: runner, .. }) = platform.runner() else { return warnings };
+    warnings.extend(heap(needs));
+    warnings.extend(cache::warnings(needs));
+    let Some(Runner { path: runner, backends, .. }) = platform.runner() else { return warnings };
+    let others = needs.backends().filter(|name| !backends.contains(name) && cache::backend_option(name).is_some());
+    let others: Vec<&str> = others.collect();
+    if !others.is_empty() {
+        let names = first_names(others.into_iter());
+        warnings.push(format!("{runner} does not build the backend {names}: build it, and link its library"));
+    }
     let first = needs.program.methods.first().map(|method| &*method.name);
     let others: Vec<&str> =
         needs.methods.iter().map(|method| &*method.name).filter(|name| first != Some(name)).collect();
@@ -249,6 +257,17 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
         ));
     }
     warnings
+}
+
+/// Warning about memory of delegates that is in no pool.
+fn heap(needs: &FirmwareNeeds) -> Option<String> {
+    let build = |method: &&MethodNeeds| method.build(needs.abi).clone();
+    let largest = needs.methods.iter().map(build).max_by_key(|build| build.heap).filter(|build| build.heap > 0)?;
+    let least = if largest.unknown.heap.is_empty() { "" } else { "at least " };
+    let bytes = counted(largest.heap, "byte");
+    Some(format!(
+        "delegates take {least}{bytes} from the heap (`malloc`), which is none of the pools: the firmware needs a heap of this size"
+    ))
 }
 
 /// Pools that are not in the memory of the processor: number, method and device.

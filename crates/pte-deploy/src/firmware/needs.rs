@@ -4,6 +4,7 @@ use crate::Symbol;
 use crate::embed::Section;
 use pte_analysis::abi::Abi;
 use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
+use pte_payload::ethos_u;
 
 /// Program of a firmware, and the methods that it loads, one at a time.
 #[derive(Debug, Clone)]
@@ -42,5 +43,10 @@ impl FirmwareNeeds<'_> {
     /// Backends of its delegates, sorted.
     pub(super) fn backends(&self) -> impl Iterator<Item = &str> {
         self.program.kernels.backends.keys().map(String::as_str)
+    }
+
+    /// Returns true if the program has delegates of Ethos-U.
+    pub(super) fn uses_ethos_u(&self) -> bool {
+        self.backends().any(|backend| ethos_u::BACKENDS.contains(&backend))
     }
 }

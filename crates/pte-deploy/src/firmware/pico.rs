@@ -45,7 +45,6 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
         generated.warnings.push(text.to_owned());
     }
-    generated.warnings.extend(cache::warnings(needs));
     if uses(needs, QUANTIZED) {
         generated
             .warnings

@@ -7,6 +7,7 @@ use pte_analysis::kernels::KernelCalls;
 use pte_analysis::needs::{BuildNeeds, MethodNeeds, PoolNeeds, PortNeeds, ProgramNeeds, TensorNeeds};
 use pte_analysis::runner::RUNNERS;
 use pte_model::format::ScalarType;
+use pte_payload::ethos_u;
 
 /// Needs of a program with a method with these pools, three inputs of which one is a tensor, and simple sizes.
 fn program(pools: &[u64]) -> ProgramNeeds {
@@ -144,6 +145,41 @@ fn lines_of_sdkconfig_follow_from_the_sizes() {
     let (large, table, warnings) = config((3 << 20) - 0x1_0000, 200 << 10);
     assert!(large.contains("_FLASHSIZE_4MB=y") && large.contains("CONFIG_SPIRAM=y"), "{large}");
     assert!(table.ends_with("0x3f0000\n") && warnings == 0, "{table}");
-    let (none, _, warnings) = config(u64::MAX, 16);
-    assert!(!none.contains("FLASHSIZE") && warnings == 1, "{none}");
+    // 128 MiB are the program, 1 MiB of code, and what is before the partition.
+    let most = (127 << 20) - 0x1_0000;
+    assert!(config(most, 16).0.contains("_FLASHSIZE_128MB=y"));
+    for bytes in [most + 1, u64::MAX] {
+        let errors = firmware(&needs(&ProgramNeeds { bytes, ..program(&[16]) }), FirmwarePlatform::Esp32).unwrap_err();
+        assert_eq!(errors, [FirmwareError::Flash(bytes)]);
+    }
+}
+
+/// What the sample of a platform does not build, and memory that no pool has, is the same warning on all platforms.
+#[test]
+fn backends_and_their_heap_are_warnings_on_all_platforms() {
+    let mut program = program(&[16]);
+    for build in &mut program.methods[0].builds {
+        build.heap = 5000;
+    }
+    let warnings = |program: &ProgramNeeds, platform: FirmwarePlatform| {
+        firmware(&needs(program), platform).unwrap().warnings.join("\n")
+    };
+    program.kernels.backends.insert("XnnpackBackend".to_owned(), 1);
+    program.kernels.backends.insert("MyBackend".to_owned(), 1);
+    for platform in FirmwarePlatform::ALL {
+        let found = warnings(&program, *platform);
+        assert!(found.contains("delegates take 5000 bytes from the heap"), "{platform:?}\n{found}");
+        assert!(found.contains("no option of ExecuTorch's build is known for the backend `MyBackend`"), "{found}");
+        let is_of_runner = found.contains("does not build the backend `XnnpackBackend`");
+        assert_eq!(is_of_runner, platform.runner().is_some(), "{platform:?}\n{found}");
+    }
+    // The older name of Ethos-U.
+    for name in ethos_u::BACKENDS {
+        program.kernels.backends = [(name.to_owned(), 1)].into();
+        let found =
+            FirmwarePlatform::ALL.iter().filter(|platform| warnings(&program, **platform).contains("the backend"));
+        assert_eq!(found.copied().collect::<Vec<_>>(), [FirmwarePlatform::Esp32, FirmwarePlatform::Pico], "{name}");
+        let zephyr = firmware(&needs(&program), FirmwarePlatform::Zephyr).unwrap();
+        assert!(zephyr.files.iter().any(|file| file.text.contains("CONFIG_ETHOS_U=y")), "{name}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Zephyr: a Kconfig fragment, a linker fragment, and a CMake file that adds both.
 
-use super::generated::{ETHOS_U, Generated, SECTION};
+use super::generated::{Generated, SECTION};
 use super::linker;
 use super::needs::FirmwareNeeds;
 use super::pools::Pools;
@@ -29,7 +29,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let mut conf = Comment::Hash.head(needs, &["Kconfig fragment: pte-emit.cmake adds it to EXTRA_CONF_FILE."]);
     conf += "CONFIG_EXECUTORCH=y\n";
     conf += "# The application links the operators of the program only.\nCONFIG_EXECUTORCH_BUILD_PORTABLE_OPS=n\n";
-    if needs.backends().any(|backend| backend == ETHOS_U) {
+    if needs.uses_ethos_u() {
         conf += "# The driver of the processor; the name is CONFIG_ARM_ETHOS_U since Zephyr 4.3.\nCONFIG_ETHOS_U=y\n";
     }
     for pool in &generated.pools {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::operator_name::{is_selectable, not_selectable};
 use pte_analysis::kernels::{ProgramKernels, TensorVariant};
 use pte_model::diagnostics::clipped;
 use pte_model::program::MAX_DIMENSIONS;
@@ -219,12 +220,8 @@ fn key<'t>(name: &str, tensors: impl Iterator<Item = &'t TensorVariant>) -> Resu
 
 /// Returns a name if it can be part of a list, of a C++ string and of a macro.
 pub fn plain(name: &str) -> Result<&str, KernelError> {
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.');
-    match !name.is_empty() && name.chars().all(is_word) {
+    match is_selectable(name) {
         true => Ok(name),
-        false => Err(KernelError::new(format!(
-            "the operator name `{}` has other characters than letters, digits, `_`, `:` and `.`, so that no build can select it",
-            clipped(name)
-        ))),
+        false => Err(KernelError::new(not_selectable(name))),
     }
 }
