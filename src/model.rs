@@ -847,7 +847,8 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::inspection::{InspectOptions, MemoryOptions, ReportOptions, SizeOptions};
+    use crate::ReportOptions;
+    use crate::inspection::{InspectOptions, MemoryOptions, SizeOptions};
 
     thread_local! {
         /// Labels of the sources that this thread has assembled.

@@ -184,10 +184,13 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
         })
     };
     command.sources.warn_unused(messages);
-    if let Some(depfile) = command.arguments.depfile.as_ref().filter(|_| exit == Exit::Ok) {
-        let mut outputs = Outputs::new();
-        done.read.write(depfile, done.written.iter().map(PathBuf::as_path), &mut outputs)?;
-        outputs.commit().map_err(|error| Failure::writing("", &error))?;
+    if let Some(depfile) = &command.arguments.depfile {
+        // An input that failed leaves no rule, but the outputs of the others.
+        if exit == Exit::Ok {
+            done.read.write(depfile, done.written.iter().map(PathBuf::as_path), &mut done.outputs)?;
+        }
+        done.outputs.commit().map_err(|error| Failure::writing("", &error))?;
+        messages.summary(&done.summary);
     }
     Ok(exit)
 }
@@ -201,6 +204,10 @@ struct Done {
     written: Vec<PathBuf>,
     /// Canonical paths of the outputs.
     taken: HashSet<PathBuf>,
+    /// With `--depfile`, the outputs: it is checked against all of them and committed with them.
+    outputs: Outputs,
+    /// Printed after their commit.
+    summary: String,
 }
 
 /// Outputs that are written, but not committed.
@@ -285,6 +292,11 @@ impl Command<'_> {
             }
             done.taken.extend(own);
             done.written.append(&mut targets);
+            if self.arguments.depfile.is_some() {
+                done.outputs.append(outputs);
+                done.summary += &std::mem::take(&mut summary);
+                return Ok(());
+            }
             outputs.commit().map_err(|error| Failure::writing("", &error))
         };
         match commit() {

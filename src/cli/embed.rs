@@ -103,10 +103,11 @@ pub fn run(arguments: &EmbedArguments, messages: &Messages) -> Result<Exit, Fail
     }
     let (files, paths): (Vec<EmbeddedFile>, Vec<_>) = inputs.into_iter().map(|input| (input.file, input.path)).unzip();
     let stem = arguments.output.with_extension("");
-    let name = stem.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = stem.file_name().unwrap_or_default().to_str();
+    let name = name.ok_or_else(|| Failure::Usage(format!("output {} has no name in UTF-8", stem.display())))?;
     let mut options = EmbedOptions::default();
     (options.style, options.section) = (arguments.style, arguments.section.clone());
-    let embedding = Embedding::new(&name, files, options).map_err(|error| Failure::Usage(error.to_string()))?;
+    let embedding = Embedding::new(name, files, options).map_err(|error| Failure::Usage(error.to_string()))?;
     let targets = targets(&embedding, &paths, form, &stem)?;
     check_targets(&targets, &dependencies)?;
     let mut outputs = Outputs::new();
@@ -152,8 +153,10 @@ impl EmbedArguments {
         let (mut inputs, mut worst, mut has_program) = (Vec::new(), Exit::Ok, false);
         // Number of files of each input.
         let mut counts = Vec::new();
-        for path in &self.inputs {
-            match self.open_one(path, &sources, dependencies, messages) {
+        let formats: Vec<_> = self.inputs.iter().map(|path| is_data_file(path)).collect();
+        let external = !self.sources.with.is_empty() || formats.iter().any(|format| matches!(format, Ok(true)));
+        for (path, format) in self.inputs.iter().zip(formats) {
+            match format.and_then(|_| self.open_one(path, external, &sources, dependencies, messages)) {
                 Ok(mut found) => {
                     counts.push(found.len());
                     for (input, is_data) in &mut found {
@@ -176,6 +179,7 @@ impl EmbedArguments {
     fn open_one(
         &self,
         path: &Path,
+        external: bool,
         sources: &Sources<'_>,
         dependencies: &mut Dependencies,
         messages: &Messages,
@@ -185,14 +189,16 @@ impl EmbedArguments {
             let model = Model::open_binary(path);
             let is_data = model.format()? == Some(Format::FlatTensor);
             let file = match model.format()? {
-                Some(Format::Program | Format::BundledProgram | Format::FlatTensor) => self.files(&model)?.remove(0),
+                Some(Format::Program | Format::BundledProgram | Format::FlatTensor) => {
+                    self.files(&model, external)?.remove(0)
+                }
                 Some(Format::Safetensors) | None => model.embedded_bytes()?,
             };
             return Ok(vec![(Input { file, path: on_disk }, is_data)]);
         }
         let mut found = Vec::new();
         for model in sources.open(path)? {
-            let files = self.files(&model)?;
+            let files = self.files(&model, external)?;
             dependencies.add_model(&model)?;
             let is_data = |index: usize| match model.is_text() {
                 true => Ok(index > 0 || model.assembly()?.program_file().is_none()),
@@ -209,11 +215,11 @@ impl EmbedArguments {
         Ok(found)
     }
 
-    fn files(&self, model: &Model) -> Result<Vec<EmbeddedFile>, Error> {
+    /// Returns the files of an input; `external`: a program is loaded with `.ptd` files.
+    fn files(&self, model: &Model, external: bool) -> Result<Vec<EmbeddedFile>, Error> {
         let mut options = EmbeddedFileOptions::default();
         options.facts = self.facts;
-        let is_data = |path: &PathBuf| Model::open_binary(path).format().ok().flatten() == Some(Format::FlatTensor);
-        options.external = !self.sources.with.is_empty() || self.inputs.iter().any(is_data);
+        options.external = external;
         model.embedded_files(&options)
     }
 
@@ -233,6 +239,14 @@ impl EmbedArguments {
         }
         Ok(())
     }
+}
+
+/// Returns true for a `.ptd` on disk.
+///
+/// # Errors
+/// A file that cannot be read.
+fn is_data_file(path: &Path) -> Result<bool, Failure> {
+    Ok(path.as_os_str() != STREAM && Model::open_binary(path).format()? == Some(Format::FlatTensor))
 }
 
 /// Returns the output files. `paths` are those of the arrays that are files on disk.

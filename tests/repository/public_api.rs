@@ -66,6 +66,7 @@ fn without_imports(code: &str) -> String {
 
 /// Modules that src/lib.rs re-exports as a whole, and their files.
 const MODULES: &[(&str, &str)] = &[
+    ("bytes", "crates/pte-yaml/src/bytes.rs"),
     ("file_error", "crates/pte-model/src/diagnostics/file_error.rs"),
     ("test_cases", "crates/pte-model/src/program/test_cases.rs"),
     ("text", "crates/pte-model/src/diagnostics/text.rs"),

@@ -7,6 +7,7 @@
 //! `PTE_EMIT_PROCESSOR` names it. `PTE_EMIT_EMULATOR` is a command that runs the judge on a processor that the machine does not have,
 //! `PTE_EMIT_DELEGATES` a judge for it (tests/conformance/README.md).
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,6 +79,23 @@ struct Bound {
     at_most: bool,
 }
 
+/// Bytes that delegates have from a source at these times: the sum, and the largest of each kind that all share.
+fn total(delegates: &[DelegateFootprint], source: MemorySource, held: &[Held]) -> u64 {
+    let parts = delegates.iter().filter_map(|delegate| delegate.memory.as_ref()).flat_map(|memory| &memory.parts);
+    let mut shared = BTreeMap::new();
+    let mut sum = 0;
+    for part in parts.filter(|part| part.source == source && held.contains(&part.held)) {
+        match part.shared {
+            true => {
+                let most: &mut u64 = shared.entry(part.content).or_default();
+                *most = part.bytes.max(*most);
+            }
+            false => sum += part.bytes,
+        }
+    }
+    shared.into_values().sum::<u64>() + sum
+}
+
 /// Computes the same from the program. `None` without a delegate, or if one is not counted.
 fn computed(delegates: &[DelegateFootprint]) -> Option<(Figures, Bound)> {
     let mut bound = Bound { percent: PERCENT, at_most: false };
@@ -88,7 +106,7 @@ fn computed(delegates: &[DelegateFootprint]) -> Option<(Figures, Bound)> {
             DelegateAccuracy::Exact | DelegateAccuracy::Unmeasured => return None,
         }
     }
-    let total = |source, held: &[Held]| pte_inspect::delegates::total(delegates, source, held);
+    let total = |source, held: &[Held]| total(delegates, source, held);
     let loader = total(MemorySource::Loader, &[Held::Load]);
     let loaded = total(MemorySource::Heap, &[Held::Load]) + loader;
     let executed = total(MemorySource::Heap, &[Held::Load, Held::FirstExecution]) + loader;

@@ -300,6 +300,65 @@ fn too_many_figures_are_an_error() {
     assert!(error.contains("the program has 20001 inputs, outputs and pools of memory"), "{error}");
 }
 
+/// The file of dependencies replaces no output, and the outputs are written with it or not at all.
+#[test]
+fn a_depfile_with_the_path_of_an_output_leaves_nothing() {
+    let folder = Folder::new(&[("relu.yaml", RELU), ("add.yaml", RELU)]);
+    std::fs::create_dir(folder.path().join("out")).unwrap();
+    let before = folder.names();
+    for arguments in [
+        &["relu.yaml", "-o", "x.pte", "--depfile", "x.pte"][..],
+        &["relu.yaml", "add.yaml", "-o", "out", "--depfile", "out/add.pte"],
+        &["relu.yaml", "-o", "x.pte", "--depfile", "no/x.d"],
+    ] {
+        let done = folder.run(arguments);
+        assert_ne!(done.code, Some(0), "{arguments:?}");
+        assert!(!done.stderr.contains("instruction"), "{}", done.stderr);
+        assert_eq!(folder.names(), before, "{arguments:?}");
+    }
+    folder.run(&["relu.yaml", "add.yaml", "-q", "-o", "out", "--depfile", "out/all.d"]).exits(0);
+    assert_eq!(text(&folder, "out/all.d"), "out/relu.pte out/add.pte: \\\n  relu.yaml \\\n  add.yaml\n");
+}
+
+#[test]
+fn headers_are_included_by_their_names() {
+    let folder = Folder::new(&[("relu.yaml", RELU)]);
+    folder.run(&["embed", "relu.yaml", "-q", "-o", "a?é.c"]).exits(0);
+    assert!(text(&folder, "a?é.c").contains("#include \"a?é.h\"\n"));
+    for name in ["a\"b", "a\\b", "a\nb", "a??!b"] {
+        let output = format!("{name}.c");
+        let done = folder.run(&["embed", "relu.yaml", "-q", "-o", &output]).exits(2);
+        done.stderr_contains("`#include` cannot contain the name");
+    }
+    assert_eq!(folder.names(), ["a?é.c", "a?é.h", "relu.yaml"]);
+}
+
+/// The program and its `.ptd` have two paths, whatever OUTPUT is.
+#[test]
+#[ignore = "needs cmake"]
+fn a_program_of_cmake_and_its_data_have_two_paths() {
+    let folder = Folder::new(&[("m.yaml", RELU)]);
+    let project = |output: &str| {
+        let include = root().join("cmake/PteEmit.cmake").display().to_string();
+        let lines = format!(
+            "cmake_minimum_required(VERSION 3.24)\nproject(m LANGUAGES NONE)\ninclude({include})\n\
+             pte_emit_program(m SOURCE m.yaml OUTPUT {output} EXTERNAL_DATA)\n\
+             get_target_property(files m PTE_EMIT_FILES)\nmessage(STATUS \"files=${{files}}=\")\n"
+        );
+        folder.write("CMakeLists.txt", lines);
+        let tool = format!("-DPTE_EMIT_EXECUTABLE={}", env!("CARGO_BIN_EXE_pte-emit"));
+        Command::new("cmake").args(["-S", ".", "-B", "build", &tool]).current_dir(folder.path()).output().unwrap()
+    };
+    for (output, files) in [("v1.2/model", "v1.2/model;v1.2/model.ptd"), ("a.b.pte", "a.b.pte;a.b.ptd")] {
+        let stdout = String::from_utf8(project(output).stdout).unwrap();
+        let build = folder.path().canonicalize().unwrap().join("build").display().to_string();
+        assert!(stdout.replace(&format!("{build}/"), "").contains(&format!("files={files}=")), "{stdout}");
+    }
+    let failed = project("m.ptd");
+    let stderr = String::from_utf8(failed.stderr).unwrap();
+    assert!(!failed.status.success() && stderr.contains("is the path of the .ptd, too"), "{stderr}");
+}
+
 /// Runs a tool in a folder; it must succeed.
 fn tool(folder: &Folder, command: &str) -> String {
     let output = Command::new("sh").args(["-e", "-c", command]).current_dir(folder.path()).output().unwrap();

@@ -9,7 +9,6 @@ use super::Subject;
 use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
 use super::delegates::{DelegateFootprint, DelegateHeap, HeapShare, KnownMemory, footprints, heap};
-use super::figures::{MemoryAmount, MemoryFigure};
 use super::labels::{Labels, event};
 use super::loading::{LoadedMethod, LoadedProgram};
 use super::sweep::{Use, used_bytes};
@@ -18,10 +17,10 @@ use super::totals::MemoryTotal;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, calls_xnnpack};
 use pte_model::program::{Device, ExecutionPlan, Program};
-use pte_payload::memory::{Accuracy, Processor};
+use pte_payload::memory::Processor;
 
 /// Version of the serialised form.
-const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 4;
 
 /// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
 ///
@@ -192,46 +191,14 @@ pub struct PlannedTensor {
     pub alive: Option<(u32, u32)>,
 }
 
-impl ProgramMemory {
-    /// Computes the memory of all methods in a runtime. A program with tensors in `.ptd` files is always loaded with them.
-    pub fn new(subject: &Subject<'_>, loaded: LoadedProgram, runtime: RuntimeKind) -> ProgramMemory {
-        let external = runtime.external || needs_data_files(subject.program);
-        let runtime = RuntimeKind { external, ..runtime };
-        let plans = subject.program.plans();
-        let mut known = KnownMemory::new();
-        let methods = plans.iter().enumerate();
-        let methods = methods.map(|(method, plan)| MethodFootprint::new(subject, method, plan, runtime, &mut known));
-        let methods: Vec<MethodFootprint> = methods.collect();
-        let program =
-            MemoryTotal { with_files: loaded.bytes, with_files_at_least: loaded.at_least, ..MemoryTotal::default() };
-        let totals = || methods.iter().map(|method| method.total);
-        let most = |bytes: fn(MemoryTotal) -> u64| totals().map(bytes).max().unwrap_or(0);
-        let largest_method = MemoryTotal {
-            bytes: most(|total| total.bytes),
-            with_files: most(|total| total.with_files).saturating_add(loaded.bytes),
-            at_least: totals().any(|total| total.at_least),
-            with_files_at_least: loaded.at_least || totals().any(|total| total.with_files_at_least),
-            is_estimated: totals().any(|total| total.is_estimated),
-        };
-        ProgramMemory {
-            version: VERSION,
-            abi: runtime.abi,
-            processor: runtime.processor,
-            loaded,
-            total: totals().fold(program, MemoryTotal::plus),
-            largest_method,
-            methods,
-        }
-    }
-}
-
 /// Returns true if a tensor of the program is in a `.ptd` file.
 pub fn needs_data_files(program: &Program) -> bool {
     program.plans().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()))
 }
 
 impl MethodFootprint {
-    fn new<'p>(
+    /// Computes all but the total.
+    pub(crate) fn new<'p>(
         subject: &Subject<'p>,
         method: usize,
         plan: &'p ExecutionPlan,
@@ -274,18 +241,6 @@ impl MethodFootprint {
             delegate_bytes,
             delegates,
         }
-        .summed()
-    }
-
-    /// Sets the total.
-    fn summed(mut self) -> MethodFootprint {
-        let MemoryAmount { bytes, at_least } = MemoryFigure::Total.sum_of_parts(&self);
-        let memories = self.delegates.iter().filter_map(|delegate| delegate.memory.as_ref());
-        let is_estimated = memories.map(|memory| memory.accuracy).any(|accuracy| accuracy != Accuracy::Exact);
-        let with_files = bytes.saturating_add(self.loaded.bytes);
-        let with_files_at_least = at_least || self.loaded.at_least;
-        self.total = MemoryTotal { bytes, with_files, at_least, with_files_at_least, is_estimated };
-        self
     }
 
     /// Returns what [`MethodFootprint::delegate_bytes`] consists of.

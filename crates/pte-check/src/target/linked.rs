@@ -191,10 +191,23 @@ impl LinkedOperators {
         Ok(())
     }
 
-    /// Reads the lines of `--ops`, with the arguments of the operators.
+    /// Reads the lines of `--ops`, with the arguments of the operators, and lines of names alone, which commas separate, such as those of
+    /// `kernels --format list`.
     fn add_schemas(&mut self, text: &str) -> Result<(), String> {
         let mut set = OperatorSet::new();
-        set.add(text).map_err(|errors| {
+        let mut schemas = String::new();
+        for line in text.lines().map(str::trim) {
+            let names = line.split(',').map(str::trim);
+            let is_name = |name: &str| name.contains("::") && !name.contains(char::is_whitespace);
+            if names.clone().all(is_name) {
+                names.for_each(|name| self.add(name.to_owned(), LinkedKernel::default()));
+                schemas.push('\n');
+            } else {
+                schemas += line;
+                schemas.push('\n');
+            }
+        }
+        set.add(&schemas).map_err(|errors| {
             let first = errors.first().map_or_else(String::new, ToString::to_string);
             format!("neither C++, YAML of a selective build nor a list of operators: {}", clipped(&first))
         })?;

@@ -105,6 +105,10 @@ fn read_confined(path: &Path, confine: Option<&Path>) -> io::Result<String> {
 /// Reads a text file of a limited size.
 fn read(path: &Path) -> io::Result<String> {
     use io::Read;
+    // A pipe could have no end, and no writer.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file"));
+    }
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(parse::MAX_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > parse::MAX_FILE {

@@ -9,6 +9,7 @@ use pte_model::format::ScalarType;
 use pte_model::program::{BackendDelegate, Program};
 use pte_model::reader;
 
+use super::linked::{LinkedKernel, LinkedOperators};
 use super::parse::MAX_MESSAGES;
 use super::*;
 
@@ -512,4 +513,19 @@ fn mutated_targets_never_panic() {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
+}
+
+/// A list of names says nothing about arguments; `kernels --format list` writes one line of them.
+#[test]
+fn files_of_names_are_lists_of_operators() {
+    for text in ["aten::addmm.out\naten::relu.out\n", "aten::addmm.out,aten::relu.out\n"] {
+        let mut linked = LinkedOperators::default();
+        linked.add_file(text, false).unwrap();
+        assert_eq!(linked.find("aten::addmm.out"), Some(LinkedKernel::default()), "{text}");
+        assert_eq!(linked.find("aten::add.out"), None);
+    }
+    let mut linked = LinkedOperators::default();
+    linked.add_file("mine::scale.out self:T out:T!\nmine::other.out\n", false).unwrap();
+    assert_eq!(linked.find("mine::scale.out").unwrap().arguments, Some(3));
+    assert_eq!(linked.find("mine::other.out").unwrap().arguments, None);
 }

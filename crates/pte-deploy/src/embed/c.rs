@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::embedding::{EmbeddedFile, Embedding};
 use super::facts_table::FACTS_TYPES;
 use super::macros::{Macro, MacroValue};
-use super::text::{HexWriter, comment, string};
+use super::text::{HexWriter, comment, is_header_name, string};
 
 /// First words of each file that is written.
 ///
@@ -67,7 +67,7 @@ impl Embedding {
     /// `out` returns an error, or the content of a file cannot be read.
     pub fn write_source(&self, header: &str, out: &mut dyn Write) -> io::Result<()> {
         self.write_banner(out)?;
-        writeln!(out, "#include {}", string(header))?;
+        write_include(header, out)?;
         for file in &self.files {
             writeln!(out)?;
             self.write_array(file, &format!("const {}", self.options.style.element), out)?;
@@ -83,7 +83,7 @@ impl Embedding {
     /// `out` returns an error.
     pub fn write_tables(&self, header: &str, out: &mut dyn Write) -> io::Result<()> {
         self.write_banner(out)?;
-        writeln!(out, "#include {}", string(header))?;
+        write_include(header, out)?;
         for file in self.files.iter().filter(|file| file.facts.is_some()) {
             writeln!(out)?;
             self.write_facts(file, "const", out)?;
@@ -166,6 +166,16 @@ impl Embedding {
             writeln!(out, "  {{{name}, {symbol}, {size}, {}}},", self.companions(index))?;
         }
         writeln!(out, "}};")
+    }
+}
+
+/// Writes the directive for a header. Its name has no escapes (C23 6.4.7).
+fn write_include(header: &str, out: &mut dyn Write) -> io::Result<()> {
+    match is_header_name(header) {
+        true => writeln!(out, "#include \"{header}\""),
+        false => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "the header has a name that `#include` cannot contain"))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::facts::ProgramFacts;
 use super::macros::{Macro, MacroValue};
 use super::section::Section;
 use super::style::EmbedStyle;
+use super::text::is_header_name;
 use crate::symbol::Symbol;
 use pte_model::data::Blob;
 
@@ -82,6 +83,8 @@ pub enum EmbedError {
     SameName(String, [String; 2]),
     /// The file has no bytes, which C does not allow.
     Empty(String),
+    /// `#include` cannot contain the name of the output.
+    HeaderName(String),
 }
 
 /// Files with distinct names, ready to be written.
@@ -135,8 +138,11 @@ impl Embedding {
     /// Checks the files. `name` is that of the output without an extension: the include guard and the table of files are named after it.
     ///
     /// # Errors
-    /// Two objects or macros with the same name, a file without bytes.
+    /// Two objects or macros with the same name, a file without bytes, a name that `#include` cannot contain.
     pub fn new(name: &str, files: Vec<EmbeddedFile>, options: EmbedOptions) -> Result<Embedding, EmbedError> {
+        if !is_header_name(name) {
+            return Err(EmbedError::HeaderName(name.to_owned()));
+        }
         let mut embedding = Embedding { name: Symbol::from_name(name), files, options, macros: Vec::new() };
         embedding.macros = embedding.files.iter().map(|file| embedding.macros_of(file)).collect();
         if let Some(empty) = embedding.files.iter().find(|file| file.content.is_empty()) {
@@ -232,6 +238,11 @@ impl fmt::Display for EmbedError {
                     other.escape_debug()
                 )
             }
+            EmbedError::HeaderName(name) => write!(
+                f,
+                "`#include` cannot contain the name `{}` of the output: expected one without `\"`, `\\`, `??` and control characters",
+                name.escape_debug()
+            ),
             EmbedError::Empty(file) => write!(f, "{} is empty: an array has at least one byte", file.escape_debug()),
         }
     }

@@ -300,4 +300,16 @@ mod tests {
         assert_eq!(method_names(&names), ["RUN", "RUN_2", "RUN_3", "RUN_4", "MODEL", "A_B", "A_B_2"]);
         assert_eq!(method_names(&[method(&"x".repeat(1000))])[0].len(), MAX_METHOD);
     }
+
+    #[test]
+    fn methods_with_one_name_have_different_macros() {
+        let many: Vec<MethodFacts> = (0..20_000)
+            .map(|_| MethodFacts {
+                name: "a".to_owned(),
+                ..MethodFacts::new(&ExecutionPlan::new(""), Vec::new(), |_| String::new())
+            })
+            .collect();
+        // Without the next number of each name, this takes minutes.
+        assert_eq!(method_names(&many).last().unwrap(), "A_20000");
+    }
 }

@@ -152,7 +152,7 @@ impl fmt::Display for FirmwareError {
             }
             FirmwareError::UnusedSection(platform) => write!(
                 f,
-                "`{}` has no linker script for a section of the program; leave the section away, or place the array with the fragments of its \
+                "`{}` has no linker script for a section of the program; omit `--section`, or place the array with the fragments of its \
                  build system",
                 platform.name()
             ),
