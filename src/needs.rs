@@ -38,7 +38,7 @@ impl NeededProgram {
             // What depends on the binary interface is computed for each one below.
             let abi = Abi::default();
             let runtime = RuntimeKind { external, abi, processor: abi.processor() };
-            let memory = ProgramMemory::new(&subject, inspected.loaded.clone(), runtime);
+            let memory = ProgramMemory::new(&subject, inspected.loaded, runtime);
             let heaps =
                 Abi::ALL.map(|other| if other == abi { Vec::new() } else { heaps(&subject, other.processor()) });
             let plans = subject.program.plans().iter().zip(&memory.methods).enumerate();

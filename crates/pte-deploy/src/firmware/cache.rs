@@ -65,7 +65,7 @@ pub fn warnings(needs: &FirmwareNeeds) -> Vec<String> {
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(kind, names)| {
-            let names: Vec<String> = names.into_iter().map(|name| clipped(name)).collect();
+            let names: Vec<String> = names.into_iter().map(clipped).collect();
             let names = first_names(names.iter().map(String::as_str));
             format!("no option of ExecuTorch's build is known for {kind} {names}: link a library that registers it")
         })
