@@ -101,6 +101,32 @@ const KEYWORDS: &[&str] = &[
     "xor_eq",
 ];
 
+/// Other names that an object cannot have: of the headers that generated files include, of the program, and macros of compilers for Linux.
+const TAKEN: &[&str] = &[
+    "NULL",
+    "linux",
+    "main",
+    "max_align_t",
+    "nullptr_t",
+    "offsetof",
+    "printf",
+    "ptrdiff_t",
+    "size_t",
+    "unix",
+    "unreachable",
+];
+
+/// Returns true for the types and macros of `<stdint.h>`, such as `uint8_t` and `UINTPTR_MAX` (C23 7.22).
+fn is_integer_name(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_integer = ["int", "uint"].iter().any(|start| lower.starts_with(start));
+    let others = ["PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR", "WINT"];
+    let is_limit = |text: &str| {
+        others.iter().any(|name| ["_MIN", "_MAX", "_WIDTH"].iter().any(|end| text == format!("{name}{end}")))
+    };
+    is_integer && ["_t", "_c", "_max", "_min", "_width"].iter().any(|end| lower.ends_with(end)) || is_limit(text)
+}
+
 /// Identifier that names an object in C and in C++: ASCII letters, digits and `_`, neither a keyword nor reserved for the implementation
 /// (a leading `_`, or `__` anywhere: C23 6.4.2, [lex.name] of C++23).
 ///
@@ -137,6 +163,10 @@ impl Symbol {
             [b'_', ..] => "names that begin with `_` are reserved",
             _ if text.contains("__") => "names with `__` are reserved in C++",
             _ if KEYWORDS.contains(&text) => "it is a keyword of C or C++",
+            _ if TAKEN.contains(&text) || is_integer_name(text) => "it is a name of the language or its headers",
+            _ if text.to_ascii_lowercase().starts_with("pte_emit_") => {
+                "names that begin with `pte_emit_` are those of generated types"
+            }
             _ => return Ok(Symbol(text.to_owned())),
         };
         Err(SymbolError { text: text.to_owned(), reason })
@@ -188,7 +218,9 @@ mod tests {
 
     #[test]
     fn symbols_are_identifiers_of_both_languages() {
-        for text in ["", "9a", "a b", "ä", "_a", "a__b", "int", "class"] {
+        let of_headers =
+            ["main", "size_t", "uint8_t", "printf", "linux", "NULL", "UINTPTR_MAX", "SIZE_MAX", "pte_emit_file"];
+        for text in ["", "9a", "a b", "ä", "_a", "a__b", "int", "class"].into_iter().chain(of_headers) {
             let error = Symbol::new(text).unwrap_err().to_string();
             assert!(error.contains("is not a C identifier"), "{error}");
         }
@@ -197,9 +229,14 @@ mod tests {
 
     #[test]
     fn any_name_yields_a_symbol() {
-        for (name, symbol) in
-            [("model.pte", "model_pte"), ("2.pte", "model_2_pte"), ("", "model"), ("int", "model_int"), ("__ä--b", "b")]
-        {
+        for (name, symbol) in [
+            ("model.pte", "model_pte"),
+            ("2.pte", "model_2_pte"),
+            ("", "model"),
+            ("int", "model_int"),
+            ("linux", "model_linux"),
+            ("__ä--b", "b"),
+        ] {
             assert_eq!(Symbol::from_name(name).as_str(), symbol);
             assert!(Symbol::new(symbol).is_ok());
         }

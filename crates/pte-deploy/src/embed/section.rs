@@ -17,7 +17,7 @@ const ELF: usize = 255;
 /// let section = Section::new("__TEXT,__const")?;
 /// assert!(section.is_mach_o());
 /// assert_eq!(section.as_str(), "__TEXT,__const");
-/// assert!(Section::new("a\"b").is_err());
+/// assert!(Section::new("a\"b").is_err() && Section::new(".bss").is_err());
 /// # Ok::<(), pte_deploy::embed::SectionError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,10 @@ impl Section {
             ));
         }
         match &parts[..] {
+            [".bss"] => error("a section of this name has no content: expected one for constants".to_owned()),
+            [name] if name.starts_with(".bss.") => {
+                error("sections whose names begin with `.bss.` have no content: expected one for constants".to_owned())
+            }
             [name] if name.len() > ELF => error(format!("it has {} bytes; at most {ELF} are supported", name.len())),
             [_] => Ok(Section(text.to_owned())),
             [segment, section] => match [segment, section].into_iter().find(|part| part.len() > MACH_O) {
