@@ -173,6 +173,13 @@ fn compare(name: &str, model: &Model, table: &mut Table) -> bool {
         .filter(|finding| ["X-4", "X-5", "X-6", "X-20", "X-25"].iter().any(|id| finding.contains(id)))
         .collect();
     assert!(new.len() <= old.len() || more.is_empty(), "{name}: {more:?}");
+    // The plan of the exporter may overwrite what is read later: then the outputs are not the same. tests/runtime/control_flow.rs compares
+    // those of such programs with the outputs of plans without shared memory.
+    let overwrites = |findings: &[String]| findings.iter().any(|finding| finding.contains("X-4"));
+    if overwrites(&old) {
+        assert!(!overwrites(&new), "{name}: {new:?}");
+        return false;
+    }
     let Some(script) = script(before.program()) else { return false };
     let expected = answers(&runner::locate(), &before, &script);
     for after in [after, optimized(name, resolved(), stated)] {
