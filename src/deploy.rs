@@ -1,20 +1,18 @@
 //! Methods of [`Model`] that prepare programs for firmware and applications. [`pte_deploy`] writes the results.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
 use crate::model::{Model, ModelFile};
 use crate::needs::NeededProgram;
 use crate::recover::layout;
-use pte_analysis::abi::Abi;
 use pte_analysis::needs::MethodNeeds;
-use pte_deploy::embed::{Bytes, EmbeddedFile, MethodFacts, ProgramFacts};
+use pte_deploy::embed::{EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::format::{Format, container};
-use pte_model::program::{ExecutionPlan, Program};
+use pte_model::program::Program;
 use pte_model::reader;
 
 /// Options of [`Model::embedded_files`].
@@ -134,30 +132,13 @@ impl Model {
         let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
         let NeededProgram { program, needs } = NeededProgram::of(self, content.len(), external)?;
         self.check_figures(&program, &needs.methods)?;
-        let methods = program.plans().iter().zip(&needs.methods).map(|(plan, needs)| method_facts(plan, needs));
+        let methods = program.plans().iter().zip(&needs.methods).map(|(plan, needs)| MethodFacts::new(plan, needs));
         Ok(ProgramFacts::new(digest, needs.kernels.operators.len(), methods.collect()))
     }
 }
 
 /// Most inputs, outputs and pools of a program, each of which has macros.
 const MAX_FIGURES: usize = 1 << 14;
-
-/// Returns the figures of a method, which add its quantization.
-fn method_facts(plan: &ExecutionPlan, needs: &MethodNeeds) -> MethodFacts {
-    let ports = [(&plan.inputs, &needs.inputs), (&plan.outputs, &needs.outputs)].into_iter();
-    let names: HashMap<usize, &str> = ports
-        .flat_map(|(ids, ports)| ids.iter().flatten().zip(ports))
-        .filter_map(|(id, port)| Some((id.get()?, &*port.name)))
-        .collect();
-    let name = |value: usize| names.get(&value).copied().unwrap_or_default().to_owned();
-    let mut facts = MethodFacts::new(plan, needs.pools.iter().map(|pool| pool.bytes).collect(), name);
-    let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| needs.build(abi));
-    facts.method_allocator = Bytes { bits64: bits64.loading, bits32: bits32.loading };
-    facts.is_lower_bound = !bits64.unknown.method_allocator.is_empty();
-    facts.temporary_allocator = Bytes { bits64: bits64.temporary(), bits32: bits32.temporary() };
-    facts.is_temporary_lower_bound = !bits64.unknown.temporary_allocator.is_empty();
-    facts
-}
 
 fn whole(origin: &Origin) -> io::Result<Blob> {
     let len = origin.len()?;

@@ -4,10 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
+use pte_analysis::abi::Abi;
 use pte_analysis::access::Accesses;
+use pte_analysis::needs::{MethodNeeds, PortNeeds, TensorNeeds};
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
 
 /// Most dimensions of a tensor that the runtime loads (`kTensorDimensionLimit`).
 const MAX_DIMENSIONS: usize = 16;
@@ -99,48 +101,45 @@ pub struct Quantization {
 }
 
 impl MethodFacts {
-    /// Collects the figures that follow from a method; `name` returns the names of its values. Its memory is that of the caller.
+    /// Combines the needs of a method with the quantization of its inputs and outputs, which follows from its calls.
     #[doc(hidden)]
-    pub fn new(plan: &ExecutionPlan, pools: Vec<u64>, name: impl Fn(usize) -> String) -> MethodFacts {
+    pub fn new(plan: &ExecutionPlan, needs: &MethodNeeds) -> MethodFacts {
         let operators = MethodOperators::known(plan);
         let quantizations = Quantizations::of(plan, &operators);
-        let ports = |list: &Option<Vec<ValueId>>, is_input: bool| {
-            let port = |id: &ValueId| InterfaceFacts {
-                name: id.get().map_or_else(String::new, |value| name(value).chars().take(MAX_NAME).collect()),
-                tensor: plan.value(*id).and_then(EValue::as_tensor).and_then(|tensor| {
+        let ports = |ids: &Option<Vec<ValueId>>, ports: &[PortNeeds], is_input: bool| {
+            let port = |(id, port): (&ValueId, &PortNeeds)| InterfaceFacts {
+                name: port.name.chars().take(MAX_NAME).collect(),
+                tensor: port.tensor.as_ref().filter(|tensor| tensor.sizes.len() <= MAX_DIMENSIONS).map(|tensor| {
                     let quantization = id.get().and_then(|value| quantizations.find(value, is_input));
                     TensorFacts::new(tensor, quantization)
                 }),
             };
-            list.iter().flatten().map(port).collect()
+            ids.iter().flatten().zip(ports).map(port).collect()
         };
+        let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| needs.build(abi));
         MethodFacts {
-            name: plan.name.clone().unwrap_or_default(),
-            pools,
-            method_allocator: Bytes::default(),
-            is_lower_bound: false,
-            temporary_allocator: Bytes::default(),
-            is_temporary_lower_bound: false,
-            inputs: ports(&plan.inputs, true),
-            outputs: ports(&plan.outputs, false),
+            name: needs.name.clone(),
+            pools: needs.pools.iter().map(|pool| pool.bytes).collect(),
+            method_allocator: Bytes { bits64: bits64.loading, bits32: bits32.loading },
+            is_lower_bound: !bits64.unknown.method_allocator.is_empty(),
+            temporary_allocator: Bytes { bits64: bits64.temporary(), bits32: bits32.temporary() },
+            is_temporary_lower_bound: !bits64.unknown.temporary_allocator.is_empty(),
+            inputs: ports(&plan.inputs, &needs.inputs, true),
+            outputs: ports(&plan.outputs, &needs.outputs, false),
         }
     }
 }
 
 impl TensorFacts {
-    /// `None` for a tensor whose size is not known, and for one that no runtime loads.
-    fn new(tensor: &Tensor, quantization: Option<Quantization>) -> Option<TensorFacts> {
-        if tensor.sizes.as_ref().is_none_or(|sizes| sizes.len() > MAX_DIMENSIONS) {
-            return None;
-        }
-        Some(TensorFacts {
+    fn new(tensor: &TensorNeeds, quantization: Option<Quantization>) -> TensorFacts {
+        TensorFacts {
             scalar_type: tensor.scalar_type.0,
             type_name: tensor.scalar_type.to_string(),
-            sizes: tensor.sizes.as_deref()?.to_vec(),
-            is_dynamic: tensor.shape_dynamism != TensorShapeDynamism::STATIC,
-            bytes: tensor.nbytes()?,
+            sizes: tensor.sizes.clone(),
+            is_dynamic: tensor.is_dynamic,
+            bytes: tensor.bytes,
             quantization,
-        })
+        }
     }
 }
 
@@ -290,12 +289,12 @@ pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn method(name: &str) -> MethodFacts {
+        MethodFacts::new(&ExecutionPlan::new(""), &MethodNeeds { name: name.to_owned(), ..MethodNeeds::default() })
+    }
+
     #[test]
     fn methods_have_distinct_names() {
-        let method = |name: &str| MethodFacts {
-            name: name.to_owned(),
-            ..MethodFacts::new(&ExecutionPlan::new(""), Vec::new(), |_| String::new())
-        };
         let names = ["run", "run_2", "Run", "run", "", "a-b", "a_b"].map(method);
         assert_eq!(method_names(&names), ["RUN", "RUN_2", "RUN_3", "RUN_4", "MODEL", "A_B", "A_B_2"]);
         assert_eq!(method_names(&[method(&"x".repeat(1000))])[0].len(), MAX_METHOD);
@@ -303,12 +302,7 @@ mod tests {
 
     #[test]
     fn methods_with_one_name_have_different_macros() {
-        let many: Vec<MethodFacts> = (0..20_000)
-            .map(|_| MethodFacts {
-                name: "a".to_owned(),
-                ..MethodFacts::new(&ExecutionPlan::new(""), Vec::new(), |_| String::new())
-            })
-            .collect();
+        let many: Vec<MethodFacts> = (0..20_000).map(|_| method("a")).collect();
         // Without the next number of each name, this takes minutes.
         assert_eq!(method_names(&many).last().unwrap(), "A_20000");
     }

@@ -42,6 +42,19 @@ const UNSIGNED: Length = Length { integer: "unsigned int", suffix: "_len", size_
 /// Section that the linker scripts of ExecuTorch's Arm examples place.
 const ARM_SECTION: &str = "network_model_sec";
 
+/// The row of `arm_executor_runner`.
+const ARM: EmbedStyle = EmbedStyle {
+    name: "arm",
+    doc: "Header for arm_executor_runner (examples/arm)",
+    is_header: true,
+    symbol: Some("model_pte"),
+    section: Some(ARM_SECTION),
+    alignment: Some(16),
+    specifiers: "const",
+    element: "unsigned char",
+    length: None,
+};
+
 impl EmbedStyle {
     /// All styles; the first one is the default.
     ///
@@ -64,27 +77,11 @@ impl EmbedStyle {
             element: "uint8_t",
             length: Some(SIZE_T),
         },
-        EmbedStyle {
-            name: "arm",
-            doc: "Header for arm_executor_runner (examples/arm)",
-            is_header: true,
-            symbol: Some("model_pte"),
-            section: Some(ARM_SECTION),
-            alignment: Some(16),
-            specifiers: "const",
-            element: "unsigned char",
-            length: None,
-        },
+        ARM,
         EmbedStyle {
             name: "zephyr",
             doc: "Header for the samples of ExecuTorch's Zephyr module (zephyr/samples)",
-            is_header: true,
-            symbol: Some("model_pte"),
-            section: Some(ARM_SECTION),
-            alignment: Some(16),
-            specifiers: "const",
-            element: "unsigned char",
-            length: None,
+            ..ARM
         },
         EmbedStyle {
             name: "arduino",
