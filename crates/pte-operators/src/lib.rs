@@ -22,10 +22,11 @@ mod releases;
 mod set;
 mod signature;
 mod similar;
+pub mod target;
 pub mod temporary;
 
 pub use description::OperatorDescription;
-pub use release::{Operator, PRIM_OPS, Release};
+pub use release::{Operator, Release};
 pub use releases::CURRENT;
 pub use set::{LineError, OperatorSet};
 pub use signature::{Arg, ArgKind, Base, Role, Signature};
@@ -77,8 +78,8 @@ mod tests {
     /// `kernels/prim_ops/register_prim_ops.cpp` of ExecuTorch has as many kernels.
     #[test]
     fn the_runtime_itself_registers_28_kernels() {
-        assert_eq!(all().filter(|operator| operator.target() == PRIM_OPS).count(), 28);
-        let optimized = all().filter(|operator| operator.target() == "optimized_native_cpu_ops_lib");
+        assert_eq!(all().filter(|operator| operator.target() == target::PRIM_OPS).count(), 28);
+        let optimized = all().filter(|operator| operator.target() == target::OPTIMIZED);
         let optimized: Vec<&str> = optimized.map(|operator| operator.name).collect();
         assert_eq!(optimized, ["aten::_fft_c2r.out", "aten::_fft_r2c.out", "aten::linear.out"]);
     }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use super::facts::Facts;
 use super::inference::constraints::{self, Constraint};
 use super::signature::{self, Signature};
+use super::target;
 use super::temporary::Temporary;
 
 /// Record of an operator of a release.
@@ -28,9 +29,6 @@ pub struct Operator {
     pub facts: &'static Facts,
 }
 
-/// Target that registers the kernels of the runtime itself: those of the namespace `executorch_prim`, and a few of `aten`.
-pub const PRIM_OPS: &str = "executorch";
-
 impl Operator {
     /// Returns the CMake target of ExecuTorch whose registration a build has to link for the operator. The default runtime, which
     /// has no [`Operator::library`], consists of several.
@@ -39,15 +37,15 @@ impl Operator {
     /// let target = |name: &str| pte_operators::find(name).map(|operator| operator.target());
     ///
     /// assert_eq!(target("aten::add.out"), Some("portable_ops_lib"));
-    /// assert_eq!(target("aten::sym_size.int"), Some(pte_operators::PRIM_OPS));
+    /// assert_eq!(target("aten::sym_size.int"), Some(pte_operators::target::PRIM_OPS));
     /// assert_eq!(target("llama::update_cache.out"), Some("custom_ops"));
     /// ```
     pub fn target(&self) -> &'static str {
         let namespace = self.name.split_once("::").map_or("", |(namespace, _)| namespace);
         self.library.or(self.facts.target).unwrap_or(match namespace {
-            "executorch_prim" => PRIM_OPS,
-            "quantized_decomposed" => "quantized_ops_lib",
-            _ => "portable_ops_lib",
+            "executorch_prim" => target::PRIM_OPS,
+            "quantized_decomposed" => target::QUANTIZED,
+            _ => target::PORTABLE,
         })
     }
 }

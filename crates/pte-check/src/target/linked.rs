@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use pte_model::diagnostics::clipped;
 use pte_operators::OperatorSet;
+use pte_operators::target::{OPTIMIZED, PORTABLE, PRIM_OPS};
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 /// Operators that a build registers: the union of those of all sources, in any order.
@@ -42,12 +43,6 @@ struct NamedKernel {
 /// What is wrong with a file, and the node of its YAML, if it has one.
 type FileError = (Option<NodeId>, String);
 
-/// Library that registers the kernels of `portable_ops_lib`, too, some of them as faster ones.
-const OPTIMIZED: &str = "optimized_native_cpu_ops_lib";
-
-/// Library of the kernels that [`OPTIMIZED`] registers, too.
-const PORTABLE: &str = "portable_ops_lib";
-
 static LIBRARIES: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| pte_operators::all().map(|operator| operator.target()).collect());
 
@@ -61,6 +56,7 @@ impl LinkedOperators {
     pub fn add_library(&mut self, name: &str) -> bool {
         let Some(&known) = libraries().get(name) else { return false };
         self.libraries.insert(known);
+        // It registers the kernels of the other one, too, some of them as faster ones.
         if known == OPTIMIZED {
             self.libraries.insert(PORTABLE);
         }
@@ -85,8 +81,7 @@ impl LinkedOperators {
     /// with different numbers of arguments, the number is not known.
     pub fn find(&self, name: &str) -> Option<LinkedKernel> {
         let library = pte_operators::find(name).map(|operator| operator.target());
-        let in_library =
-            library.is_some_and(|library| library == pte_operators::PRIM_OPS || self.libraries.contains(library));
+        let in_library = library.is_some_and(|library| library == PRIM_OPS || self.libraries.contains(library));
         let has_all_types = self.all || in_library;
         if let Some(NamedKernel { arguments, types }) = self.named.get(name) {
             let arguments = arguments.first().copied().filter(|_| arguments.len() == 1);

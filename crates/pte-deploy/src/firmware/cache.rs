@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::needs::FirmwareNeeds;
 use super::text::{Comment, cmake_cache, cmake_string};
 use pte_model::diagnostics::text::{clipped, first_names};
-use pte_operators::{PRIM_OPS, find};
+use pte_operators::{find, target};
 use pte_payload::{ethos_u, xnnpack};
 
 /// Name of the file.
@@ -13,12 +13,12 @@ pub const FILE: &str = "executorch-cache.cmake";
 
 /// CMake targets that register kernels, and the options that build them; an empty option for those that are always built.
 const TARGETS: &[(&str, &str)] = &[
-    ("cortex_m_ops_lib", "EXECUTORCH_BUILD_CORTEX_M"),
-    ("custom_ops", "EXECUTORCH_BUILD_KERNELS_LLM"),
-    ("optimized_native_cpu_ops_lib", "EXECUTORCH_BUILD_KERNELS_OPTIMIZED"),
-    ("portable_ops_lib", ""),
-    ("quantized_ops_lib", "EXECUTORCH_BUILD_KERNELS_QUANTIZED"),
-    (PRIM_OPS, ""),
+    (target::CORTEX_M, "EXECUTORCH_BUILD_CORTEX_M"),
+    (target::CUSTOM, "EXECUTORCH_BUILD_KERNELS_LLM"),
+    (target::OPTIMIZED, "EXECUTORCH_BUILD_KERNELS_OPTIMIZED"),
+    (target::PORTABLE, ""),
+    (target::QUANTIZED, "EXECUTORCH_BUILD_KERNELS_QUANTIZED"),
+    (target::PRIM_OPS, ""),
 ];
 
 /// Options that build backends, beside that of Ethos-U.

@@ -1,8 +1,10 @@
 //! Names of the components of ExecuTorch's CMSIS pack. It has a component for each source file of kernels, named after the file.
 
+use pte_operators::target;
+
 /// Categories of the CMake targets that register kernels in ExecuTorch's own build.
 const CATEGORIES: &[(&str, &str)] =
-    &[("cortex_m_ops_lib", CORTEX_M), ("portable_ops_lib", "Portable"), ("quantized_ops_lib", "Quantized")];
+    &[(target::CORTEX_M, CORTEX_M), (target::PORTABLE, "Portable"), (target::QUANTIZED, "Quantized")];
 
 /// Category of the kernels that use CMSIS-NN.
 pub const CORTEX_M: &str = "Cortex-M";

@@ -8,14 +8,10 @@ use super::pools::{POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use pte_analysis::runner::{PICO, Runner};
 use pte_operators::find;
+use pte_operators::target::{CORTEX_M, PORTABLE, QUANTIZED};
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&PICO);
-
-/// CMake targets of kernels.
-const CORTEX_M: &str = "cortex_m_ops_lib";
-const PORTABLE: &str = "portable_ops_lib";
-const QUANTIZED: &str = "quantized_ops_lib";
 
 /// Names of the generated files.
 const HEADER: &str = "pte_emit_pools.h";

@@ -189,7 +189,8 @@ impl KernelUse {
 
 /// Counts like ExecuTorch's `gen_max_kernel_num`: an operator without calls registers one kernel.
 fn max_kernels(operators: &[KernelUse]) -> usize {
-    let registered = pte_operators::all().filter(|operator| operator.target() == pte_operators::PRIM_OPS).count();
+    let registered =
+        pte_operators::all().filter(|operator| operator.target() == pte_operators::target::PRIM_OPS).count();
     operators.iter().map(|operator| operator.variants.len().max(1)).sum::<usize>() + registered
 }
 

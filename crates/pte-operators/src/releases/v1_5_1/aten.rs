@@ -10,14 +10,14 @@ use crate::inference::{
 };
 use crate::kinds::ResultKinds;
 use crate::movement;
-use crate::release::PRIM_OPS;
+use crate::target;
 use crate::temporary::{self, Temporary};
 
 /// Target of the kernels that only the optimized library has.
-const OPTIMIZED: Option<&str> = Some("optimized_native_cpu_ops_lib");
+const OPTIMIZED: Option<&str> = Some(target::OPTIMIZED);
 
 /// Target of the kernels that are registered with those of `executorch_prim`.
-const RUNTIME: Option<&str> = Some(PRIM_OPS);
+const RUNTIME: Option<&str> = Some(target::PRIM_OPS);
 
 /// Both operands of a division are complex, of the same type and sizes, or neither is: the kernel reads both as one type, element by
 /// element.

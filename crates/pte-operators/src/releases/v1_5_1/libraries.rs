@@ -2,10 +2,11 @@
 
 use crate::facts::{Facts, operator};
 use crate::inference::{elementwise, libraries, views};
+use crate::target;
 use crate::temporary::Temporary;
 
 /// Libraries whose sources do not use the temporary allocator.
-pub(super) static WITHOUT_TEMPORARY: &[&str] = &["cortex_m_ops_lib", "custom_ops", "custom_ops_aot_lib"];
+pub(super) static WITHOUT_TEMPORARY: &[&str] = &[target::CORTEX_M, target::CUSTOM, "custom_ops_aot_lib"];
 
 /// Attention: the scratch memory has a part for each thread, and is on the heap if the temporary allocator has no room.
 const SCRATCH_OF_THREADS: Option<Temporary> = Some(Temporary::Unknown);
