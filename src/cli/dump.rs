@@ -214,12 +214,10 @@ impl DumpArguments {
 
 /// Returns the path of `to` relative to the folder `from`; both are canonical. `to` itself if they have no folder in common.
 fn relative(from: &Path, to: &Path) -> PathBuf {
-    let common = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
-    if !from.components().take(common).any(|part| matches!(part, Component::Normal(_))) {
-        return to.to_owned();
-    }
-    let up = from.components().skip(common).map(|_| Component::ParentDir);
-    up.chain(to.components().skip(common)).collect()
+    let first = |path: &Path| path.components().position(|part| matches!(part, Component::Normal(_)));
+    let has_common_folder =
+        first(from).is_some_and(|at| from.components().take(at + 1).eq(to.components().take(at + 1)));
+    io::relative(from, to).filter(|_| has_common_folder).unwrap_or_else(|| to.to_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -320,19 +320,12 @@ impl Write for Plain<'_> {
 fn relative(path: &Path, folder: &Path) -> Result<String, Failure> {
     let (file, base) = (io::canonical(path), io::canonical(&folder.join("x")));
     let base = base.parent().unwrap_or(Path::new(""));
-    let common = file.components().zip(base.components()).take_while(|(one, other)| one == other).count();
-    let up = base.components().skip(common).map(|_| Component::ParentDir);
-    let parts = up.chain(file.components().skip(common));
-    let parts: Option<Vec<&str>> = parts.map(|part| part.as_os_str().to_str()).collect();
-    match parts {
-        Some(parts) if common > 0 => Ok(parts.join("/")),
-        Some(_) | None => {
-            let (path, folder) = (path.display(), folder.display());
-            let message =
-                format!("{path} has no path in UTF-8 that is relative to the output folder {folder}: copy it there");
-            Err(Failure::Usage(message))
-        }
-    }
+    io::relative(base, &file).and_then(|path| io::with_slashes(&path)).ok_or_else(|| {
+        let (path, folder) = (path.display(), folder.display());
+        Failure::Usage(format!(
+            "{path} has no path in UTF-8 that is relative to the output folder {folder}: copy it there"
+        ))
+    })
 }
 
 /// Returns an error if an output would replace a file that was read or that this command has not written, or another output.

@@ -1,10 +1,9 @@
 //! `pte-emit firmware FILE --for PLATFORM -o FOLDER`: files for the project of a firmware.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -103,16 +102,7 @@ fn relative(folder: &Path, input: &Path) -> Option<String> {
     if input.as_os_str() == io::STREAM {
         return None;
     }
-    let (folder, input) = (folder.canonicalize().ok()?, input.canonicalize().ok()?);
-    let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
-        (folder.components().collect(), input.components().collect());
-    let common = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
-    // Without a common root, there is no relative path.
-    let rest = from.get(common..).filter(|_| common > 0)?;
-    let up = rest.iter().map(|_| Some(".."));
-    let down = to[common..].iter().map(|part| OsStr::to_str(part.as_os_str()));
-    let parts: Vec<&str> = up.chain(down).collect::<Option<_>>()?;
-    let path = parts.join("/");
+    let path = io::with_slashes(&io::relative(&folder.canonicalize().ok()?, &input.canonicalize().ok()?)?)?;
     (!path.contains(char::is_control)).then_some(path)
 }
 

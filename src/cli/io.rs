@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use clap::ColorChoice;
@@ -310,6 +310,19 @@ pub fn check_text(output: &Path) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("output {} {message}", output.display())));
     }
     Ok(())
+}
+
+/// Returns the path of `to` relative to the folder `from`; both are canonical. `None` without a common root, as on two drives.
+pub fn relative(from: &Path, to: &Path) -> Option<PathBuf> {
+    let common = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    (common > 0).then(|| up.chain(to.components().skip(common)).collect())
+}
+
+/// Returns a path with `/` between its parts; `None` if it is not UTF-8.
+pub fn with_slashes(path: &Path) -> Option<String> {
+    let parts: Option<Vec<&str>> = path.components().map(|part| part.as_os_str().to_str()).collect();
+    Some(parts?.join("/"))
 }
 
 /// Returns the canonical form of a path, of its folder if the file does not exist yet.
