@@ -15,7 +15,7 @@ use pte_generate::lower::{BoundaryMemory, program};
 use pte_generate::random::Random;
 
 use crate::memory::each_program;
-use crate::support::runner;
+use crate::support::{runner, sources};
 
 /// Calls of each operator, and the seed that they follow from.
 const CALLS: u64 = 8;
@@ -184,18 +184,6 @@ fn the_computed_sizes_are_enough_and_one_byte_less_is_not() {
     );
 }
 
-/// A call of `topk` whose queue is larger than what the lookup of its kernel takes.
-const TOPK: &str = "
-methods:
-  forward:
-    values:
-      x: {tensor: float32, sizes: [2, 100]}
-    inputs: [x]
-    outputs: [largest, places]
-    instructions:
-      - {kernel: aten::topk.values, args: [x, 3], out: [largest, places]}
-";
-
 #[test]
 #[ignore = "downloads the ExecuTorch runtime"]
 fn kernels_take_what_is_computed_from_the_temporary_allocator() {
@@ -212,7 +200,7 @@ fn kernels_take_what_is_computed_from_the_temporary_allocator() {
         tally.try_method(&judge, &pte, None, method);
         method.temporary_allocator.kernels
     };
-    let files = Model::from_yaml("topk.yaml", TOPK, ".").assemble(&Options::default()).expect("a program");
+    let files = Model::from_yaml("topk.yaml", sources::TOPK, ".").assemble(&Options::default()).expect("a program");
     let bytes = files.program_file().expect("a program").to_vec().expect("there is room");
     assert_eq!(try_program(&bytes, &mut tally), 1600);
     assert_eq!((tally.exact, tally.failures.as_slice()), (1, &[][..]));

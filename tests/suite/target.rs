@@ -5,7 +5,7 @@ use pte_emit::{CheckOptions, Model, RuleId, Target};
 use serde_json::Value;
 
 use crate::support::folder::{Folder, RELU};
-use crate::support::{files_below, root};
+use crate::support::{files_below, root, sources};
 
 /// Output on standard output.
 fn stdout(folder: &Folder, arguments: &[&str], code: i32) -> String {
@@ -178,17 +178,7 @@ fn malformed_targets_are_errors() {
 /// Memory at exactly the limits of a target, and one byte more.
 #[test]
 fn limits_are_exact() {
-    let topk = "
-methods:
-  forward:
-    values:
-      x: {tensor: float32, sizes: [2, 100]}
-    inputs: [x]
-    outputs: [largest, places]
-    instructions:
-      - {kernel: aten::topk.values, args: [x, 3], out: [largest, places]}
-";
-    let model = Model::from_yaml("topk.yaml", topk, ".");
+    let model = Model::from_yaml("topk.yaml", sources::TOPK, ".");
     let memory = model.memory(&Default::default()).unwrap();
     let method = &memory.methods[0];
     let size = model.assembly().unwrap().program_file().unwrap().size().unwrap();

@@ -6,6 +6,18 @@ use std::path::Path;
 use pte_emit::{Assembly, Model, Options as AssembleOptions};
 use pte_yaml::template;
 
+/// A call of `topk` whose queue is larger than what the lookup of its kernel takes.
+pub const TOPK: &str = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2, 100]}
+    inputs: [x]
+    outputs: [largest, places]
+    instructions:
+      - {kernel: aten::topk.values, args: [x, 3], out: [largest, places]}
+";
+
 /// Reads the YAML of a file, with the defaults of its variables.
 pub fn read(path: &Path) -> String {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
