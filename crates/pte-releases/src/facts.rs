@@ -52,7 +52,7 @@ pub struct Release {
     answers: BTreeMap<String, Vec<ExampleAnswer>>,
 }
 
-/// Element types that the kernel of a release refuses, although that of 1.5.1 takes them: an item of [`Release::types`].
+/// Element types that the kernel of a release refuses, although that of 1.5.1 takes them: an item of `types` of a [`Release`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeFacts {
     /// Name of the argument.
@@ -61,7 +61,7 @@ pub struct TypeFacts {
     pub refused: Vec<String>,
 }
 
-/// Answer to a malformed example: an item of [`Release::answers`].
+/// Answer to a malformed example: an item of `answers` of a [`Release`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleAnswer {
     /// Name of the file in `examples/malformed`, without its extension.
@@ -70,7 +70,7 @@ pub struct ExampleAnswer {
     pub answer: Answer,
 }
 
-/// A malformed line of a table: the error of [`Release::parse`].
+/// A malformed line of a table: the error of `parse` of a [`Release`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactsError {
     /// Name of the table.

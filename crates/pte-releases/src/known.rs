@@ -86,6 +86,6 @@ impl Release {
             release.version().is_minor_of(version)
                 && (version.patch.is_none() || release.version().patch == version.patch)
         };
-        Release::known().filter(is_meant).last().ok_or_else(unknown)
+        Release::known().rfind(is_meant).ok_or_else(unknown)
     }
 }
