@@ -39,6 +39,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
+pub use releases::runs_on;
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
 use RuleId::*;
