@@ -257,7 +257,7 @@ impl TensorFacts {
         }
         if let Some(Quantization { scale, zero_point }) = self.quantization {
             add(format!("{prefix}_SCALE"), same(format!("{scale:?}")), "");
-            add(format!("{prefix}_ZERO_POINT"), same(format!("({zero_point})")), "");
+            add(format!("{prefix}_ZERO_POINT"), same(format!("({})", literal(zero_point))), "");
         }
     }
 }
@@ -283,6 +283,11 @@ pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
         free
     };
     methods.iter().map(&mut unique).collect()
+}
+
+/// Formats a number of 64 bits as an expression of C. The smallest one has no literal: its digits are beyond the largest type with a sign.
+pub(super) fn literal(number: i64) -> String {
+    if number == i64::MIN { "INT64_MIN".to_owned() } else { number.to_string() }
 }
 
 #[cfg(test)]
