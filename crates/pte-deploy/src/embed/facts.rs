@@ -299,6 +299,11 @@ mod tests {
     }
 
     #[test]
+    fn every_number_of_64_bits_is_an_expression() {
+        assert_eq!([i64::MIN, -5, 0, i64::MAX].map(literal), ["INT64_MIN", "-5", "0", "9223372036854775807"]);
+    }
+
+    #[test]
     fn methods_have_distinct_names() {
         let names = ["run", "run_2", "Run", "run", "", "a-b", "a_b"].map(method);
         assert_eq!(method_names(&names), ["RUN", "RUN_2", "RUN_3", "RUN_4", "MODEL", "A_B", "A_B_2"]);
