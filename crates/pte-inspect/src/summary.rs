@@ -352,7 +352,8 @@ pub fn describe(value: &EValue) -> String {
         | EValue::DoubleList(_)
         | EValue::BoolList(_)
         | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => value.kind().to_owned(),
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => value.kind().to_owned(),
     }
 }
 
