@@ -36,6 +36,7 @@ mod options;
 mod outputs;
 mod payload;
 mod reduce;
+mod releases;
 mod rename;
 mod report;
 mod schema;

@@ -9,6 +9,7 @@
 
 // Types of it are arguments and results.
 pub use pte_model;
+pub use pte_releases;
 
 /// Compiles and runs the Rust block of README.md.
 #[cfg(doctest)]
@@ -57,6 +58,7 @@ use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
+use pte_releases::Release;
 
 /// Options of [`file()`] and of the other checks.
 ///
@@ -93,6 +95,8 @@ pub struct CheckOptions {
     /// Names of unknown operators that are reported already and have no finding, such as those of
     /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
+    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with what that release does.
+    pub runtime: Option<Arc<Release>>,
     /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
     pub kept: Option<usize>,
 }
@@ -234,6 +238,14 @@ pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOpt
     let external = external(options, &mut findings);
     let part = ProgramFile { head, len, data, prefix: "", start: 0 };
     program_at(&part, &mut findings, &external, options);
+    with_answers(findings, options)
+}
+
+/// Adds what the release of the options does with a malformed file.
+fn with_answers(mut findings: Findings, options: &CheckOptions) -> Findings {
+    if let Some(release) = &options.runtime {
+        releases::malformed(release, &mut findings);
+    }
     findings
 }
 
@@ -274,6 +286,9 @@ fn program_at(
         let mut others = findings.empty();
         let check_others = || {
             releases::check(&program, &mut others, &locate);
+            if let Some(release) = &options.runtime {
+                releases::compare(&program, release, &mut others, &locate);
+            }
             xnnpack::check(&program, len, external, &mut others, &locate);
         };
         workers::both(is_large, check_others, || {
@@ -312,6 +327,10 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 
 /// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
 pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
+    with_answers(weights(head, len, options), options)
+}
+
+fn weights(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     let mut findings = Findings::keeping(options.profile, options.kept);
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
@@ -345,7 +364,7 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Find
     let Some(header) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
     verify(bytes, &bundled_program::BUNDLED_PROGRAM, header.range, &mut report);
     if findings.count(RuleSeverity::Malformed) > 0 {
-        return findings;
+        return with_answers(findings, options);
     }
     let inner = fields::bundled::check_program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
     let inner = inner.and_then(|(start, len)| {
@@ -355,7 +374,7 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Find
         program_at(&part, &mut findings, &external, options).then_some(program)
     });
     fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
-    findings
+    with_answers(findings, options)
 }
 
 /// Indexes the keys of the given `.ptd` files. For each file with errors, the first error is reported.
