@@ -7,11 +7,6 @@ use pte_model::format::exporter::Exporter;
 use pte_model::format::serializer::Serializer;
 
 impl LayoutConfig {
-    /// Returns the layout of an exporter with its default options.
-    pub(crate) fn of(exporter: &'static Exporter) -> LayoutConfig {
-        LayoutConfig::default().for_exporter(exporter)
-    }
-
     /// Returns the layout with what an exporter decides. Alignments of the program, the storage of payloads and shards stay.
     pub(crate) fn for_exporter(&self, exporter: &'static Exporter) -> LayoutConfig {
         let LayoutConfig { strings, constants, ptd_builder, .. } = LayoutConfig::default();

@@ -14,6 +14,17 @@ pub enum FlatTensorTables {
     Current,
 }
 
+/// Location of the constants of XNNPACK graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XnnpackConstants {
+    /// In the payload, and scales in the graph.
+    Inside,
+    /// In the named data of the program, but scales in the graph.
+    Named,
+    /// In the named data of the program, with the scales of channels and groups.
+    NamedWithScales,
+}
+
 /// Choices of an exporter that depend on its release. Alignments, the storage of payloads and the rest are options of an export.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exporter {
@@ -31,6 +42,14 @@ pub struct Exporter {
     pub flat_tensor_alignment: Option<u64>,
     /// Tensors of a `.pte` may have names, whose data are not in a `.ptd`.
     pub has_names: bool,
+    /// A program may have named data.
+    pub has_named_data: bool,
+    /// Memory may be on another device than the CPU.
+    pub has_devices: bool,
+    /// Copies with another order of memory call the operators of `dim_order_ops`, not those of `aten`.
+    pub has_dim_order_operators: bool,
+    /// Location of the constants of XNNPACK graphs.
+    pub xnnpack_constants: XnnpackConstants,
     /// Calls of a method with equal payloads call the same delegate.
     pub shares_delegates: bool,
 }
@@ -44,18 +63,32 @@ const CURRENT: Exporter = Exporter {
     flat_tensor: FlatTensorTables::Current,
     flat_tensor_alignment: None,
     has_names: true,
+    has_named_data: true,
+    has_devices: true,
+    has_dim_order_operators: true,
+    xnnpack_constants: XnnpackConstants::NamedWithScales,
     shares_delegates: false,
 };
 
-const V1_2: Exporter = Exporter { since: (1, 2), bundled_program: Serializer::Flatc, ..CURRENT };
+const V1_3: Exporter = Exporter { since: (1, 3), bundled_program: Serializer::Flatc, ..CURRENT };
+const V1_2: Exporter = Exporter { since: (1, 2), has_devices: false, ..V1_3 };
 const V1_1: Exporter = Exporter { since: (1, 1), program: Serializer::Flatc, ..V1_2 };
 const V1_0: Exporter = Exporter { since: (1, 0), flat_tensor_alignment: Some(16), ..V1_1 };
 const V0_7: Exporter = Exporter { since: (0, 7), header: 24, shares_delegates: true, ..V1_0 };
-const V0_5: Exporter = Exporter { since: (0, 5), flat_tensor: FlatTensorTables::Former, has_names: false, ..V0_7 };
-const V0_4: Exporter = Exporter { since: (0, 4), flat_tensor: FlatTensorTables::None, ..V0_5 };
+const V0_6: Exporter = Exporter {
+    since: (0, 6),
+    flat_tensor: FlatTensorTables::Former,
+    has_names: false,
+    xnnpack_constants: XnnpackConstants::Named,
+    ..V0_7
+};
+const V0_5: Exporter =
+    Exporter { since: (0, 5), has_named_data: false, xnnpack_constants: XnnpackConstants::Inside, ..V0_6 };
+const V0_4: Exporter =
+    Exporter { since: (0, 4), flat_tensor: FlatTensorTables::None, has_dim_order_operators: false, ..V0_5 };
 
 /// All exporters, the newest one first.
-static EXPORTERS: [Exporter; 7] = [CURRENT, V1_2, V1_1, V1_0, V0_7, V0_5, V0_4];
+static EXPORTERS: [Exporter; 9] = [CURRENT, V1_3, V1_2, V1_1, V1_0, V0_7, V0_6, V0_5, V0_4];
 
 impl Exporter {
     /// All exporters, the newest one first.
