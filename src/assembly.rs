@@ -289,7 +289,13 @@ pub fn emit(
     if has_methods {
         let emit = |encodings: Option<&_>| emitter::program::emit(&program, &plan, &options, encodings);
         let place = |len| layout::file::program(len, &plan.segments, &options).ok_or_else(too_large);
-        program_file = Some(emit_file(&overrides.main, values, &mut report, emit, place)?);
+        let file = emit_file(&overrides.main, values, &mut report, emit, place)?;
+        if file.metadata.flatbuffer.has_moved {
+            return Err(io::Error::other(
+                "parts of a newer schema can only be written at the offsets that they have (`fixed` under `unknown`), and something before them has another size",
+            ));
+        }
+        program_file = Some(file);
     }
     let none = FileOverrides::default();
     let mut data_files = Vec::with_capacity(plan.external.len());

@@ -23,10 +23,11 @@ use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
+use pte_model::format::program::PROGRAM;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{MemoryPlan, Program};
+use pte_model::program::{Instruction, Memory, MemoryPlan, Program};
 use pte_model::reader;
 use pte_releases::Release;
 use pte_transform::externalize::{ExternalRequest, ExternalRule, ValueNames};
@@ -298,6 +299,8 @@ impl Resolved {
         check_blobs(&resolved.program).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
         override_payloads(&mut resolved)?;
         let pruned = prune(&mut resolved, options.prune);
+        check_newer_parts(&resolved.program)
+            .map_err(|message| resolved.error(vec![Code::UnmetRequest.whole(message)]))?;
         check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
         move_inside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
         let written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
@@ -431,6 +434,31 @@ impl Resolved {
         messages.sort_by_key(|message| message.at);
         messages
     }
+}
+
+/// Rejects a program whose elements with parts of a newer schema are not where they were, and memory that would be planned around
+/// instructions of unknown effect.
+///
+/// # Errors
+/// A message that names the parts.
+fn check_newer_parts(program: &Program) -> Result<(), String> {
+    let Some(parts) = program.newer_parts() else { return Ok(()) };
+    if !program.keeps_newer_parts() {
+        let paths: Vec<String> = parts.tables.iter().map(|table| program.path_of(table, &PROGRAM)).collect();
+        let paths = diagnostics::first_names(paths.iter().map(String::as_str));
+        return Err(format!("the change would lose parts of a newer schema, or give them to other elements: {paths}"));
+    }
+    let plans = program.plans().iter();
+    let unplanned = plans.filter(|plan| plan.instructions().any(|step| matches!(step, Instruction::Unknown { .. })));
+    for plan in unplanned {
+        if plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::Auto { .. })) {
+            let name = diagnostics::clipped(plan.name.as_deref().unwrap_or_default());
+            return Err(format!(
+                "the memory of method `{name}` cannot be planned, because it has an instruction of a newer schema; state `memory` for all of its tensors"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Applies the field overrides in payloads of delegates, which change no sizes.

@@ -63,6 +63,9 @@ pub struct ProgramSummary {
     pub required_keys: Vec<String>,
     /// Oldest release of the runtime that supports the program; `None` if all releases do.
     pub needs: Option<NeededRelease>,
+    /// Releases of the runtime whose Python packages have the operators, features and payloads of the program, of those that were
+    /// measured; `None` if they were not compared.
+    pub releases: Option<Vec<String>>,
     /// Bytes that sharing equal data saves.
     pub shared_bytes: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
@@ -247,6 +250,7 @@ impl ProgramSummary {
             required_keys: required_keys(program, &graphs),
             needs: newest(program)
                 .map(|(feature, _)| NeededRelease { release: feature.release, feature: feature.name }),
+            releases: None,
             shared_bytes: stored.shared(),
             duplicated_bytes: duplicates.as_ref().map(|list| list.iter().map(repeated).fold(0, u64::saturating_add)),
             duplicates: duplicates.unwrap_or_default(),
@@ -348,7 +352,8 @@ pub fn describe(value: &EValue) -> String {
         | EValue::DoubleList(_)
         | EValue::BoolList(_)
         | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => value.kind().to_owned(),
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => value.kind().to_owned(),
     }
 }
 

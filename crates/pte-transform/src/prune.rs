@@ -517,7 +517,8 @@ pub fn renumber_values(plan: &mut ExecutionPlan, map: impl Fn(i64) -> i64) {
             | EValue::Double(_)
             | EValue::String(_)
             | EValue::DoubleList(_)
-            | EValue::BoolList(_) => {}
+            | EValue::BoolList(_)
+            | EValue::Unknown(_) => {}
         }
     }
 }

@@ -12,6 +12,7 @@ mod literals;
 mod method;
 mod method_tests;
 pub mod origins;
+mod unknown;
 mod values;
 
 use std::borrow::Cow;
@@ -105,6 +106,10 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     }
     named_data(document, &mut program, &mut origins, &mut finder);
     checkpoints(document, &mut program, &mut origins, &mut finder);
+    if let Some(section) = &document.unknown {
+        let parts = unknown::resolve(&section.value, &program, &mut finder);
+        program.set_newer_parts(parts);
+    }
     let overrides = overrides(&document.raw, &mut origins, &mut finder);
     if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
         finder.warn_unused();

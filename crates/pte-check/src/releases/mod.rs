@@ -11,7 +11,8 @@ mod payloads;
 
 pub(super) use answers::malformed;
 
-use super::finding::{Findings, Locator};
+use super::finding::{Findings, Location, Locator};
+use crate::Profile;
 use crate::RuleId::*;
 use first::first_after;
 use pte_model::program::Program;
@@ -25,6 +26,22 @@ pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator
         let expected = format!("a runtime of ExecuTorch {} or later", feature.release);
         (locate(&element), feature.name.to_owned(), expected)
     });
+}
+
+/// Returns `true` if a release has the operators, features and payloads of a program: if the rules `V-` find no error.
+///
+/// ```
+/// use pte_check::pte_releases::Release;
+/// use pte_model::data::Origin;
+///
+/// let program = pte_model::reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
+/// assert!(Release::known().all(|release| pte_check::runs_on(&program, release)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn runs_on(program: &Program, release: &Release) -> bool {
+    let mut findings = Findings::keeping(Profile::default(), Some(0));
+    compare(program, release, &mut findings, &|_| Location::default());
+    !findings.has_errors()
 }
 
 /// Compares a valid program with a release.

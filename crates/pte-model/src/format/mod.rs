@@ -17,6 +17,7 @@ pub mod safetensors;
 pub mod scalar_type;
 pub mod serializer;
 pub mod table;
+pub mod unknown;
 pub mod words;
 
 pub use container::Format;
