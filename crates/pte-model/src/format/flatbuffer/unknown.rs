@@ -462,6 +462,8 @@ impl Search<'_> {
         let mut parts = UnknownParts::default();
         for ((at, node), end) in self.nodes.into_iter().zip(ends).rev() {
             let leaf = |bytes: Vec<u8>, references| Image { at, vtable: Vec::new(), bytes, references };
+            // The width of the items of a vector is unknown, so that zeros at the end may be items.
+            let end = if let Node::Vector(_) = node { end } else { end.min(at + node.size()) };
             let bytes = || self.bytes.get(at..end).map(<[u8]>::to_vec).unwrap_or_default();
             let image = match node {
                 Node::Table(table) => table,
