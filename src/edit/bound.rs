@@ -51,6 +51,10 @@ impl Resolved {
     /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes. The program is then
     /// unchanged.
     pub fn bound(&mut self, options: &BoundOptions) -> Result<BoundReport, Error> {
+        if self.program.plans().iter().any(ExecutionPlan::has_unknown_instruction) {
+            let message = "the program has an instruction of a newer schema, which may depend on the sizes";
+            return Err(Error::input(Code::UnmetRequest, &self.source.name, message));
+        }
         let (program, origins) = (&mut self.program, &self.origins);
         let name = |method, value| origins.name(method, value).map(str::to_owned);
         let bounded = bound::bound(program, options, name).map_err(|errors| {

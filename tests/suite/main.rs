@@ -25,6 +25,7 @@ mod kernels;
 mod library;
 mod memory;
 mod never_panics;
+mod next_release;
 mod payloads;
 mod reader;
 mod reduce;
