@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::yaml;
 use pte_model::format::program::PROGRAM;
-use pte_model::format::unknown::{ShownBytes, table_named};
+use pte_model::format::unknown::table_named;
 use pte_model::program::{Program, UnknownObject, UnknownParts};
 
 /// Appends the section `unknown`.
@@ -20,11 +20,13 @@ pub fn print(program: &Program, parts: &UnknownParts, out: &mut String) {
     out.push_str("  tables:\n");
     for table in &parts.tables {
         let slots = table_named(&PROGRAM, table.name).map(|schema| table.slots(schema)).unwrap_or_default();
-        for (slot, bytes) in slots {
-            let _ = writeln!(out, "    # {}, slot {slot}: {}", table.name, describe(parts, &table.object, slot, bytes));
+        for (slot, content) in slots {
+            let _ = writeln!(out, "    # {}, slot {slot}: {}", table.name, parts.describe(content));
         }
-        let path = Some(program.path_of(table, &PROGRAM)).filter(|path| !path.is_empty());
-        let path = path.map_or(String::new(), |path| format!("at: {}, ", yaml::quoted(&path)));
+        let path = match table.path.is_empty() {
+            true => String::new(),
+            false => format!("at: {}, ", yaml::quoted(&program.path_of(table, &PROGRAM))),
+        };
         let _ = write!(out, "    - {{{path}table: {}, object: ", table.name);
         object(&table.object, out);
         out.push_str("}\n");
@@ -33,33 +35,9 @@ pub fn print(program: &Program, parts: &UnknownParts, out: &mut String) {
         out.push_str("  objects:\n");
     }
     for (number, of) in parts.objects.iter().enumerate() {
-        let _ = write!(out, "    # {number}: {}\n    - ", kind(of));
+        let _ = write!(out, "    # {number}: {}\n    - ", of.kind());
         object(of, out);
         out.push('\n');
-    }
-}
-
-/// Describes the content of a slot: its bytes, or the object that it refers to.
-fn describe(parts: &UnknownParts, table: &UnknownObject, slot: u16, bytes: &[u8]) -> String {
-    let entry = table.vtable.get(usize::from(slot) + 1).copied().unwrap_or(0);
-    let target = table.references.iter().find(|(position, _)| *position == u32::from(entry));
-    match target.and_then(|(_, id)| Some((id, parts.objects.get(*id as usize)?))) {
-        Some((id, of)) => format!("object {id}, {}", kind(of)),
-        None => ShownBytes(bytes).to_string(),
-    }
-}
-
-/// Describes an object as far as its bytes show it.
-fn kind(of: &UnknownObject) -> String {
-    let count = of.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
-    let text = of.bytes.get(4..).and_then(|bytes| std::str::from_utf8(bytes.get(..count)?).ok());
-    match text.filter(|text| !text.is_empty() && !text.contains(char::is_control)) {
-        _ if !of.vtable.is_empty() => format!("a table of {} slots", of.vtable.len() - 1),
-        _ if !of.references.is_empty() => format!("a vector of {count} offsets"),
-        Some(text) if of.bytes.get(4 + count) == Some(&0) => {
-            format!("the string {:?}", pte_model::diagnostics::clipped(text))
-        }
-        Some(_) | None => format!("a vector of {count} items"),
     }
 }
 

@@ -1,4 +1,4 @@
-// declared.h: classes of the runtime whose headers the packages before 1.1 do not have, though their libraries export the functions.
+// declared.h: classes of the runtime whose headers the packages before 1.3 do not have, though their libraries export the functions.
 //
 // They are declared without fields: functions that return such an object return bytes, and where the flag behind an object is, is measured at the
 // start (see `Layout`).
@@ -61,6 +61,9 @@ class Program {
 
 class MethodMeta {
  public:
+  size_t num_inputs() const;
+  Result<Tag> input_tag(size_t index) const;
+  Bytes input_tensor_meta(size_t index) const;
   size_t num_memory_planned_buffers() const;
   Result<int64_t> memory_planned_buffer_size(size_t index) const;
   Bytes output_tensor_meta(size_t index) const;
@@ -68,6 +71,9 @@ class MethodMeta {
 
 class TensorInfo {
  public:
+  Span<const int32_t> sizes() const;
+  Span<const uint8_t> dim_order() const;
+  aten::ScalarType scalar_type() const;
   bool is_memory_planned() const;
   size_t nbytes() const;
 };
@@ -76,6 +82,7 @@ class Method {
  public:
   Error set_input(const EValue& value, size_t index);
   Error set_output_data_ptr(void* data, size_t size, size_t index);
+  const EValue& get_input(size_t index) const;
   size_t outputs_size() const;
   const EValue& get_output(size_t index) const;
   Error execute();

@@ -202,33 +202,6 @@ void output(const rt::EValue& found, const Job& job, Hash& hash) {
   }
 }
 
-// As an application does: memory for each output that has none.
-Error execute(rt::Method& method, const rt::MethodMeta& meta) {
-  for (size_t i = 0; i < method.outputs_size(); ++i) {
-    const rt::EValue& value = method.get_output(i);
-    if (!value.isTensor()) {
-      continue;
-    }
-    uint8_t* info = call([&] { return meta.output_tensor_meta(i); });
-    if (outcome(info, layout.tensor) != Error::Ok) {
-      return outcome(info, layout.tensor);
-    }
-    const auto& tensor = as<rt::TensorInfo>(info);
-    if (tensor.is_memory_planned() || value.toTensor().const_data_ptr() != nullptr) {
-      continue;
-    }
-    uint8_t* data = memory(tensor.nbytes());
-    if (data == nullptr) {
-      return Error::MemoryAllocationFailed;
-    }
-    const Error error = method.set_output_data_ptr(data, tensor.nbytes(), i);
-    if (error != Error::Ok) {
-      return error;
-    }
-  }
-  return method.execute();
-}
-
 struct Data {
   const rt::NamedDataMap* map = nullptr;
   Error error = Error::Ok;
@@ -258,28 +231,15 @@ void try_method(const rt::Program& program, const Job& job, size_t number, const
     return failed("load", outcome(meta, layout.meta));
   }
   auto& planned = as<rt::MethodMeta>(meta);
-  auto* spans = new std::vector<rt::Span<uint8_t>>();
-  for (size_t i = 0; i < planned.num_memory_planned_buffers(); ++i) {
-    const auto size = planned.memory_planned_buffer_size(i);
-    if (!size.ok()) {
-      return failed("load", size.error());
-    }
-    if (size.get() < 0) {
-      return failed("load", Error::InvalidProgram);
-    }
-    uint8_t* block = memory(static_cast<size_t>(size.get()));
-    if (block == nullptr) {
-      return failed("load", Error::MemoryAllocationFailed);
-    }
-    spans->emplace_back(block, static_cast<size_t>(size.get()));
+  rt::MemoryManager* memory_manager = nullptr;
+  const Error allocated = allocate(planned, memory_manager);
+  if (allocated != Error::Ok) {
+    return failed("load", allocated);
   }
-  auto* arena = new rt::HierarchicalAllocator({spans->data(), spans->size()});
-  auto* managers = new rt::Managers{new Allocator(), arena, new Allocator()};
   const Data data = open_data(job);
   if (data.error != Error::Ok) {
     return failed("load", data.error);
   }
-  auto* memory_manager = static_cast<rt::MemoryManager*>(managers);
   uint8_t* loaded = call([&] { return load_method_of(program, name, memory_manager, data.map); });
   if (outcome(loaded, layout.method) != Error::Ok) {
     return failed("load", outcome(loaded, layout.method));

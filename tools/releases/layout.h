@@ -88,3 +88,52 @@ inline void measure_layout(const std::string& path) {
     layout.merged = measure("MergedDataMap::load", [] { return MergedDataMap::load({}); });
   }
 }
+
+// Memory for a method: its planned buffers, and allocators. It is never freed.
+inline Error allocate(const rt::MethodMeta& meta, rt::MemoryManager*& manager) {
+  auto* spans = new std::vector<rt::Span<uint8_t>>();
+  for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
+    const auto size = meta.memory_planned_buffer_size(i);
+    if (!size.ok()) {
+      return size.error();
+    }
+    if (size.get() < 0) {
+      return Error::InvalidProgram;
+    }
+    uint8_t* block = memory(static_cast<size_t>(size.get()));
+    if (block == nullptr) {
+      return Error::MemoryAllocationFailed;
+    }
+    spans->emplace_back(block, static_cast<size_t>(size.get()));
+  }
+  auto* arena = new rt::HierarchicalAllocator({spans->data(), spans->size()});
+  manager = static_cast<rt::MemoryManager*>(new rt::Managers{new Allocator(), arena, new Allocator()});
+  return Error::Ok;
+}
+
+// As an application does: memory for each output that has none.
+inline Error execute(rt::Method& method, const rt::MethodMeta& meta) {
+  for (size_t i = 0; i < method.outputs_size(); ++i) {
+    const rt::EValue& value = method.get_output(i);
+    if (!value.isTensor()) {
+      continue;
+    }
+    uint8_t* info = call([&] { return meta.output_tensor_meta(i); });
+    if (outcome(info, layout.tensor) != Error::Ok) {
+      return outcome(info, layout.tensor);
+    }
+    const auto& tensor = as<rt::TensorInfo>(info);
+    if (tensor.is_memory_planned() || value.toTensor().const_data_ptr() != nullptr) {
+      continue;
+    }
+    uint8_t* data = memory(tensor.nbytes());
+    if (data == nullptr) {
+      return Error::MemoryAllocationFailed;
+    }
+    const Error error = method.set_output_data_ptr(data, tensor.nbytes(), i);
+    if (error != Error::Ok) {
+      return error;
+    }
+  }
+  return method.execute();
+}

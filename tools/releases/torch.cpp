@@ -1,5 +1,7 @@
-// shim.cpp: what the runtimes of old releases take from libtorch: cpuinfo, pthreadpool and BLAS. No instruction sets, one thread, plain loops: the
-// results are the same on each machine.
+// torch.cpp: what the runtimes of old releases take from libtorch: information about the processor, a thread pool, and products of matrices.
+//
+// The processor has AVX2 and what came before, and there is one thread: the results are the same on each machine that has these.
+
 #include <cstddef>
 #include <cstdint>
 #include <complex>
@@ -40,7 +42,13 @@ using Z = size_t;
 
 extern "C" {
 uint8_t cpuinfo_isa[256];
-bool cpuinfo_initialize() { return true; }
+bool cpuinfo_initialize() {
+  // Offsets in the cpuinfo of torch 2.5 to 2.10: SSSE3, SSE4, AVX, FMA, F16C, AVX2.
+  for (const size_t at : {20, 21, 22, 27, 28, 29, 32, 33}) {
+    cpuinfo_isa[at] = 1;
+  }
+  return true;
+}
 uint32_t cpuinfo_get_processors_count() { return 1; }
 const void* cpuinfo_get_processor(uint32_t) { return nothing; }
 const void* cpuinfo_get_core(uint32_t) { return nothing; }

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use super::path::SchemaStep;
+use crate::diagnostics::{clipped, counted};
 use super::{Kind, TableSchema};
 
 /// A step from a table to another one: a slot, and the index of an item if the slot has a vector of tables.
@@ -67,22 +68,65 @@ impl UnknownTable {
         steps
     }
 
-    /// Returns the slots with content that the schema does not have, each with its bytes up to the next field; those of a reference are
-    /// zeros.
-    pub fn slots(&self, schema: &TableSchema) -> Vec<(u16, &[u8])> {
+    /// Returns the slots with content that the schema does not have.
+    pub fn slots(&self, schema: &TableSchema) -> Vec<(u16, SlotBytes<'_>)> {
         let (size, entries) = self.object.vtable.split_first().unwrap_or((&0, &[]));
         let mut ends: Vec<u16> = entries.iter().copied().filter(|entry| *entry > 0).chain([*size]).collect();
         ends.sort_unstable();
-        let is_unknown = |slot: u16, entry: u16| {
-            usize::from(slot) >= schema.fields.len()
-                || self.object.references.iter().any(|(position, _)| *position == u32::from(entry))
+        let reference = |entry: u16| {
+            let found = self.object.references.iter().find(|(position, _)| *position == u32::from(entry));
+            found.map(|(_, id)| *id)
         };
+        let content = |entry: u16| match reference(entry) {
+            Some(id) => SlotBytes::Object(id),
+            None => {
+                let end = ends.get(ends.partition_point(|end| *end <= entry)).copied().unwrap_or(*size);
+                let bytes = self.object.bytes.get(entry.into()..end.into()).unwrap_or_default();
+                let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+                SlotBytes::Inline(&bytes[..(bytes.len() - zeros).max(bytes.len().min(1))])
+            }
+        };
+        let is_unknown = |slot: u16, entry: u16| usize::from(slot) >= schema.fields.len() || reference(entry).is_some();
         let slots = (0u16..).zip(entries).filter(|(slot, entry)| **entry > 0 && is_unknown(*slot, **entry));
-        let bytes = |entry: u16| {
-            let end = ends.get(ends.partition_point(|end| *end <= entry)).copied().unwrap_or(*size);
-            self.object.bytes.get(entry.into()..end.into()).unwrap_or_default()
-        };
-        slots.map(|(slot, entry)| (slot, bytes(*entry))).collect()
+        slots.map(|(slot, entry)| (slot, content(*entry))).collect()
+    }
+}
+
+/// Content of an unknown slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotBytes<'t> {
+    /// Bytes in the table, without zeros at the end, which may be padding.
+    Inline(&'t [u8]),
+    /// Index of an object.
+    Object(u32),
+}
+
+impl UnknownObject {
+    /// Returns a description of what the bytes show.
+    pub fn kind(&self) -> String {
+        let count = self.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
+        let end = count.saturating_add(4);
+        let text = self.bytes.get(4..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = text.filter(|text| !text.is_empty() && !text.contains(char::is_control) && self.bytes.get(end) == Some(&0));
+        match text {
+            _ if !self.vtable.is_empty() => format!("a table of {}", counted(self.vtable.len() as u64 - 1, "slot")),
+            _ if !self.references.is_empty() => format!("a vector of {}", counted(count as u64, "offset")),
+            Some(text) => format!("the string {:?}", clipped(text)),
+            None => format!("a vector of {}", counted(count as u64, "item")),
+        }
+    }
+}
+
+impl UnknownParts {
+    /// Returns a description of the content of a slot.
+    pub fn describe(&self, content: SlotBytes<'_>) -> String {
+        match content {
+            SlotBytes::Inline(bytes) => ShownBytes(bytes).to_string(),
+            SlotBytes::Object(id) => {
+                let kind = self.objects.get(id as usize).map_or(String::new(), UnknownObject::kind);
+                format!("object {id}, {kind}")
+            }
+        }
     }
 }
 

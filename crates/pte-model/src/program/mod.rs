@@ -56,7 +56,8 @@ pub use ints::{Args, Ints, Sizes};
 #[doc(hidden)]
 pub use items::ListItems;
 pub use memory_plan::MemoryPlan;
-pub use newer::NewerParts;
+#[doc(hidden)]
+pub use newer::{NewerParts, NewerSlot};
 
 /// A program: the methods of a model and the data they need (table `Program`).
 ///

@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use super::element::ProgramMethods;
 use super::{ExecutionPlan, FieldReference, Program};
 use crate::format::path::{self, FieldPath, PathStep};
-use crate::format::program::{CHAIN, EXECUTION_PLAN, execution_plan};
-use crate::format::unknown::{TableStep, UnknownParts, UnknownTable, targets};
+use crate::format::program::{CHAIN, EXECUTION_PLAN, PROGRAM, execution_plan};
+use crate::format::unknown::{SlotBytes, TableStep, UnknownParts, UnknownTable, table_named, targets};
 use crate::format::{Kind, TableSchema};
 
 /// Parts of a newer schema, and the structure of the program that they belong to.
@@ -17,6 +17,19 @@ pub struct NewerParts {
     pub parts: UnknownParts,
     /// Digest of the structure of each method, and of the keys of named data.
     structure: (Vec<u64>, u64),
+}
+
+/// A slot with content that the schema does not have.
+#[derive(Debug)]
+pub struct NewerSlot<'p> {
+    /// Path of the table.
+    pub path: String,
+    /// Name of the table.
+    pub table: &'static str,
+    /// Slot.
+    pub slot: u16,
+    /// Content.
+    pub content: SlotBytes<'p>,
 }
 
 impl Program {
@@ -42,6 +55,18 @@ impl Program {
         self.newer.as_ref().map(|newer| &newer.parts)
     }
 
+    /// Returns the slots with content that the schema does not have.
+    #[doc(hidden)]
+    pub fn newer_slots(&self) -> impl Iterator<Item = NewerSlot<'_>> {
+        let tables = self.newer_parts().map_or(&[][..], |parts| &parts.tables);
+        tables.iter().flat_map(|table| {
+            let path = self.path_of(table, &PROGRAM);
+            let slots = table_named(&PROGRAM, table.name).map(|schema| table.slots(schema)).unwrap_or_default();
+            let slot = move |(slot, content)| NewerSlot { path: path.clone(), table: table.name, slot, content };
+            slots.into_iter().map(slot)
+        })
+    }
+
     /// Returns true if the elements with parts of a newer schema are where they were. Methods may have been added after them.
     #[doc(hidden)]
     pub fn keeps_newer_parts(&self) -> bool {
@@ -53,9 +78,12 @@ impl Program {
 }
 
 impl Program {
-    /// Returns the path of a table, as findings have it: `methods.forward.instructions[3].instr_args`.
+    /// Returns the path of a table, as findings have it: `methods.forward.instructions[3].instr_args`, `the program` for the root.
     #[doc(hidden)]
     pub fn path_of(&self, table: &UnknownTable, root: &'static TableSchema) -> String {
+        if table.path.is_empty() {
+            return "the program".to_owned();
+        }
         let mut out = Vec::new();
         path::write(&table.steps(root), false, &ProgramMethods(self), &mut out);
         String::from_utf8_lossy(&out).into_owned()

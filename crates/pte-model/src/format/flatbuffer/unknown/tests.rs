@@ -2,6 +2,7 @@ use super::*;
 use crate::format::Field;
 use crate::format::flatbuffer::tests::{buffer, table_at};
 use crate::format::program::{FRAME_LIST, OPERATOR, PROGRAM};
+use crate::format::unknown::SlotBytes;
 
 /// A table with one number.
 static ONE: TableSchema = TableSchema { name: "One", fields: &[Field { name: "a", kind: Kind::Int }] };
@@ -23,7 +24,7 @@ fn a_number_is_kept_without_the_known_fields() {
     let UnknownTable { path, name, object } = &parts.tables[0];
     assert_eq!((path.len(), *name, &object.vtable[..], parts.is_fixed), (0, "One", &[12, 4, 8][..], false));
     assert_eq!((&object.bytes[..], object.end), (&[0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], 12));
-    assert_eq!(parts.tables[0].slots(&ONE), [(1, &[7, 0, 0, 0][..])]);
+    assert_eq!(parts.tables[0].slots(&ONE), [(1, SlotBytes::Inline(&[7]))]);
     assert!(parts.objects.is_empty());
 }
 
