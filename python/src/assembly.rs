@@ -24,7 +24,7 @@ enum Held {
     /// A source that has been assembled.
     Model(pte_emit::Model),
     /// The assembly of a changed program.
-    Own(pte_emit::Assembly),
+    Own(Box<pte_emit::Assembly>),
 }
 
 impl Held {
@@ -69,7 +69,7 @@ impl Assembly {
 
     /// The assembly of a changed program.
     pub fn own(assembly: pte_emit::Assembly) -> Assembly {
-        Assembly(Arc::new(Held::Own(assembly)))
+        Assembly(Arc::new(Held::Own(Box::new(assembly))))
     }
 
     /// Runs `read` for the assembly.

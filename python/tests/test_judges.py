@@ -22,10 +22,10 @@ def deserialized(data: bytes) -> Any:
     return getattr(file, "program", file)
 
 
-def executed(path: Path, method: str, inputs: list[Any]) -> list[Any]:
+def executed(path: Path, method: str, inputs: list[Any], data: Path | None = None) -> list[Any]:
     from executorch.runtime import Runtime, Verification
 
-    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency)
+    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency, data_path=data)
     loaded = program.load_method(method)
     assert loaded is not None
     return [output.numpy() if hasattr(output, "numpy") else output for output in loaded.execute(inputs)]
@@ -77,3 +77,13 @@ def test_edited_programs_compute_the_same(linear: Path, tmp_path: Path) -> None:
         [path] = program.write(tmp_path / f"{number}.pte")
         [found] = executed(Path(path), "forward", [x])
         assert numpy.allclose(found, expected)
+
+
+def test_weights_of_another_file_are_loaded(linear: Path, tmp_path: Path) -> None:
+    written = pte_emit.open(linear).assemble(external_data=True).write(tmp_path / "linear.pte")
+    weights = {name: array * 3 for name, array in pte_emit.load_ptd(written[1]).items()}
+    assert sorted(weights) == ["bias", "weight"]
+    pte_emit.save_ptd(tmp_path / "other.ptd", {"unused": b"\1", **weights})
+    x = numpy.array([[1, 2, 3, 4]], numpy.float32)
+    [y] = executed(Path(written[0]), "forward", [torch.from_numpy(x)], tmp_path / "other.ptd")
+    assert numpy.allclose(y, numpy.maximum(x @ weights["weight"].T + weights["bias"], 0), atol=1e-5)
