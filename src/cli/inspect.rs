@@ -195,6 +195,7 @@ impl Screen<'_> {
     }
 
     fn methods(&mut self, contents: &ProgramSummary) {
+        self.list(2, "newer schema", &contents.newer);
         if let Some(needs) = &contents.needs {
             self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }

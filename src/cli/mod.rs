@@ -68,6 +68,7 @@ Examples:
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit check model.pte --format sarif             the same for code scanning; also json, github
   pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
+  pte-emit check model.pte --runtime all              which releases of ExecuTorch run it; `--runtime 0.7` says why not
   pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file

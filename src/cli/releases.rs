@@ -1,8 +1,10 @@
-//! `check --runtime`: the releases of ExecuTorch that files are compared with, and the lines of `--runtime all`.
+//! The releases of ExecuTorch in options: those that `check --runtime` compares files with, and the lines of `--runtime all`; the one of
+//! `--for-runtime`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use pte_emit::text::clipped;
 use pte_emit::{Error, Finding, Release, RuleSeverity, Version};
 
@@ -29,14 +31,41 @@ impl Runtimes {
         if text == "all" {
             return Ok(Runtimes { releases: Release::known().cloned().map(Arc::new).collect(), is_all: true });
         }
-        let release = if path.is_dir() && text.parse::<Version>().is_err() {
-            Release::open(path).map_err(|error| Error::io(&path.display().to_string(), "", &error))?
-        } else {
-            let others = "`all`, or a folder of tables";
-            let unknown = |error| Failure::Usage(format!("--runtime: {error}, {others}"));
-            Release::find(text).map_err(unknown)?.clone()
-        };
+        let release = find(path, "--runtime", "`all`, or a folder of tables")?;
         Ok(Runtimes { releases: vec![Arc::new(release)], is_all: false })
+    }
+}
+
+/// Returns the release of an option: a version, or a folder of tables. `others` are further values, for messages.
+///
+/// # Errors
+/// An unknown version; a folder that cannot be read, or whose tables are malformed.
+fn find(path: &Path, option: &str, others: &str) -> Result<Release, Failure> {
+    let text = path.to_str().unwrap_or_default();
+    if path.is_dir() && text.parse::<Version>().is_err() {
+        return Release::open(path).map_err(|error| Error::io(&path.display().to_string(), "", &error).into());
+    }
+    let unknown = |error| Failure::Usage(format!("{option}: {error}, {others}"));
+    Release::find(text).map_err(unknown).cloned()
+}
+
+/// Release that programs are written for.
+#[derive(Debug, Default, Args)]
+pub struct ForRuntimeArguments {
+    /// Write for a release of ExecuTorch: its header, fields and layout, and older operators in place of newer ones; a version such as 0.7, or a
+    /// folder of tables
+    #[arg(help_heading = "Layout", long, value_name = "RELEASE")]
+    for_runtime: Option<PathBuf>,
+}
+
+impl ForRuntimeArguments {
+    /// Reads the release.
+    ///
+    /// # Errors
+    /// An unknown version; a folder that cannot be read, or whose tables are malformed.
+    pub fn release(&self) -> Result<Option<Arc<Release>>, Failure> {
+        let find = |path: &PathBuf| find(path, "--for-runtime", "or a folder of tables").map(Arc::new);
+        self.for_runtime.as_ref().map(find).transpose()
     }
 }
 

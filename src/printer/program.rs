@@ -15,7 +15,7 @@ use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
 use super::stats::PrintStats;
 use super::text::MethodText;
-use super::{layout, nearest, shared_state, test_cases, yaml};
+use super::{layout, nearest, newer, shared_state, test_cases, yaml};
 use crate::assembly::Assembly;
 use crate::emitter;
 use crate::layout::LayoutConfig;
@@ -25,8 +25,8 @@ use crate::recover::layout::RecoveredPlacement;
 use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
-use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{Instruction, Program};
 use pte_model::reader;
 
 /// Prints a `.pte`.
@@ -162,7 +162,14 @@ impl<'p> Rounds<'p> {
     /// # Errors
     /// Data that cannot be read.
     fn begin(program: &'p ProgramYaml<'p>, hints: Hints) -> io::Result<Rounds<'p>> {
-        let hints = vec![hints; program.program.plans().len()];
+        let plans = program.program.plans().iter();
+        let hints = plans.map(|plan| {
+            let mut hints = hints.clone();
+            // No planner knows what such an instruction reads and writes.
+            hints.memory.offsets |= plan.instructions().any(|step| matches!(step, Instruction::Unknown { .. }));
+            hints
+        });
+        let hints: Vec<Hints> = hints.collect();
         let methods = program.facts(&hints);
         Ok(Rounds { program, hints, text: program.print(&methods)?, methods, suffix: String::new() })
     }
@@ -311,6 +318,9 @@ impl<'p> ProgramYaml<'p> {
                 let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
                 let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
             }
+        }
+        if let Some(parts) = program.newer_parts() {
+            newer::print(program, parts, &mut out);
         }
         Ok(data.definitions() + &out)
     }

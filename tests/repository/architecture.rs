@@ -90,6 +90,7 @@ const FACADE: &[&str] = &[
     "deploy",
     "edit",
     "firmware",
+    "for_runtime",
 ];
 
 /// Path in the code.

@@ -122,6 +122,7 @@ pub fn first_tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
         | EValue::String(_)
         | EValue::IntList(_)
         | EValue::DoubleList(_)
-        | EValue::BoolList(_) => None,
+        | EValue::BoolList(_)
+        | EValue::Unknown(_) => None,
     }
 }

@@ -32,6 +32,7 @@ pub mod semantics;
 pub mod target;
 mod xnnpack;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
-use pte_releases::Release;
+use pte_releases::{Answer, Release};
 
 /// Options of [`file()`] and of the other checks.
 ///
@@ -233,8 +234,24 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
+/// Returns the options with the profile of old files, for a release that reads them: no header or a short one, constants inside the FlatBuffer.
+fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
+    let reads = |release: &Release, feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
+    let is_old = |release: &Release| LEGACY_FEATURES.iter().all(|feature| reads(release, feature));
+    match &options.runtime {
+        Some(release) if options.profile == Profile::Strict && is_old(release) => {
+            Cow::Owned(CheckOptions { profile: Profile::Legacy, ..options.clone() })
+        }
+        Some(_) | None => Cow::Borrowed(options),
+    }
+}
+
+/// Features of files that the profile for old files accepts.
+const LEGACY_FEATURES: &[&str] = &["header-none", "header-24", "inline-constants"];
+
 /// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let options = &*for_release(options);
     let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let part = ProgramFile { head, len, data, prefix: "", start: 0 };
@@ -359,6 +376,7 @@ pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
 }
 
 fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let options = &*for_release(options);
     let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);

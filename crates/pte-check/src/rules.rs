@@ -772,6 +772,12 @@ rules! {
     "loads it; a release before the one named loads it without the feature"
     "a tensor of uint16, which 0.5 introduced"
 
+    G_33 Note ALL
+    "Tables have no fields, and unions no members, that the schema of 1.5.1 does not have."
+    "A newer exporter wrote them, with a meaning that is not known. The runtime verifies nothing of them. `dump`, edits and `diff` keep their bytes. A value or an instruction that is such a member is also reported by M-13 or I-2."
+    "ignores the fields; it rejects values and instructions that are such members when the method is loaded"
+    "a field after `args` in a `DelegateCall`"
+
     G_22 Invalid ALL
     "A method has lists of inputs, outputs and buffer sizes."
     "They may be empty, but not absent: the runtime rejects the metadata of the method."

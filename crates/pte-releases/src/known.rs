@@ -21,7 +21,7 @@ macro_rules! known {
 }
 
 // In ascending order.
-known! { "0.4.0" "0.5.0" "0.7.0" "1.0.1" "1.5.1" }
+known! { "0.4.0" "0.5.0" "0.6.0" "0.7.0" "1.0.1" "1.1.0" "1.2.0" "1.3.1" "1.4.1" "1.5.1" }
 
 /// Parses tables that are part of the library; a test reads all of them.
 fn parsed(version: &str, texts: [&str; TABLES.len()]) -> Release {
