@@ -148,7 +148,7 @@ impl Release {
 
     /// Parses constraints in the form of the table of types, whose named sets they may refer to. `None` for an unknown operator, and for
     /// words that are malformed.
-    pub fn constraints(&self, name: &str, words: &str) -> Option<Vec<Constraint>> {
+    pub(super) fn constraints(&self, name: &str, words: &str) -> Option<Vec<Constraint>> {
         let signature = &self.find(name)?.signature;
         let types = self.types.get_or_init(|| lines(self.tables.types));
         words.split_whitespace().map(|word| constraints::parse(word, signature, |set| row(types, set))).collect()

@@ -5,14 +5,12 @@ use std::collections::BTreeSet;
 use super::first::first_after;
 use crate::RuleId::*;
 use crate::finding::{Findings, Locator};
-use pte_analysis::inference::Inference;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::kernels::first_tensor;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{ExecutionPlan, Program};
-use pte_operators::inference::constraints::Constraint;
-use pte_operators::type_constraints;
+use pte_operators::refused_type;
 use pte_releases::Release;
 
 /// Compares the operators and calls of all methods with those of a release.
@@ -62,40 +60,31 @@ struct Types<'p> {
 impl Types<'_> {
     /// Reports calls with element types that the kernel of the release refuses; of each operator, the first one.
     fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
-        let constraints = |release: &Release, name: &str| type_constraints(name, release.types(name)?);
-        let of_release: Vec<Option<Vec<Constraint>>> =
-            self.names.iter().map(|name| constraints(self.release, name.as_deref()?)).collect();
-        if of_release.iter().all(Option::is_none) {
+        let has_facts = |name: &Option<String>| name.as_deref().and_then(|name| self.release.types(name)).is_some();
+        if !self.names.iter().any(has_facts) {
             return;
         }
-        let operators = MethodOperators::known(self.plan);
-        let inference = Inference::bounded(self.plan, &operators);
         let mut reported = BTreeSet::new();
         for (chain, instructions) in self.plan.chains.iter().flatten().enumerate() {
             for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
                 let Some(Callee::Operator(id)) = instruction.callee() else { continue };
-                let (Some(Some(constraints_now)), Some(operator)) = (id.item(&of_release), operators.get(id)) else {
-                    continue;
+                let Some(name) = id.item(self.names).and_then(Option::as_deref) else { continue };
+                let types = |position: usize| {
+                    first_tensor(self.plan, *instruction.args().get(position)?).map(|tensor| tensor.scalar_type)
                 };
-                let refused = |constraints: &[Constraint]| {
-                    inference.compare(self.plan.values(), operator, instruction.args(), constraints).err()
-                };
-                let Some(invalid) = refused(constraints_now).filter(|_| reported.insert(id)) else { continue };
+                let refused = |release: &Release| refused_type(name, release.types(name)?, &types);
+                let Some((position, found)) = refused(self.release).filter(|_| reported.insert(id)) else { continue };
                 findings.add(V_2, || {
-                    let name = id.item(self.names).and_then(Option::as_deref).unwrap_or_default();
-                    let argument = operator.signature.args.get(invalid.argument).map_or("", |argument| &*argument.name);
+                    let signature = pte_operators::find(name).map(|operator| &operator.signature);
+                    let argument = signature.and_then(|signature| signature.args.get(position));
+                    let argument = argument.map_or("", |argument| &*argument.name);
+                    let version = self.release.version();
                     let found = format!(
-                        "`{argument}` of `{}` has {}, and its kernel in ExecuTorch {} takes {}",
-                        clipped(name),
-                        invalid.found,
-                        self.release.version(),
-                        invalid.expected
+                        "`{argument}` of {found} for `{}`, which the kernel of ExecuTorch {version} refuses",
+                        clipped(name)
                     );
-                    let takes = |other: &Release| {
-                        other.has_operator(name)
-                            && constraints(other, name).is_none_or(|constraints| refused(&constraints).is_none())
-                    };
-                    let at = Part::Arg(chain, index, invalid.argument);
+                    let takes = |other: &Release| other.has_operator(name) && refused(other).is_none();
+                    let at = Part::Arg(chain, index, position);
                     (locate(&Element::Method(self.method, at)), found, first_after(self.release, takes))
                 });
             }

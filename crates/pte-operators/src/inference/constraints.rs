@@ -423,6 +423,29 @@ pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'s
     }
 }
 
+/// Returns the first argument whose element type does not meet the constraints on types, by its position. `types` returns the element type
+/// of the argument at a position.
+pub(crate) fn refused_type(
+    constraints: &[Constraint],
+    types: &dyn Fn(usize) -> Option<ScalarType>,
+) -> Option<(usize, ScalarType)> {
+    let has = |argument: usize, set: TypeSet| types(argument).is_some_and(|found| set.contains(found));
+    constraints.iter().find_map(|constraint| {
+        let (argument, is_met) = match *constraint {
+            Constraint::Types { argument, types } => (argument, has(argument, types)),
+            Constraint::TypesWith { argument, other, when, types } => {
+                (argument, !has(other, when) || has(argument, types))
+            }
+            Constraint::SameType { argument, other, when } => {
+                (argument, !has(other, when) || types(other) == types(argument))
+            }
+            _ => return None,
+        };
+        let found = types(argument)?;
+        (!is_met).then_some((argument, found))
+    })
+}
+
 /// Returns the element types of an argument; none if it is not known.
 fn types_of(call: &Call<'_>, at: usize) -> impl Iterator<Item = ScalarType> {
     let stated = match call.argument(at) {
