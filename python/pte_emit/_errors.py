@@ -6,7 +6,7 @@ from __future__ import annotations
 class Diagnostic:
     """A message about an input, with its position if the input is YAML.
 
-    ``severity`` is ``"error"`` or ``"warning"``; ``code`` is stable, such as ``"E0010"``, and ``name`` is the code in words. ``label`` says what is
+    ``severity`` is ``"error"`` or ``"warning"``; ``code`` is stable, such as ``"Y-10"``, and ``name`` is the code in words. ``label`` says what is
     at the position, ``help`` what to do. ``file`` is the name of the input; ``line`` and ``column`` count from 1, and are None without a position.
     """
 
@@ -74,5 +74,5 @@ class MissingFileError(FileError, FileNotFoundError):
     >>> import pte_emit
     >>> pte_emit.open("missing.pte")
     Traceback (most recent call last):
-    pte_emit._errors.MissingFileError: error[E0034]: missing.pte: No such file or directory (os error 2)
+    pte_emit._errors.MissingFileError: error: cannot read missing.pte: No such file or directory (os error 2)
     """

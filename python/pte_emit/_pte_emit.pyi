@@ -14,6 +14,33 @@ from ._typed import Report
 _Path = str | PathLike[str]
 _Layout = str | int | bool | Sequence[str] | Sequence[_Path] | None
 
+__all__ = [
+    "Assembly",
+    "assemble",
+    "BuilderValue",
+    "DType",
+    "MethodBuilder",
+    "bound",
+    "embed",
+    "extract",
+    "merge",
+    "optimize",
+    "Delegate",
+    "Instruction",
+    "Method",
+    "Tensor",
+    "Value",
+    "Model",
+    "open",
+    "Program",
+    "data_entries",
+    "dtypes",
+    "write_data",
+    "main",
+    "__version__",
+    "EXECUTORCH",
+]
+
 EXECUTORCH: str
 __version__: str
 
@@ -211,7 +238,7 @@ class Tensor:
 class Instruction:
     args: list[int]
     @property
-    def kind(self) -> Literal["kernel", "delegate", "move", "jump_false", "free"]: ...
+    def kind(self) -> Literal["kernel", "delegate", "move", "jump_false", "free", "unknown"]: ...
     @property
     def operator(self) -> str | None: ...
     @operator.setter

@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+# First: without numpy it says what to install.
 from . import _arrays
-from ._pte_emit import Model, data_entries, open as open_model, write_data
+
+import numpy
+
+from ._pte_emit import data_entries, write_data
+from ._pte_emit import open as open_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy
     from numpy.typing import NDArray
+    from typing_extensions import Buffer
 
 
 def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> dict[str, NDArray[Any]]:
@@ -34,7 +39,7 @@ def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> dict
         raise ValueError(f"{model.name}: expected a .ptd or .safetensors, found text")
     entries = data_entries(model)
     mapped = _mapped(source, mode) if any(offset is not None for _, _, offset, _, _ in entries) else None
-    return {key: _array(mapped, *entry, mode) for key, *entry in entries}
+    return {key: _array(mapped, layout, offset, size, data, mode) for key, layout, offset, size, data in entries}
 
 
 load_safetensors = load_ptd
@@ -52,15 +57,15 @@ def _array(mapped: Any, layout: Any, offset: int | None, size: int, data: bytes 
     dtype, sizes, order = layout or ("uint8", [size], [0])
     element = _arrays.dtype_of(dtype)
     if size == 0:
-        flat = _arrays.numpy.empty(0, element)
+        flat = numpy.empty(0, element)
     elif offset is None:
-        flat = _arrays.numpy.frombuffer(data if mode == "r" else bytearray(data or b""), element)
+        flat = numpy.frombuffer(data or b"" if mode == "r" else bytearray(data or b""), element)
     else:
-        flat = _arrays.numpy.frombuffer(mapped, element, size // element.itemsize, offset)
+        flat = numpy.frombuffer(mapped, element, size // element.itemsize, offset)
     return _arrays.shaped(flat, sizes, order)
 
 
-def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | bytes], **layout: object) -> None:
+def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | Buffer], **layout: Any) -> None:
     """Writes tensors to a ``.ptd``: a map of keys to arrays of numpy, or bytes for data without an element type.
 
     The file is replaced when all of it is written. Arrays must be contiguous, or channels-last; their bytes are written without a copy of them,
@@ -85,7 +90,7 @@ def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, NDArray
     _save(path, ".safetensors", tensors, {})
 
 
-def _save(path: Any, extension: str, tensors: Mapping[str, Any], layout: dict[str, object]) -> None:
+def _save(path: Any, extension: str, tensors: Mapping[str, Any], layout: dict[str, Any]) -> None:
     if not str(os.fspath(path)).endswith(extension):
         raise ValueError(f"{os.fspath(path)}: expected a path that ends with {extension}")
     entries = []

@@ -13,7 +13,7 @@ _ITEMS = 3
 class Result:
     """A result as an object with typed attributes. Results with equal attributes are equal."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     # Class of the objects in an attribute, by its key in JSON; "tuple" and "tuples" for arrays of a fixed length.
     _made: ClassVar[dict[str, Any]] = {}
     _renamed: ClassVar[dict[str, str]] = {}
@@ -50,10 +50,10 @@ class Result:
         >>> MemoryPeak(time=1, event="aten::relu.out").to_dict()
         {'event': 'aten::relu.out', 'time': 1}
         """
-        keys = {attribute: key for key, attribute in self._renamed.items()}
+        keys: dict[str, str] = {attribute: key for key, attribute in self._renamed.items()}
         items = ((keys.get(name, name), getattr(self, name)) for name in self.__slots__)
-        plain = {key: _plain(value) for key, value in items if value is not None or key not in self._optional}
-        return {**plain, **plain.pop(self._rest)} if self._rest is not None else plain
+        plain: dict[str, Any] = {key: _plain(value) for key, value in items if value is not None or key not in self._optional}
+        return plain if self._rest is None else {**plain, **plain.pop(self._rest)}
 
     def _repr_html_(self) -> str:
         picture = _PICTURES.get(type(self).__name__)

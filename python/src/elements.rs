@@ -1,17 +1,16 @@
-//! The parts of a program as live objects: a method, a value, its tensor, an instruction, a delegate. Each refers to its program by index, reads
-//! it, and changes it in place.
+//! The parts of a program as live objects: a method, a value, its tensor. Each refers to its program by index, reads it, and changes it in place.
+//! Those of `instructions` do, too.
 
 use pte_emit::Blob;
 use pte_emit::program::{
-    EValue, ExecutionPlan, Instruction as Content, Memory, Operator, OperatorId, TensorData, ValueId,
+    EValue, ExecutionPlan, Memory, Tensor as TensorContent, TensorData, TensorShapeDynamism, ValueId,
 };
-use pte_emit::program::{Tensor as TensorContent, TensorShapeDynamism};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::buffer::Bytes;
-use crate::error::raised;
+use crate::instructions::{Delegate, Instruction};
 use crate::program::{Program, State, gone};
 use crate::run::attempt;
 
@@ -34,23 +33,6 @@ pub struct Value {
 /// The tensor of a value.
 #[pyclass(frozen, module = "pte_emit")]
 pub struct Tensor {
-    program: Py<Program>,
-    method: usize,
-    index: usize,
-}
-
-/// An instruction of a method.
-#[pyclass(frozen, module = "pte_emit")]
-pub struct Instruction {
-    program: Py<Program>,
-    method: usize,
-    /// Indices of the chain, and in it.
-    at: (usize, usize),
-}
-
-/// A delegate of a method: a part that a backend executes.
-#[pyclass(frozen, module = "pte_emit")]
-pub struct Delegate {
     program: Py<Program>,
     method: usize,
     index: usize,
@@ -209,7 +191,7 @@ impl Value {
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let value = self.read(|value, _| value.clone())?;
         let any = match &value {
-            EValue::Null | EValue::Tensor(_) => py.None().into_bound(py),
+            EValue::Null | EValue::Tensor(_) | EValue::Unknown(_) => py.None().into_bound(py),
             EValue::Int(number) => number.into_pyobject(py)?.into_any(),
             EValue::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
             EValue::Double(number) => PyFloat::new(py, *number).into_any(),
@@ -252,6 +234,7 @@ impl Value {
             EValue::Double(number) => format!("{number:?}"),
             EValue::Bool(flag) => flag.to_string(),
             EValue::Null
+            | EValue::Unknown(_)
             | EValue::String(_)
             | EValue::IntList(_)
             | EValue::DoubleList(_)
@@ -393,148 +376,5 @@ impl Tensor {
     fn __repr__(&self) -> PyResult<String> {
         let name = self.name()?.map_or_else(String::new, |name| format!(" {name}"));
         self.read(|tensor| format!("<pte_emit.Tensor {}{name}: {}>", self.index, shape(tensor)))
-    }
-}
-
-impl Instruction {
-    fn read<T>(&self, read: impl FnOnce(&Content, &ExecutionPlan) -> PyResult<T>) -> PyResult<T> {
-        let state = self.program.get().lock();
-        let plan = state.plan(self.method)?;
-        let chain = plan.chains.as_ref().and_then(|chains| chains.get(self.at.0));
-        let instruction = chain.and_then(|chain| chain.instructions.as_ref()?.get(self.at.1));
-        read(instruction.ok_or_else(|| gone("instruction"))?, plan)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Content)) -> PyResult<()> {
-        let mut state = self.program.get().lock();
-        let chain = state.plan_mut(self.method)?.chains.as_mut().and_then(|chains| chains.get_mut(self.at.0));
-        let instruction = chain.and_then(|chain| chain.instructions.as_mut()?.get_mut(self.at.1));
-        instruction.map(change).ok_or_else(|| gone("instruction"))
-    }
-}
-
-#[pymethods]
-impl Instruction {
-    /// Kind, as in YAML: `kernel`, `delegate`, `move`, `jump_false`, `free`.
-    #[getter]
-    fn kind(&self) -> PyResult<&'static str> {
-        self.read(|instruction, _| {
-            Ok(match instruction {
-                Content::KernelCall { .. } => "kernel",
-                Content::DelegateCall { .. } => "delegate",
-                Content::MoveCall { .. } => "move",
-                Content::JumpFalseCall { .. } => "jump_false",
-                Content::FreeCall { .. } => "free",
-            })
-        })
-    }
-
-    /// Operator that a kernel call calls, with its overload: `aten::relu.out`; None for other instructions. Assigning another one keeps the
-    /// arguments.
-    #[getter]
-    fn operator(&self) -> PyResult<Option<String>> {
-        self.read(|instruction, plan| {
-            Ok(instruction.operator().and_then(|id| plan.operator(id)).and_then(Operator::full_name))
-        })
-    }
-
-    #[setter]
-    fn set_operator(&self, name: &str) -> PyResult<()> {
-        if self.kind()? != "kernel" {
-            return Err(PyTypeError::new_err("only a kernel call has an operator"));
-        }
-        let id = {
-            let mut state = self.program.get().lock();
-            let operators = state.plan_mut(self.method)?.operators.get_or_insert_default();
-            let known = operators.iter().position(|operator| operator.full_name().as_deref() == Some(name));
-            let index = known.unwrap_or(operators.len());
-            if known.is_none() {
-                operators.push(Operator::new(name));
-            }
-            OperatorId(i32::try_from(index).map_err(|_| PyValueError::new_err("too many operators"))?)
-        };
-        self.change(|instruction| {
-            if let Content::KernelCall { op_index, .. } = instruction {
-                *op_index = id;
-            }
-        })
-    }
-
-    /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be replaced.
-    #[getter]
-    fn args(&self) -> PyResult<Vec<i32>> {
-        self.read(|instruction, _| Ok(instruction.args().iter().map(|id| id.0).collect()))
-    }
-
-    #[setter]
-    fn set_args(&self, args: Vec<i32>) -> PyResult<()> {
-        let count = self.read(|_, plan| Ok(plan.values().len()))?;
-        if let Some(wrong) =
-            args.iter().find(|index| usize::try_from(**index).is_ok_and(|index| index >= count) || **index < 0)
-        {
-            return Err(PyValueError::new_err(format!("no value has the index {wrong}: the method has {count}")));
-        }
-        if !matches!(self.kind()?, "kernel" | "delegate") {
-            return Err(PyTypeError::new_err("only a call of a kernel or delegate has arguments"));
-        }
-        self.change(|instruction| {
-            if let Content::KernelCall { args: old, .. } | Content::DelegateCall { args: old, .. } = instruction {
-                *old = Some(args.into_iter().map(ValueId).collect());
-            }
-        })
-    }
-
-    /// Values that a move copies from and to; None for other instructions.
-    #[getter]
-    fn moved(&self) -> PyResult<Option<(i32, i32)>> {
-        self.read(|instruction, _| Ok(instruction.moved().map(|(from, to)| (from.0, to.0))))
-    }
-
-    /// Index in its chain of the instruction that a jump continues with; None for other instructions.
-    #[getter]
-    fn destination(&self) -> PyResult<Option<i32>> {
-        self.read(|instruction, _| Ok(instruction.destination()))
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        let what = self.operator()?.map_or_else(|| self.kind().map(str::to_owned), Ok)?;
-        Ok(format!("<pte_emit.Instruction {what} {:?}>", self.args()?))
-    }
-}
-
-#[pymethods]
-impl Delegate {
-    /// Name of the backend.
-    #[getter]
-    fn backend(&self) -> PyResult<String> {
-        let state = self.program.get().lock();
-        let delegate = state.plan(self.method)?.delegates().get(self.index).ok_or_else(|| gone("delegate"))?;
-        Ok(delegate.id.clone().unwrap_or_default())
-    }
-
-    /// The payload, which can be replaced.
-    #[getter]
-    fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let blob = {
-            let state = self.program.get().lock();
-            let delegate = state.plan(self.method)?.delegates().get(self.index).ok_or_else(|| gone("delegate"))?;
-            state.content.blob(delegate.processed).clone()
-        };
-        let bytes = blob.to_vec().map_err(|error| raised(py, &pte_emit::Error::io("", "", &error)))?;
-        Ok(PyBytes::new(py, &bytes))
-    }
-
-    #[setter]
-    fn set_payload(&self, payload: &Bound<'_, PyAny>) -> PyResult<()> {
-        let blob = Blob::bytes(Bytes::of(payload)?.as_ref());
-        let mut state = self.program.get().lock();
-        let id = state.content.add_blob(blob);
-        let delegates = state.plan_mut(self.method)?.delegates.iter_mut().flatten();
-        delegates.into_iter().nth(self.index).ok_or_else(|| gone("delegate"))?.processed = id;
-        Ok(())
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("<pte_emit.Delegate {}>", self.backend()?))
     }
 }

@@ -11,6 +11,7 @@ mod builder;
 mod edit;
 mod elements;
 mod error;
+mod instructions;
 mod model;
 mod options;
 mod program;
@@ -33,7 +34,9 @@ mod _pte_emit {
     #[pymodule_export]
     use super::edit::{bound, embed, extract, merge, optimize};
     #[pymodule_export]
-    use super::elements::{Delegate, Instruction, Method, Tensor, Value};
+    use super::elements::{Method, Tensor, Value};
+    #[pymodule_export]
+    use super::instructions::{Delegate, Instruction};
     #[pymodule_export]
     use super::model::{Model, open};
     #[pymodule_export]

@@ -49,11 +49,27 @@ def test_an_import_loads_few_modules() -> None:
     assert set(loaded) <= {"__future__", "pte_emit", "pte_emit._errors", "pte_emit._pte_emit"}
 
 
+def test_numpy_is_needed_for_arrays_only(linear: Path) -> None:
+    code = """
+import sys
+sys.modules["numpy"] = None
+import pte_emit
+assert pte_emit.open(sys.argv[1]).check().errors == 0
+for use in (lambda: pte_emit.load_ptd(b""), lambda: pte_emit.open(sys.argv[1]).program()["forward"].constants["bias"].data):
+    try:
+        use()
+    except ImportError as error:
+        print(error)
+"""
+    out = subprocess.run([sys.executable, "-c", code, linear], capture_output=True, text=True, check=True).stdout
+    assert out == "numpy is needed for arrays: pip install numpy\n" * 2
+
+
 def test_all_names_are_there() -> None:
     assert all(getattr(pte_emit, name) is not None for name in pte_emit.__all__)
     assert set(pte_emit.__all__) == set(dir(pte_emit))
     with pytest.raises(AttributeError, match="no attribute 'load'"):
-        pte_emit.load  # type: ignore[attr-defined]
+        getattr(pte_emit, "load")
     assert all(hasattr(pte_emit.results, name) for name in pte_emit.results.__all__)
 
 

@@ -57,8 +57,10 @@ def test_models_are_shared_by_threads(linear: Path) -> None:
             failed.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert failed == []
 
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,6 +63,10 @@ enum Held {
     /// Memory of the caller.
     Owner(Arc<dyn AsRef<[u8]> + Send + Sync>),
 }
+
+// The bytes are only read, so that a panic while they are read leaves nothing half-changed.
+impl RefUnwindSafe for Held {}
+impl UnwindSafe for Held {}
 
 impl Held {
     fn bytes(&self) -> &[u8] {
