@@ -12,7 +12,10 @@ use pte_model::format::ScalarType;
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, MAX_DIMENSIONS, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::Base;
 use pte_operators::facts::Gradients;
-use pte_operators::inference::{Argument, Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta, constraints};
+use pte_operators::inference::constraints::Constraint;
+use pte_operators::inference::{
+    Argument, Call, Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta, constraints,
+};
 use pte_operators::movement::Strided;
 use pte_operators::temporary::Temporary;
 
@@ -125,6 +128,22 @@ impl Inference {
             .map_err(InferenceError::Unsupported)?;
         let Some(rule) = operator.rule else { return Err(InferenceError::UnknownOperator) };
         rule(&Call::new(signature, &arguments[..arguments.len().min(signature.ins().count())]))
+    }
+
+    /// Compares a call with other constraints than those of its operator.
+    ///
+    /// # Errors
+    /// The first argument that does not meet one.
+    pub fn compare(
+        &self,
+        values: &[EValue],
+        operator: &ResolvedOperator,
+        args: &[ValueId],
+        constraints: &[Constraint],
+    ) -> Result<(), InvalidArgument> {
+        let arguments: Vec<Argument<'_>> = args.iter().map(|arg| self.argument(values, *arg)).collect();
+        let count = arguments.len().min(operator.signature.args.len());
+        constraints::check(constraints, &Call::new(&operator.signature, &arguments[..count]))
     }
 
     /// Returns the bytes that the kernel of a call takes from the temporary allocator; `None` if they are not known. Tensors of more

@@ -109,7 +109,7 @@ impl ProgramKernels {
 }
 
 /// Returns the tensor that stands for an argument: itself, or the first one of a list. `gen_oplist` of ExecuTorch reads lists in this way.
-pub fn first_tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
+fn first_tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
     let find = |id: ValueId| plan.value(id)?.as_tensor();
     match plan.value(arg)? {
         EValue::Tensor(tensor) => Some(tensor),

@@ -39,6 +39,17 @@ pub fn find(name: &str) -> Option<&'static Operator> {
     CURRENT.find(name)
 }
 
+/// Parses measured constraints on the element types of an operator: words in the form of `types.table` of the current release. `None` for an
+/// unknown operator, and for words that are malformed.
+///
+/// ```
+/// assert_eq!(pte_operators::type_constraints("aten::relu.out", "self:floating|int8").map(|found| found.len()), Some(1));
+/// assert!(pte_operators::type_constraints("aten::relu.out", "others:floating").is_none());
+/// ```
+pub fn type_constraints(name: &str, words: &str) -> Option<Vec<inference::constraints::Constraint>> {
+    releases::CURRENT.constraints(name, words)
+}
+
 /// Returns the facts of the operator `name`; [`Facts::NONE`] for an unknown one.
 pub fn facts(name: &str) -> &'static Facts {
     find(name).map_or(&Facts::NONE, |operator| operator.facts)

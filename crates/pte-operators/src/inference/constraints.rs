@@ -398,13 +398,9 @@ impl Constraint {
 
 /// Parses a constraint of `types.table`, whose first lines describe the form; `None` if it is malformed. `set` returns the types of a named
 /// set, empty for an unknown one.
-pub(crate) fn parse<'t>(
-    word: &'t str,
-    signature: &Signature,
-    set: impl Fn(&'t str) -> &'static str,
-) -> Option<Constraint> {
+pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'static str) -> Option<Constraint> {
     // Names of sets and of types, separated by `|`.
-    let types = |text: &'t str| -> Option<TypeSet> {
+    let types = |text: &str| -> Option<TypeSet> {
         text.split('|').try_fold(TypeSet(0), |all, name| {
             let types = match set(name) {
                 "" => TypeSet(0).with(ScalarType::parse(name)?),
