@@ -11,6 +11,7 @@ mod check;
 mod cli;
 mod cli_errors;
 mod cli_options;
+mod corpus;
 mod diff;
 mod dump;
 mod edit_programs;
