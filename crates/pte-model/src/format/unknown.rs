@@ -7,8 +7,8 @@
 use std::fmt;
 
 use super::path::SchemaStep;
-use crate::diagnostics::{clipped, counted};
 use super::{Kind, TableSchema};
+use crate::diagnostics::{clipped, counted};
 
 /// A step from a table to another one: a slot, and the index of an item if the slot has a vector of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,7 +107,8 @@ impl UnknownObject {
         let count = self.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
         let end = count.saturating_add(4);
         let text = self.bytes.get(4..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let text = text.filter(|text| !text.is_empty() && !text.contains(char::is_control) && self.bytes.get(end) == Some(&0));
+        let text =
+            text.filter(|text| !text.is_empty() && !text.contains(char::is_control) && self.bytes.get(end) == Some(&0));
         match text {
             _ if !self.vtable.is_empty() => format!("a table of {}", counted(self.vtable.len() as u64 - 1, "slot")),
             _ if !self.references.is_empty() => format!("a vector of {}", counted(count as u64, "offset")),
