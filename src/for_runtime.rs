@@ -8,14 +8,8 @@ use crate::layout::exporter::Contradiction;
 use crate::pipeline::{Options, Resolved};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
-use pte_model::format::exporter::Exporter;
-use pte_releases::{Release, Version};
-use pte_transform::for_release::{self, Inexpressible, Target, WrittenFor};
-
-/// Returns the exporter of a release.
-fn exporter(version: Version) -> &'static Exporter {
-    Exporter::of((version.major, version.minor))
-}
+use pte_releases::Release;
+use pte_transform::for_release::{self, Inexpressible, Target, WrittenFor, exporter_of};
 
 impl Resolved {
     /// Sets the layout of the exporter of a release; options of an export stay.
@@ -23,7 +17,7 @@ impl Resolved {
     /// # Errors
     /// Options of the source or of the caller that contradict it.
     pub(crate) fn lay_out_for(&mut self, release: &Release, options: &Options) -> Result<(), Error> {
-        let exporter = exporter(release.version());
+        let exporter = exporter_of(release);
         let by_source = self.stated.contradictions(exporter);
         let by_caller = options.layout.contradictions(exporter);
         let is_option = options.for_runtime.is_some();
@@ -36,6 +30,15 @@ impl Resolved {
         self.layout = self.layout.for_exporter(exporter);
         self.stated.apply(&mut self.layout);
         Ok(())
+    }
+
+    /// Keeps the layout of the release that the source states, but no longer the release.
+    pub(crate) fn without_runtime(mut self) -> Resolved {
+        if let Some(release) = self.runtime.take() {
+            self.layout = self.layout.for_exporter(exporter_of(&release));
+            self.stated.apply(&mut self.layout);
+        }
+        self
     }
 
     /// Returns the error about an option that contradicts a release.
@@ -74,7 +77,7 @@ impl Resolved {
     /// # Errors
     /// All calls and operations of payloads that have no replacement; data that cannot be read.
     pub(crate) fn rewrite_for(&mut self, release: &Release) -> Result<WrittenFor, Error> {
-        let target = Target { release, exporter: exporter(release.version()) };
+        let target = Target::of(release);
         let before = self.program.plans().iter().map(|plan| plan.delegates().len()).collect::<Vec<_>>();
         let done = for_release::rewrite(&mut self.program, &target).map_err(|error| self.unreadable(&error))?;
         if !done.problems.is_empty() {
@@ -94,26 +97,22 @@ impl Resolved {
     /// # Errors
     /// All parts that need a later release.
     pub(crate) fn check_features(&self, release: &Release) -> Result<(), Error> {
-        let target = Target { release, exporter: exporter(release.version()) };
+        let target = Target::of(release);
         let found = Inexpressible::features(&self.program, &target);
         if found.is_empty() { Ok(()) } else { Err(self.inexpressible(release, &found)) }
     }
 
     /// Returns an error about parts that a release cannot express, in the order of the source.
     fn inexpressible(&self, release: &Release, found: &[Inexpressible]) -> Error {
-        let message = |Inexpressible { at, what, first }: &Inexpressible| {
+        let message = |Inexpressible { at, what, help }: &Inexpressible| {
             let node = self.origins.node(*at);
             let what = match (node, &*at.path(&self.program)) {
                 (Some(_), _) | (None, "") => what.clone(),
                 (None, path) => format!("{path}: {what}"),
             };
-            let help = match first {
-                Some(first) => format!("ExecuTorch {first} is the first release that can"),
-                None => "no known release can".to_owned(),
-            };
             let text = format!("not in ExecuTorch {}: {what}", release.version());
             let whole = Code::NotInRelease.whole(text);
-            NodeDiagnostic { at: node, ..whole }.help(help)
+            NodeDiagnostic { at: node, ..whole }.help(help.clone())
         };
         let mut messages: Vec<NodeDiagnostic> = found.iter().map(message).collect();
         messages.sort_by_key(|message| message.at);

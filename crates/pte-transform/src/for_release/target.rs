@@ -22,6 +22,19 @@ pub struct Lack {
     pub first: Option<Version>,
 }
 
+impl<'r> Target<'r> {
+    /// Returns a release with its exporter.
+    pub fn of(release: &'r Release) -> Target<'r> {
+        Target { release, exporter: exporter_of(release) }
+    }
+}
+
+/// Returns the exporter of a release.
+pub fn exporter_of(release: &Release) -> &'static Exporter {
+    let Version { major, minor, .. } = release.version();
+    Exporter::of((major, minor))
+}
+
 impl Target<'_> {
     /// Returns `true` if calls of an operator may have to be replaced.
     pub fn may_replace(&self, name: &str) -> bool {
