@@ -26,6 +26,7 @@ pub struct Method {
 pub struct Value {
     program: Py<Program>,
     method: usize,
+    /// Index in the method.
     #[pyo3(get)]
     index: usize,
 }
