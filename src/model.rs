@@ -453,7 +453,9 @@ impl Model {
         (options.large_data, options.file) = (LargeData::Refer, self.name().to_owned());
         let printed = self.to_yaml(Path::new(""), &options)?;
         let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
-        yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve)
+        let resolved = yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve);
+        // A changed program need not be one of the release that wrote the file.
+        resolved.map(Resolved::without_runtime)
     }
 
     /// Assembles the source, or writes a binary file again, with these options in place of those of

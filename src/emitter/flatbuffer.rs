@@ -9,12 +9,14 @@ use std::io;
 use flatbuffers::{FlatBufferBuilder, Push, WIPOffset};
 
 use super::encoding::{FieldEncoding, FieldEncodings};
+use super::newer::NewerWriter;
 use crate::layout::Strings;
 use crate::layout::options::MAX_FORCED_ALIGNMENT;
 use pte_model::data::Blob;
 use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer::{Scalar, SlotContent, write};
 use pte_model::format::serializer::{EmptyVector, Serializer, VtableSharing};
+use pte_model::format::unknown::{self, UnknownObject};
 use pte_model::format::{Kind, TableSchema};
 
 pub use pte_model::format::flatbuffer::write::{FieldValue, Offset};
@@ -27,8 +29,11 @@ pub struct Writer<'f> {
     /// Non-default encodings. If present, the offset of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
-    /// Offsets of the vtables from the end, by the offsets of their fields; used if tables of different sizes share a vtable.
+    /// Offsets of the vtables from the end, by the size of their tables (also 0, for any) and the offsets of their fields; used if tables are
+    /// not written by the crate.
     vtables: HashMap<Vec<u16>, u32>,
+    /// Parts of a newer schema.
+    newer: Option<NewerWriter<'f>>,
     /// The size limit was exceeded, and content was omitted.
     too_large: bool,
 }
@@ -40,6 +45,8 @@ pub struct FlatBuffer {
     start: usize,
     /// Offsets of the tables from the end, in the order of writing; empty without encodings.
     pub tables: Vec<u32>,
+    /// A part of a newer schema that can only be written at the offset that it has is at another one.
+    pub has_moved: bool,
 }
 
 impl std::ops::Deref for FlatBuffer {
@@ -61,8 +68,14 @@ impl<'f> Writer<'f> {
             encodings,
             tables: Vec::new(),
             vtables: HashMap::new(),
+            newer: None,
             too_large: false,
         }
+    }
+
+    /// Also writes parts of a newer schema, into the tables that `newer` names. Encodings must be present, because they number the tables.
+    pub fn with_newer(self, newer: Option<NewerWriter<'f>>) -> Writer<'f> {
+        Writer { newer, ..self }
     }
 
     /// Returns true if `bytes` more bytes fit, with alignment and length. Otherwise, nothing more is written.
@@ -92,7 +105,15 @@ impl<'f> Writer<'f> {
             self.encode(&mut slots, table, *slot, *encoding);
         }
         let is_stated = |slot: u16| encodings.iter().any(|(other, _)| *other == slot);
-        let table = self.write(&slots, |(slot, content)| is_stated(*slot) || !content.is_left_out());
+        let is_written = |(slot, content): &(u16, FieldValue)| is_stated(*slot) || !content.is_left_out();
+        let number = self.tables.len() as u32;
+        let table = match self.newer.as_ref().and_then(|newer| newer.table(number)) {
+            Some(kept) => {
+                slots.retain(is_written);
+                self.write_kept(table, slots, kept)
+            }
+            None => self.write(&slots, is_written),
+        };
         self.tables.push(table.value());
         table
     }
@@ -134,36 +155,118 @@ impl<'f> Writer<'f> {
             return WIPOffset::new(0);
         }
         let facts = self.serializer.facts();
-        if facts.vtables == VtableSharing::SameFields {
-            return self.write_sharing(slots.iter().filter(|slot| is_written(slot)));
+        if facts.vtables == VtableSharing::SameFields || self.newer.is_some() {
+            let mut slots: Vec<(u16, FieldValue)> = slots.iter().filter(|slot| is_written(slot)).copied().collect();
+            write::sort(facts.slots, &mut slots);
+            return self.write_table(&slots);
         }
         write::table(&mut self.builder, facts.slots, slots, is_written)
     }
 
-    /// Writes a table that shares any vtable with the same offsets of fields, in ascending slot order. The crate also
-    /// compares the sizes of the tables, so that table and vtable must be pushed without it.
-    fn write_sharing<'s>(&mut self, slots: impl Iterator<Item = &'s (u16, FieldValue)>) -> Offset {
+    /// Writes a table without the crate, which compares the sizes of the tables that share a vtable, and does not know the vtables of kept
+    /// tables. The slots are in the order of writing.
+    fn write_table(&mut self, slots: &[(u16, FieldValue)]) -> Offset {
         let start = self.used();
         // Offset from the end, by slot; 0 if the field is absent.
         let mut ends: Vec<u32> = Vec::new();
         for (slot, value) in slots {
-            ends.resize(usize::from(*slot), 0);
-            ends.push(value.push(&mut self.builder));
+            ends.resize(ends.len().max(usize::from(*slot) + 1), 0);
+            ends[usize::from(*slot)] = value.push(&mut self.builder);
         }
         let table = (self.used() + 4).next_multiple_of(4);
         // The fields of all schemas take less than 64 KiB.
-        let entries: Vec<u16> = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 }).collect();
-        let size = 4 + 2 * entries.len() as u32;
-        // A vtable is directly before the first table that has it.
-        let vtable = self.vtables.get(&entries).copied();
-        self.builder.push(vtable.unwrap_or(table + size).wrapping_sub(table) as i32);
-        if vtable.is_none() {
-            entries.iter().rev().for_each(|entry| _ = self.builder.push(*entry));
-            self.builder.push((table - start) as u16);
-            self.builder.push(size as u16);
-            self.vtables.insert(entries, table + size);
-        }
+        let entries = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 });
+        let vtable: Vec<u16> = std::iter::once((table - start) as u16).chain(entries).collect();
+        let place = self.vtable_of(&vtable, table, true);
+        self.builder.push(place.wrapping_sub(table) as i32);
+        self.write_vtable(vtable, place);
         WIPOffset::new(table)
+    }
+
+    /// Returns the offset from the end of the vtable of a table: of an equal one, or directly before the table. A table `of_schema` may
+    /// share it with tables of another size, because its fields determine its size.
+    fn vtable_of(&self, vtable: &[u16], table: u32, of_schema: bool) -> u32 {
+        let any_size = of_schema && self.serializer.facts().vtables == VtableSharing::SameFields;
+        let known = if any_size { self.vtables.get(&any_sized(vtable)) } else { self.vtables.get(vtable) };
+        known.copied().unwrap_or(table + 2 + 2 * vtable.len() as u32)
+    }
+
+    /// Writes a vtable directly before its table, unless it is written.
+    fn write_vtable(&mut self, vtable: Vec<u16>, place: u32) {
+        if place <= self.used() {
+            return;
+        }
+        vtable.iter().rev().for_each(|word| _ = self.builder.push(*word));
+        self.builder.push(2 + 2 * vtable.len() as u16);
+        self.vtables.entry(any_sized(&vtable)).or_insert(place);
+        self.vtables.insert(vtable, place);
+    }
+
+    /// Writes a table with unknown fields: the fields of the schema in `slots` are at the offsets that they have in `kept`, or at the end.
+    fn write_kept(&mut self, schema: &TableSchema, slots: Vec<(u16, FieldValue)>, kept: &'f UnknownObject) -> Offset {
+        for id in self.newer.as_mut().map(|newer| newer.missing(kept)).unwrap_or_default() {
+            self.write_unknown(id);
+        }
+        let mut object = kept.clone();
+        let mut references = self.newer.as_ref().map(|newer| newer.offsets(kept)).unwrap_or_default();
+        for (slot, entry) in object.vtable.iter_mut().skip(1).enumerate().take(schema.fields.len()) {
+            let is_kept = kept.references.iter().any(|(position, _)| *position == u32::from(*entry));
+            let is_written = slots.iter().any(|(other, _)| usize::from(*other) == slot);
+            *entry = if is_kept || is_written { *entry } else { 0 };
+        }
+        for (slot, value) in slots {
+            let width = usize::from(value.size());
+            let index = usize::from(slot) + 1;
+            object.vtable.resize(object.vtable.len().max(index + 1), 0);
+            if object.vtable[index] == 0 {
+                let padding = (object.end as usize).wrapping_sub(object.bytes.len()) % width;
+                object.bytes.resize(object.bytes.len() + padding, 0);
+                // At most `MAX_TABLE` bytes and the fields of the schema.
+                object.vtable[index] = object.bytes.len() as u16;
+            }
+            let at = usize::from(object.vtable[index]);
+            object.bytes.resize(object.bytes.len().max(at + width), 0);
+            match value {
+                FieldValue::Child(Some(child)) => references.push((at as u32, child.value())),
+                value => object.bytes[at..at + width].copy_from_slice(&value.to_bytes()),
+            }
+        }
+        object.vtable[0] = object.bytes.len() as u16;
+        self.write_object(object, &references)
+    }
+
+    /// Writes an object that only unknown parts refer to.
+    fn write_unknown(&mut self, id: u32) {
+        let Some(newer) = &self.newer else { return };
+        let object = newer.object(id);
+        let references = newer.offsets(object);
+        let offset = self.write_object(object.clone(), &references).value();
+        self.newer.iter_mut().for_each(|newer| newer.set_offset(id, offset));
+    }
+
+    /// Writes the bytes of an object with its references: positions, and offsets of the targets from the end.
+    fn write_object(&mut self, mut object: UnknownObject, references: &[(u32, u32)]) -> Offset {
+        if !self.fits(object.bytes.len()) {
+            return WIPOffset::new(0);
+        }
+        let unpadded = self.used() + object.bytes.len() as u32;
+        // All objects begin at a multiple of four bytes.
+        let padding = (object.end & !3).wrapping_sub(unpadded) % unknown::ALIGNMENT;
+        let at = unpadded + padding;
+        write::raw(&mut self.builder, &[0; unknown::ALIGNMENT as usize][..padding as usize]);
+        let mut set = |position: u32, word: u32| {
+            let bytes = object.bytes.get_mut(position as usize..).and_then(|bytes| bytes.first_chunk_mut());
+            bytes.into_iter().for_each(|bytes: &mut [u8; 4]| *bytes = word.to_le_bytes());
+        };
+        references.iter().for_each(|(position, target)| set(*position, (at - position).wrapping_sub(*target)));
+        let place = (!object.vtable.is_empty()).then(|| self.vtable_of(&object.vtable, at, false));
+        place.into_iter().for_each(|place| set(0, place.wrapping_sub(at)));
+        write::raw(&mut self.builder, &object.bytes);
+        if let Some(place) = place {
+            self.write_vtable(object.vtable, place);
+        }
+        self.newer.iter_mut().for_each(|newer| newer.has_moved |= at != object.end);
+        WIPOffset::new(at)
     }
 
     /// Number of bytes written; less than [`MAX_FLATBUFFER`].
@@ -245,10 +348,16 @@ impl<'f> Writer<'f> {
             );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
+        let has_moved = self.newer.is_some_and(|newer| newer.is_moved(root.value()));
         self.builder.finish(root, Some(identifier));
         let (bytes, start) = self.builder.collapse();
-        Ok(FlatBuffer { bytes, start, tables: self.tables })
+        Ok(FlatBuffer { bytes, start, tables: self.tables, has_moved })
     }
+}
+
+/// Returns a vtable, which begins with the size of its table, with 0 for any size.
+fn any_sized(vtable: &[u16]) -> Vec<u16> {
+    std::iter::once(0).chain(vtable.iter().skip(1).copied()).collect()
 }
 
 /// Upper bound of the bytes for alignment, vtable, length and root.

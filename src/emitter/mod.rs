@@ -5,6 +5,7 @@ pub mod bundled_program;
 pub mod encoding;
 pub mod flat_tensor;
 pub mod flatbuffer;
+mod newer;
 mod out;
 pub mod program;
 pub mod safetensors;

@@ -6,6 +6,7 @@ use std::io;
 
 use super::encoding::FieldEncodings;
 use super::flatbuffer::{FieldValue, FlatBuffer, Offset, Writer};
+use super::newer::NewerWriter;
 use super::table::{EmitField, EmitTable, slots, table, tables};
 use crate::layout::{DelegateData, LayoutConfig, Plan, Segment, Storage};
 use pte_model::data::BlobId;
@@ -30,10 +31,17 @@ pub fn emit(
     options: &LayoutConfig,
     encodings: Option<&FieldEncodings>,
 ) -> io::Result<FlatBuffer> {
-    let w = Writer::new(options.builder, options.strings, encodings);
-    let mut emitter = Emitter { w, program, plan, options };
-    let root = emitter.program()?;
-    emitter.w.finish(root, schema::IDENTIFIER, "the program without its segments")
+    let emit = |encodings: Option<&FieldEncodings>, newer: Option<NewerWriter<'_>>| {
+        let w = Writer::new(options.builder, options.strings, encodings).with_newer(newer);
+        let mut emitter = Emitter { w, program, plan, options };
+        let root = emitter.program()?;
+        emitter.w.finish(root, schema::IDENTIFIER, "the program without its segments")
+    };
+    let Some(parts) = program.newer_parts() else { return emit(encodings, None) };
+    let default = FieldEncodings::default();
+    let plain = emit(Some(&default), None)?;
+    let newer = NewerWriter::new(program, parts, (&plain, &plain.tables), &PROGRAM)?;
+    emit(Some(encodings.unwrap_or(&default)), Some(newer))
 }
 
 struct Emitter<'a> {
@@ -182,9 +190,9 @@ impl EmitTable for Instruction {
             slots[count] = (field.slot, value);
             count += 1;
         }
-        let kind = self.kind();
-        let table = w.table(kind.table(), &slots[..count]);
-        table!(*w, INSTRUCTION instruction { instr_args_type: kind.tag(), instr_args: table })
+        // The instruction of a newer schema is one of its unknown parts.
+        let table = self.kind().map(|kind| w.table(kind.table(), &slots[..count]));
+        table!(*w, INSTRUCTION instruction { instr_args_type: self.tag(), instr_args: table })
     }
 }
 
@@ -193,9 +201,11 @@ macro_rules! values {
         impl Emitter<'_> {
             fn evalue(&mut self, method: usize, index: usize, value: &EValue) -> Offset {
                 let table = match value {
-                    EValue::Null => self.w.table(&NULL, &[]),
-                    EValue::Tensor(tensor) => self.tensor(method, index, tensor),
-                    $( EValue::$variant(content) => table!(self.w, $table $module { $field: content }), )*
+                    EValue::Null => Some(self.w.table(&NULL, &[])),
+                    EValue::Tensor(tensor) => Some(self.tensor(method, index, tensor)),
+                    // It is one of the unknown parts.
+                    EValue::Unknown(_) => None,
+                    $( EValue::$variant(content) => Some(table!(self.w, $table $module { $field: content })), )*
                 };
                 table!(self.w, EVALUE evalue { val_type: value.tag(), val: table })
             }

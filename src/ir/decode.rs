@@ -10,8 +10,8 @@ use super::grammar::grammar;
 use super::shape::{
     self, Form, KeySpec, Shape, buffer_device, chain, checkpoint, compile_spec, container_meta, data_map, delegate,
     document, extra_field, field_override, frame, graph, graph_node, graph_scales, graph_value, instruction, iota,
-    literal_map, memory, memory_placement, method, named_data, patch, random, raw, tensor, test, test_tensor,
-    unknown_operation,
+    literal_map, memory, memory_placement, method, named_data, patch, random, raw, tensor, test, test_tensor, unknown,
+    unknown_object, unknown_operation, unknown_table,
 };
 use super::synonyms;
 use crate::ir::NodeDiagnostic;
@@ -29,6 +29,7 @@ use pte_model::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, S
 use pte_payload::xnnpack::draft::is_operand;
 use pte_payload::xnnpack::model::NodeOperation;
 use pte_payload::xnnpack::schema::{Operation, field_key};
+use pte_releases::Release;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
@@ -466,6 +467,21 @@ impl Decoder {
         }
     }
 
+    fn release(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<At<&'static Release>> {
+        let node = self.quoted(node);
+        let NodeValue::Text(text) = &node.value else {
+            self.expected(&node, "a release in quotes, such as \"0.7\"");
+            return None;
+        };
+        match Release::find(text) {
+            Ok(value) => Some(At { id: node.id, value }),
+            Err(error) => {
+                self.diagnostics.push(Code::UnknownWord.error(node.id, error.to_string()).label("unknown release"));
+                None
+            }
+        }
+    }
+
     fn named_data_map<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<At<Vec<ParsedNamedData<'a>>>> {
         let (id, is_null) = (node.id, node.value == NodeValue::Null);
         Some(At { id, value: if is_null { Vec::new() } else { self.named(node, NAMED_DATA) } })
@@ -525,9 +541,7 @@ impl Decoder {
         let mut layout = Layout::default();
         for (index, option) in OPTIONS.iter().enumerate() {
             let Some(node) = fields.take(option.name) else { continue };
-            if option.name == "header" {
-                layout.header_at = Some(node.id);
-            }
+            layout.nodes.insert(option.name, node.id);
             if let Some(value) = self.option(option, &node) {
                 layout.options.push(index, value);
             }
@@ -800,9 +814,21 @@ impl Decoder {
             literal_map::bool_list => Literal::Typed(ListKind::Bool, self.literals(node)),
             literal_map::tensor_list => Literal::Typed(ListKind::Tensor, self.literals(node)),
             literal_map::optional_tensor_list => Literal::Typed(ListKind::OptionalTensor, self.literals(node)),
+            literal_map::unknown => Literal::Unknown(self.union_member(&node)?),
             other => unreachable!("`{other}` is not an alternative of the grammar"),
         };
         Some(At { id, value })
+    }
+
+    /// Decodes the number of a member of a union.
+    fn union_member(&mut self, node: &SourceNode<'_>) -> Option<u8> {
+        match self.int(node, "the number of a member, from 1")? {
+            0 => {
+                self.error(Code::OutOfRange, node.id, "0 is no member of a union", "expected 1 or more");
+                None
+            }
+            tag => Some(tag),
+        }
     }
 
     fn instruction<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedInstruction<'a>> {
@@ -855,8 +881,8 @@ impl Decoder {
                     let message = format!("`sizes` belongs to a view, not to `{key}`");
                     self.error(Code::ConflictingKeys, sizes.id, message, "remove it");
                 }
-                let row = instruction_row(key);
-                let has = |role| row.fields.iter().any(|(_, other)| *other == role);
+                let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
+                let has = |role| row.is_some_and(|row| row.fields.iter().any(|(_, other)| *other == role));
                 if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
                     let message = format!("`out` belongs to a kernel, not to `{key}`");
                     self.error(Code::ConflictingKeys, out.id, message, "remove it");
@@ -866,7 +892,10 @@ impl Decoder {
                     self.error(Code::ConflictingKeys, args.id, message, "remove them");
                 }
                 let node = fields.take(key)?;
-                Some(self.action(row, node, args, out)?)
+                Some(match row {
+                    Some(row) => self.action(row, node, args, out)?,
+                    None => Action::Unknown(At { id: node.id, value: self.union_member(&node)? }),
+                })
             }
             _ => {
                 let all = || format!("one of {}", fields.shape.one_of.join(", "));
@@ -1429,6 +1458,12 @@ impl<'a> Named<'a> for (Word<'a>, Word<'a>) {
     }
 }
 
+impl<'a> Named<'a> for (Word<'a>, u32) {
+    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+        decoder.int(&node, "a non-negative integer").map(|number| (name, number))
+    }
+}
+
 impl<'a> Named<'a> for (Word<'a>, Data<'a>) {
     fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
         decoder.data(node).map(|data| (name, data))
@@ -1589,12 +1624,6 @@ macro_rules! decoders {
 }
 
 grammar!(decoders);
-
-/// The row of the table of instructions for a key of the YAML.
-fn instruction_row(key: &str) -> &'static InstructionRow {
-    let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
-    row.expect("the keys of the grammar are those of the table")
-}
 
 fn word(key: MapKey<'_>) -> Word<'_> {
     At { id: key.id, value: key.text }

@@ -4,6 +4,7 @@
 //! here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::grammar::grammar;
@@ -16,6 +17,7 @@ use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
 use pte_payload::xnnpack::model::NodeOperation;
+use pte_releases::Release;
 use pte_yaml::tree::{NodeId, SourceNode};
 
 /// A value with the id of its node.
@@ -127,6 +129,8 @@ pub enum Literal<'a> {
     Typed(ListKind, Vec<At<Literal<'a>>>),
     /// The value of this index, unchecked.
     Index(i32),
+    /// A value of a newer schema, by its number in the union.
+    Unknown(u8),
 }
 
 /// Kind of a list.
@@ -182,6 +186,8 @@ pub enum Action<'a> {
     },
     /// An instruction that is not a call, with its operands in the order of its fields.
     Plain(InstructionType, Vec<Operand<'a>>),
+    /// An instruction of a newer schema, by its number in the union.
+    Unknown(At<u8>),
     /// Fixes the position of a view; emits nothing.
     View {
         /// The tensor whose memory the view shares.
@@ -199,7 +205,7 @@ impl<'a> Action<'a> {
     /// Returns true if the action is an instruction of the program.
     pub fn emits(&self) -> bool {
         match self {
-            Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) => true,
+            Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) | Action::Unknown(_) => true,
             Action::View { .. } | Action::Value(_) => false,
         }
     }
@@ -208,7 +214,11 @@ impl<'a> Action<'a> {
     pub fn outs(&self) -> &[Word<'a>] {
         match self {
             Action::Kernel { out, .. } => out.as_deref().unwrap_or_default(),
-            Action::Delegate { .. } | Action::Plain(..) | Action::View { .. } | Action::Value(_) => &[],
+            Action::Delegate { .. }
+            | Action::Plain(..)
+            | Action::Unknown(_)
+            | Action::View { .. }
+            | Action::Value(_) => &[],
         }
     }
 
@@ -216,7 +226,11 @@ impl<'a> Action<'a> {
     pub(crate) fn operand(&self, role: FieldRole) -> Option<&At<Literal<'a>>> {
         match self {
             Action::Plain(_, operands) => operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand),
-            Action::Kernel { .. } | Action::Delegate { .. } | Action::View { .. } | Action::Value(_) => None,
+            Action::Kernel { .. }
+            | Action::Delegate { .. }
+            | Action::Unknown(_)
+            | Action::View { .. }
+            | Action::Value(_) => None,
         }
     }
 
@@ -226,6 +240,7 @@ impl<'a> Action<'a> {
             Action::Kernel { name, .. } | Action::Value(name) => name.id,
             Action::Delegate { delegate, .. } => delegate.id,
             Action::Plain(_, operands) => operands.last().map_or(NodeId::default(), |(_, operand)| operand.id),
+            Action::Unknown(tag) => tag.id,
             Action::View { out, .. } => out.id,
         }
     }
@@ -390,6 +405,6 @@ pub enum RandomKind {
 pub struct Layout {
     /// The options.
     pub options: LayoutOptions,
-    /// The node of `header`.
-    pub header_at: Option<NodeId>,
+    /// The nodes of the options that are stated, by name.
+    pub nodes: BTreeMap<&'static str, NodeId>,
 }

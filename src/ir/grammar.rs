@@ -25,7 +25,9 @@ macro_rules! grammar {
                 data: Map(&SOURCE) => Vec<(Word<'a>, Data<'a>)> as map: "a map of names to data", "Named payloads, for use where data are expected.";
                 named_data: Either(&[Map(&Either(&[SOURCE, Form::Shape(&NAMED_DATA)])), Null]) => Option<At<Vec<ParsedNamedData<'a>>>> as named_data_map, "Blobs by key; in a document without methods the content of a .ptd.";
                 checkpoints: List(&Form::Shape(&CHECKPOINT)) => Vec<Checkpoint<'a>>: "a list of checkpoints", "Files of weights, which are stored in a .ptd.";
+                runtime: Text => Option<At<&'static Release>> as release, "Release of ExecuTorch that the files are written for, such as \"0.7\": its header, fields and layout, and operators that it has.";
                 layout: Form::Shape(&LAYOUT) => Layout as layout, "How the file is laid out.";
+                unknown: Form::Shape(&UNKNOWN) => Option<At<ParsedUnknown<'a>>>, "Parts of a newer schema: fields, and members of unions, with their bytes.";
                 raw: Form::Shape(&RAW) => ParsedOverrides<'a>, "Overrides that are applied after layout, for files that are malformed on purpose.";
                 version: UInt => Option<u32>: "a version number", "The schema version, 0 in every release.";
             }
@@ -64,7 +66,7 @@ macro_rules! grammar {
                 pool: UInt => u32: "the number of a pool, from 1", "Number of the planned buffer, from 1.";
                 offset: UInt => Option<u64>: "an offset in bytes", "Bytes from its start; computed if left out.";
             }
-            LITERAL_MAP = literal_map "A value of a stated kind: one of the keys, and an optional index." required [] one of [int double bool string null dtype memory_format int_list double_list bool_list tensor_list optional_tensor_list] or [index] => [] {
+            LITERAL_MAP = literal_map "A value of a stated kind: one of the keys, and an optional index." required [] one of [int double bool string null dtype memory_format int_list double_list bool_list tensor_list optional_tensor_list unknown] or [index] => [] {
                 int: Int, "An Int.";
                 double: Number, "A Double.";
                 bool: Bool, "A Bool.";
@@ -77,9 +79,10 @@ macro_rules! grammar {
                 bool_list: List(&Bool), "A BoolList.";
                 tensor_list: LITERALS, "A TensorList of names.";
                 optional_tensor_list: LITERALS, "An OptionalTensorList of names and null.";
+                unknown: UInt, "In `values`: a value of a newer schema, by its number in the union KernelTypes.";
                 index: Int, "In `values`: the number of the value. Alone, in `args`: the value of that number, unchecked.";
             }
-            INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free; a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free view value] or [label] => [] {
+            INSTRUCTION = instruction "An instruction: one of kernel, delegate, move, jump_false, free, or one of a newer schema (unknown); a view or a value, which emit nothing; a label alone marks a position." required [] one of [kernel delegate move_ jump_false free unknown view value] or [label] => [] {
                 kernel: Form::Operator, "Operator with overload: aten::add.out.";
                 args: LITERALS, "Arguments: names, literals, {index: 3}.";
                 out: Either(&[Text, List(&Either(&[Text, Null]))]), "What the operator writes, or the view; with it the stack is completed by the operator's schema. Names that are not declared become tensors; null is an out that a mask among the arguments excludes.";
@@ -87,6 +90,7 @@ macro_rules! grammar {
                 move_ ("move"): Form::Shape(&MOVE), "Makes a value the same as another: a number is copied, a tensor gets the memory of the other, which a later write changes for both.";
                 jump_false: Form::Shape(&JUMP_FALSE), "Jumps if a value is false.";
                 free: LITERAL, "Frees a tensor's memory.";
+                unknown: UInt, "An instruction of a newer schema, by its number in the union InstructionArguments.";
                 view: Text, "The tensor whose memory `out` shares from here on, with other sizes.";
                 sizes: INTS, "With view: size of each dimension, of which one may be -1.";
                 value: Text, "A value under `values` that is numbered here, not before all instructions.";
@@ -272,6 +276,26 @@ macro_rules! grammar {
                 high: Number, "uniform: bound above, excluded; 1 for floats, the type's own for integers.";
                 mean: Number, "normal: centre; 0.";
                 std: Number, "normal: standard deviation; 1.";
+            }
+            UNKNOWN = unknown "Parts of a newer schema: `dump` prints them, and they are written again as they are." required [tables] one of []
+            => [node #[derive(Debug)] ParsedUnknown<'a>] {
+                root: UInt => u32 = 0: "a number of bytes", "Distance of the root table from the end of the FlatBuffer; used with `fixed` only.";
+                fixed: Bool => bool, "true: the parts can only be written at the offsets that they have, because a word may be an offset or a number.";
+                tables: List(&Form::Shape(&UNKNOWN_TABLE)) => Vec<ParsedUnknownTable<'a>>: "a list of tables", "Tables of the schema with unknown parts.";
+                objects: List(&Form::Shape(&UNKNOWN_OBJECT)) => Vec<ParsedUnknownObject<'a>>: "a list of objects", "Tables, vectors and strings that only unknown parts refer to; each refers to earlier ones.";
+            }
+            UNKNOWN_TABLE = unknown_table "A table of the schema with unknown parts." required [table object] one of []
+            => [node #[derive(Debug)] ParsedUnknownTable<'a>] {
+                at: Text => Option<Word<'a>>: "a path", "Path of the table, as in messages of `check`; the root table.";
+                table: Text => Word<'a>: "the name of a table", "Name of the table in the schema.";
+                object: Form::Shape(&UNKNOWN_OBJECT) => At<ParsedUnknownObject<'a>>, "Its bytes, with zeros for known fields.";
+            }
+            UNKNOWN_OBJECT = unknown_object "Bytes that are written as they are, except offsets." required [end bytes] one of []
+            => [node #[derive(Debug)] ParsedUnknownObject<'a>] {
+                end: UInt => At<u32>: "a number of bytes", "Distance of its start from the end of the FlatBuffer, which stays the same modulo 16.";
+                vtable: SIZES => Vec<u16>: "an offset in bytes", "Of a table: its size in bytes, then the offset of each field, 0 if it is absent.";
+                bytes: SOURCE => Data<'a>, "Its bytes, with zeros for offsets.";
+                references: Map(&UInt) => Vec<(Word<'a>, u32)> as map: "a map of positions to numbers of objects", "Offsets to other objects: position in the bytes, and position in `objects`.";
             }
             RAW = raw "Overrides that are applied after layout, in this order, to the .pte, or in a document without methods to the .ptd; nothing is recomputed." required [] one of []
             => [node #[derive(Debug, Default)] ParsedOverrides<'a> {}] {

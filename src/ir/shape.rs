@@ -188,9 +188,9 @@ static TEST_VALUE: Form = Either(&[Null, Bool, Number, SOURCE, Form::Shape(&TEST
 
 grammar!(shapes);
 
-// The alternatives of an instruction are the keys of the table of instructions, `view` and `value`.
+// The alternatives of an instruction are the keys of the table of instructions, `unknown`, `view` and `value`.
 const _: () = {
-    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_ROWS.len() + 2);
+    assert!(INSTRUCTION.one_of.len() == INSTRUCTION_ROWS.len() + 3);
     let mut row = 0;
     while row < INSTRUCTION_ROWS.len() {
         let (mut position, mut found) = (0, false);

@@ -172,7 +172,7 @@ fn same_value(a: &EValue, b: &EValue, program: &Program) -> bool {
                 && tag(a) == tag(b)
                 && has_data(&a.data) == has_data(&b.data)
                 // A view of a constant may have its first bytes only.
-                && of(&a.data).is_none_or(|len| b.nbytes().is_some_and(|nbytes| nbytes <= len))
+                && of(&a.data).is_none_or(|len| b.scalar_type.info().is_none() || b.nbytes().is_some_and(|nbytes| nbytes <= len))
         }
         (EValue::Double(a), EValue::Double(b)) => a.to_bits() == b.to_bits(),
         (EValue::DoubleList(Some(a)), EValue::DoubleList(Some(b))) => {

@@ -12,6 +12,7 @@ mod graph_inference;
 mod hints;
 mod layout;
 mod nearest;
+mod newer;
 mod numbering;
 mod options;
 mod overrides;

@@ -85,7 +85,7 @@ fn plan(plan: &mut ExecutionPlan, number: usize) {
             EValue::DoubleList(items) => _ = items.get_or_insert_default(),
             EValue::BoolList(items) => _ = items.get_or_insert_default(),
             EValue::TensorList(items) | EValue::OptionalTensorList(items) => _ = items.get_or_insert_default(),
-            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) => {}
+            EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::Unknown(_) => {}
         }
     }
     plan.inputs.get_or_insert_default();

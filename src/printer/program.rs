@@ -15,7 +15,7 @@ use super::overrides::{self, OverrideSearch};
 use super::printed::Printed;
 use super::stats::PrintStats;
 use super::text::MethodText;
-use super::{layout, nearest, shared_state, test_cases, yaml};
+use super::{layout, nearest, newer, shared_state, test_cases, yaml};
 use crate::assembly::Assembly;
 use crate::emitter;
 use crate::layout::LayoutConfig;
@@ -28,6 +28,8 @@ use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
 use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::reader;
+use pte_releases::{Release, Version};
+use pte_transform::for_release::{self, Target, exporter_of};
 
 /// Prints a `.pte`.
 ///
@@ -115,7 +117,11 @@ fn print_with_tests(
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
     };
-    rounds.append(layout::print_all(&layout, &raw, printer)?);
+    let release = if raw.is_empty() { release(&found, &layout)? } else { None };
+    rounds.append(match release {
+        Some((release, rest)) => layout::print_all(Some(release), &rest, &raw, printer)?,
+        None => layout::print_all(None, &layout, &raw, printer)?,
+    });
     let difference = rounds.complete(|assembly| {
         let differs = match assembly.program_file() {
             Some(file) => layout::difference(origin, &file)?,
@@ -142,6 +148,21 @@ fn print_with_tests(
     Ok(Printed { stats, ..Printed::new(rounds.text, difference) })
 }
 
+/// Returns the newest release whose exporter wrote a program, and the layout options that it does not decide, if that replaces several options:
+/// the program is expressed in this release as it is.
+fn release(
+    found: &reader::program::ProgramContents,
+    layout: &LayoutConfig,
+) -> io::Result<Option<(Version, LayoutConfig)>> {
+    let has_segments = found.segments.iter().any(|(_, size)| *size > 0);
+    let Some((exporter, rest)) = layout.exporter_of_program(has_segments) else { return Ok(None) };
+    let release = Release::known().rfind(|release| exporter_of(release) == exporter);
+    match release.map(Target::of) {
+        Some(target) if for_release::is_of(&found.program, &target)? => Ok(Some((target.release.version(), rest))),
+        Some(_) | None => Ok(None),
+    }
+}
+
 /// Maximum number of times that a program is assembled to find its hints.
 const MAX_ROUNDS: usize = 16;
 
@@ -162,7 +183,14 @@ impl<'p> Rounds<'p> {
     /// # Errors
     /// Data that cannot be read.
     fn begin(program: &'p ProgramYaml<'p>, hints: Hints) -> io::Result<Rounds<'p>> {
-        let hints = vec![hints; program.program.plans().len()];
+        let plans = program.program.plans().iter();
+        let hints = plans.map(|plan| {
+            let mut hints = hints.clone();
+            // No planner knows what such an instruction reads and writes.
+            hints.memory.offsets |= plan.has_unknown_instruction();
+            hints
+        });
+        let hints: Vec<Hints> = hints.collect();
         let methods = program.facts(&hints);
         Ok(Rounds { program, hints, text: program.print(&methods)?, methods, suffix: String::new() })
     }
@@ -311,6 +339,9 @@ impl<'p> ProgramYaml<'p> {
                 let align = if entry.alignment > 1 { format!(", align: {}", entry.alignment) } else { String::new() };
                 let _ = writeln!(out, "  {}: {{data: {bytes}{align}}}", yaml::text(&entry.key));
             }
+        }
+        if let Some(parts) = program.newer_parts() {
+            newer::print(program, parts, &mut out);
         }
         Ok(data.definitions() + &out)
     }

@@ -410,7 +410,7 @@ fn execute(plan: &ExecutionPlan) -> Vec<u64> {
                 Instruction::MoveCall { move_from, move_to } => {
                     pointers[index(*move_to)] = pointers[index(*move_from)].clone();
                 }
-                Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } => {}
+                Instruction::DelegateCall { .. } | Instruction::FreeCall { .. } | Instruction::Unknown { .. } => {}
             }
         }
         outputs.extend(plan.outputs.iter().flatten().map(|value| read(&content, &pointers[index(*value)])));

@@ -167,6 +167,7 @@ fn renumbered(plan: &mut ExecutionPlan) {
             MoveCall { move_from, move_to } => (*move_from, *move_to) = (value(*move_from), value(*move_to)),
             JumpFalseCall { cond_value_index, .. } => *cond_value_index = value(*cond_value_index),
             FreeCall { value_index } => *value_index = value(*value_index),
+            Unknown { .. } => {}
         }
     }
 }

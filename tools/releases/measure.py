@@ -91,10 +91,10 @@ class Measurement:
         lines = []
         for at, example in enumerate(self.malformed()):
             sets = {mode: found[mode][at] for mode in MODES}
-            if any(not sets[mode] <= set(example.answers[mode]) for mode in MODES):
-                lines.append(f"{example.name} " + " | ".join(" or ".join(sorted(sets[mode])) for mode in MODES))
+            answers = " | ".join(" or ".join(sorted(sets[mode])) for mode in MODES)
+            lines.append(f"{example.rule} {example.name} {answers}")
         how = (
-            "EXAMPLE VERIFIED | UNVERIFIED: answers to malformed examples that differ from the first line of the example; `or` separates those of several "
+            "RULE EXAMPLE VERIFIED | UNVERIFIED: answers to the malformed examples, by the rule that they violate; `or` separates those of several "
             "runs, one of them with pages behind each allocation that cannot be accessed."
         )
         return how, lines

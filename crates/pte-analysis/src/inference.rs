@@ -227,7 +227,7 @@ impl Inference {
             (Knowledge::Tensor(meta), _) => Argument::Tensor(Cow::Borrowed(meta)),
             (Knowledge::Int(int), _) => Argument::Int(*int),
             (Knowledge::Nothing, EValue::Int(_)) => Argument::Int(IntMeta::Unknown),
-            (Knowledge::Nothing, _) => Argument::Unknown,
+            (Knowledge::Nothing, _) | (Knowledge::Stated, EValue::Unknown(_)) => Argument::Unknown,
             (Knowledge::Stated, EValue::Null) => Argument::Null,
             (Knowledge::Stated, EValue::Int(int)) => Argument::Int(IntMeta::Exact(*int)),
             (Knowledge::Stated, EValue::Bool(value)) => Argument::Bool(*value),
@@ -275,7 +275,11 @@ pub fn literal_argument(value: &EValue) -> Option<Argument<'_>> {
         EValue::String(text) => Argument::Str(text.as_deref()?),
         EValue::DoubleList(items) => Argument::Doubles(items.as_deref()?),
         EValue::BoolList(items) => Argument::Bools(items.as_deref()?),
-        EValue::Tensor(_) | EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => return None,
+        EValue::Tensor(_)
+        | EValue::IntList(_)
+        | EValue::TensorList(_)
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => return None,
     })
 }
 

@@ -162,6 +162,7 @@ impl<'p> KernelCall<'_, 'p> {
                 let (meta, blob) = tensor(value, of)?;
                 return Some((Argument::Tensor(Cow::Owned(meta)), vec![Some(blob)]));
             }
+            EValue::Unknown(_) => return None,
             _ if !self.is_unchanged(value) => return None,
             literal @ (EValue::Null
             | EValue::Int(_)

@@ -107,7 +107,7 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 let sizes = tensor.sizes.iter().flat_map(|sizes| sizes.iter()).map(|size| *size as u64);
                 Some(hash(std::iter::once(tensor.scalar_type.0 as u64).chain(sizes)))
             }
-            EValue::Tensor(_) | EValue::String(_) | EValue::DoubleList(_) => None,
+            EValue::Tensor(_) | EValue::String(_) | EValue::DoubleList(_) | EValue::Unknown(_) => None,
             EValue::BoolList(items) => {
                 let items = items.as_deref().filter(|items| items.len() <= MAX_COMPARED)?;
                 Some(hash(items.iter().map(|item| (*item).into())))

@@ -78,6 +78,7 @@ impl DefectSink for Reporter<'_, '_> {
             Defect::TableCount => G_16,
             Defect::SharedBytes => G_17,
             Defect::HeaderOverlap => G_18,
+            Defect::UnknownPart => G_33,
         };
         Reporter::add(self, id, path, at, found, expected);
     }

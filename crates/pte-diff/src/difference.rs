@@ -108,6 +108,8 @@ words! {
         ExternalData "external data",
         /// A test of a `.bpte`.
         Test "test",
+        /// A part of a newer schema: a field, or a member of a union.
+        Newer "newer schema",
     }
 }
 

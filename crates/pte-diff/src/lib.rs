@@ -22,6 +22,7 @@ mod graph;
 mod layout;
 mod memory;
 mod methods;
+mod newer;
 mod side;
 mod values;
 mod view;
@@ -50,6 +51,7 @@ pub fn compare(sides: [&Side; 2], areas: &[DiffArea], mode: DiffData) -> io::Res
     let limit = sides.map(Side::data_size).into_iter().fold(0, u64::max).saturating_mul(MAX_READS);
     let mut data = DataPairs::new(limit);
     methods::compare(sides, &mut found, &mut data);
+    newer::compare(sides, &mut found);
     layout::compare(sides, &mut found);
     data.add_files(sides, &mut found);
     let covered = data.ranges();

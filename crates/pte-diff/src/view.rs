@@ -381,6 +381,7 @@ impl<'s> MethodView<'s> {
             EValue::String(None) => "absent".to_owned(),
             EValue::String(Some(text)) => format!("{:?}", clipped(text)),
             EValue::Tensor(tensor) => tensor_type(tensor),
+            EValue::Unknown(tag) => format!("unknown kind {tag}"),
             EValue::DoubleList(None)
             | EValue::BoolList(None)
             | EValue::IntList(None)
@@ -417,7 +418,10 @@ impl<'s> MethodView<'s> {
                 Some(delegate) => format!("delegate {}", delegate.id.as_deref().map_or("absent".into(), clipped)),
                 None => format!("no delegate {index}"),
             },
-            None => instruction.key().to_owned(),
+            None => match instruction {
+                Instruction::Unknown { tag } => format!("unknown instruction {tag}"),
+                _ => instruction.key().to_owned(),
+            },
         }
     }
 
@@ -499,6 +503,7 @@ impl<'s> MethodView<'s> {
 fn hash_content(value: &EValue, hasher: &mut DefaultHasher) {
     match value {
         EValue::Null | EValue::Tensor(_) => {}
+        EValue::Unknown(tag) => tag.hash(hasher),
         EValue::Int(number) => number.hash(hasher),
         EValue::Bool(bool) => bool.hash(hasher),
         EValue::Double(number) => number.to_bits().hash(hasher),

@@ -106,7 +106,7 @@ impl Loading<'_> {
         }
         for value in values {
             match value {
-                EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) => {}
+                EValue::Null | EValue::Int(_) | EValue::Bool(_) | EValue::Double(_) | EValue::Unknown(_) => {}
                 EValue::BoolList(_) | EValue::DoubleList(_) | EValue::String(_) => self.bump.instance(Structure::Span),
                 EValue::Tensor(tensor) => self.tensor(tensor),
                 EValue::IntList(items) => {

@@ -441,7 +441,8 @@ fn condition(instruction: &Instruction) -> Option<ValueId> {
         Instruction::KernelCall { .. }
         | Instruction::DelegateCall { .. }
         | Instruction::MoveCall { .. }
-        | Instruction::FreeCall { .. } => None,
+        | Instruction::FreeCall { .. }
+        | Instruction::Unknown { .. } => None,
     }
 }
 

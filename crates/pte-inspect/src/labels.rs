@@ -37,8 +37,8 @@ pub struct Labels {
 impl Labels {
     /// Labels of instructions that call neither an operator nor a delegate; they follow the labels of operators and
     /// delegates.
-    const OTHERS: [&'static str; InstructionType::MEMBERS.len()] =
-        ["an unknown operator", "an unknown delegate", "move", "jump", "free"];
+    const OTHERS: [&'static str; InstructionType::MEMBERS.len() + 1] =
+        ["an unknown operator", "an unknown delegate", "move", "jump", "free", "an unknown instruction"];
 
     /// Collects the labels of a method.
     pub fn new(plan: &ExecutionPlan) -> Labels {
@@ -63,7 +63,8 @@ impl Labels {
             Some(Callee::Delegate(id)) => id.within(self.delegates).map(|index| self.operators + index),
             None => None,
         };
-        known.unwrap_or(others + usize::from(instruction.kind().tag()) - 1)
+        let kind = instruction.kind().map_or(InstructionType::MEMBERS.len(), |kind| usize::from(kind.tag()) - 1);
+        known.unwrap_or(others + kind)
     }
 
     /// Returns the label of an instruction.

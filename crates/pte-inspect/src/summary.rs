@@ -14,7 +14,7 @@ use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
-use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
 use pte_payload::GraphFormat;
 use pte_payload::description::as_map;
 use pte_payload::xnnpack::draft::{
@@ -63,12 +63,18 @@ pub struct ProgramSummary {
     pub required_keys: Vec<String>,
     /// Oldest release of the runtime that supports the program; `None` if all releases do.
     pub needs: Option<NeededRelease>,
+    /// Releases of the runtime whose Python packages have the operators, features and payloads of the program, of those that were
+    /// measured; `None` if they were not compared.
+    pub releases: Option<Vec<String>>,
     /// Bytes that sharing equal data saves.
     pub shared_bytes: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
     pub duplicated_bytes: Option<u64>,
     /// Data that are stored more than once, in the order of the program.
     pub duplicates: Vec<DuplicateData>,
+    /// Fields and members of unions that only a newer schema has, each with its table, slot and bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub newer: Vec<String>,
 }
 
 /// Data that are stored more than once, part of [`ProgramSummary`].
@@ -247,11 +253,22 @@ impl ProgramSummary {
             required_keys: required_keys(program, &graphs),
             needs: newest(program)
                 .map(|(feature, _)| NeededRelease { release: feature.release, feature: feature.name }),
+            releases: None,
             shared_bytes: stored.shared(),
             duplicated_bytes: duplicates.as_ref().map(|list| list.iter().map(repeated).fold(0, u64::saturating_add)),
             duplicates: duplicates.unwrap_or_default(),
+            newer: newer_parts(program),
         })
     }
+}
+
+/// Describes the parts of a newer schema.
+fn newer_parts(program: &Program) -> Vec<String> {
+    let Some(parts) = program.newer_parts() else { return Vec::new() };
+    let describe = |NewerSlot { path, table, slot, content }: NewerSlot<'_>| {
+        format!("{path}: {table} slot {slot}: {}", parts.describe(content))
+    };
+    program.newer_slots().map(describe).collect()
 }
 
 impl MethodSummary {
@@ -348,7 +365,8 @@ pub fn describe(value: &EValue) -> String {
         | EValue::DoubleList(_)
         | EValue::BoolList(_)
         | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => value.kind().to_owned(),
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => value.kind().to_owned(),
     }
 }
 

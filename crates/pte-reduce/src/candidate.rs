@@ -104,7 +104,8 @@ pub fn fit_tests(tests: &mut MethodTests, before: &ExecutionPlan, after: &Execut
                     | EValue::DoubleList(_)
                     | EValue::BoolList(_)
                     | EValue::TensorList(_)
-                    | EValue::OptionalTensorList(_),
+                    | EValue::OptionalTensorList(_)
+                    | EValue::Unknown(_),
                     None,
                 ) => Some(TestData::Null),
             }

@@ -57,7 +57,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
                     }
                 }
             }
-            Action::Kernel { out: None, .. } | Action::Value(_) | Action::Delegate { .. } => {}
+            Action::Kernel { out: None, .. } | Action::Value(_) | Action::Delegate { .. } | Action::Unknown(_) => {}
         }
     }
     implied

@@ -800,6 +800,7 @@ fn is_checked(action: &Action<'_>) -> bool {
         Action::Kernel { out: None, .. }
         | Action::Delegate { .. }
         | Action::Plain(..)
+        | Action::Unknown(_)
         | Action::View { .. }
         | Action::Value(_) => false,
     }

@@ -39,7 +39,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     }
                     continue;
                 }
-                Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) => {}
+                Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) | Action::Unknown(_) => {}
             }
             self.number_late(late_conditions.remove(&position), &mut instructions);
             for declaration in merged.get(&position).into_iter().flatten() {
@@ -192,6 +192,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let Ok(instruction) = Instruction::read(*kind, &*numbers);
                 instruction
             }
+            Action::Unknown(tag) => Instruction::Unknown { tag: tag.value },
             Action::View { .. } | Action::Value(_) => unreachable!("no instruction of the program"),
         }
     }

@@ -57,6 +57,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Literal::Bool(b) => self.push(EValue::Bool(*b), at),
             Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
             Literal::Index(number) => self.refer(ValueId(*number), at),
+            Literal::Unknown(_) => {
+                let message = "a value of a newer schema has no place here";
+                self.error(Code::WrongKind, at, message, "declare it under `values`, and write its name");
+                ValueId(0)
+            }
             Literal::List(items) => match kind.map(list_kind).or_else(|| self.guess_list_kind(at, items)) {
                 Some(kind) => self.list(kind, items, at),
                 None => ValueId(0),
@@ -80,7 +85,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     pub(super) fn mismatch(&self, literal: &Literal<'a>, kind: ArgKind) -> Option<String> {
         let is_list = matches!(literal, Literal::List(_) | Literal::Typed(..));
         let fits = match literal {
-            Literal::Index(_) => true,
+            Literal::Index(_) | Literal::Unknown(_) => true,
             Literal::Null => kind.optional,
             Literal::Word(name) => return self.mismatch_of_named(name, kind),
             _ if kind.list != is_list => false,
@@ -136,7 +141,11 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     Some(Declared::Other(_)) => Some(ListKind::Int),
                     None => None,
                 },
-                Literal::String(_) | Literal::List(_) | Literal::Typed(..) | Literal::Index(_) => None,
+                Literal::String(_)
+                | Literal::List(_)
+                | Literal::Typed(..)
+                | Literal::Index(_)
+                | Literal::Unknown(_) => None,
             })
             .collect();
         let mut known = kinds.iter().flatten().copied();
@@ -319,6 +328,7 @@ pub(super) fn describe(literal: &Literal<'_>) -> String {
         Literal::MemoryFormat(_) => "a memory format".into(),
         Literal::List(items) | Literal::Typed(_, items) => format!("a list of {}", items.len()),
         Literal::Index(number) => format!("value {number}"),
+        Literal::Unknown(tag) => format!("a value of unknown kind {tag}"),
     }
 }
 

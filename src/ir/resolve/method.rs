@@ -62,7 +62,8 @@ pub(super) struct MethodResolver<'d, 'a, 'f> {
     pub(super) undeclared: HashSet<&'d str>,
     /// The current instruction names a value that does not exist.
     pub(super) has_unknown: bool,
-    /// A call has invalid outs, or an input is unknown, so that a value without content may be the one that was meant.
+    /// A call has invalid outs, an input is unknown, or an instruction is of a newer schema, so that a value without content may be the
+    /// one that was meant, or be written by it.
     pub(super) wrong_outs: bool,
     pub(super) diagnostics: Vec<NodeDiagnostic>,
     /// Indices of the values in ascending order, if they leave gaps.
@@ -269,6 +270,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
             }
         }
+        let mut actions =
+            method.chains.iter().flat_map(|chain| &chain.instructions).filter_map(|step| step.action.as_ref());
+        self.wrong_outs |= actions.any(|action| matches!(action, Action::Unknown(_)));
         for (declaration, value) in self.values.iter().enumerate() {
             let known = &mut self.declared[declaration];
             known.written = known.is_input
@@ -306,7 +310,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     produced.extend(action.operand(FieldRole::Write).and_then(|to| self.declaration_of(to)));
                 }
                 Some(Action::Value(name)) => positioned.extend(self.names.get(&*name.value).copied()),
-                Some(Action::View { .. }) | None => {}
+                Some(Action::View { .. } | Action::Unknown(_)) | None => {}
             }
         }
         self.expanded.clear();

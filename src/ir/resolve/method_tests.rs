@@ -123,7 +123,8 @@ fn one<'d, 'a>(
             | EValue::DoubleList(_)
             | EValue::BoolList(_)
             | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_),
+            | EValue::OptionalTensorList(_)
+            | EValue::Unknown(_),
             TestValue::Null | TestValue::Number(_) | TestValue::Text(_) | TestValue::Tensor(..),
         ) => None,
     };

@@ -46,6 +46,7 @@ pub fn find(plan: &ExecutionPlan, calls: &Calls<'_>, uses: &Uses, numbers: &BTre
             | EValue::TensorList(Some(_))
             | EValue::OptionalTensorList(Some(_)) => literals[index] = true,
             EValue::Tensor(_)
+            | EValue::Unknown(_)
             | EValue::String(None)
             | EValue::IntList(None)
             | EValue::DoubleList(None)

@@ -220,6 +220,7 @@ fn fallback(value: &EValue) -> &'static str {
         | EValue::BoolList(_)
         | EValue::TensorList(_)
         | EValue::OptionalTensorList(_) => "list",
+        EValue::Unknown(_) => "unknown",
     }
 }
 

@@ -99,6 +99,7 @@ impl MethodText<'_> {
             EValue::BoolList(list) => yaml::list(fields.key("bool_list"), list.iter().flatten(), yaml::number),
             EValue::TensorList(_) => self.tensors(value.as_tensors(), false, fields.key("tensor_list")),
             EValue::OptionalTensorList(_) => self.tensors(value.as_tensors(), true, fields.key("optional_tensor_list")),
+            EValue::Unknown(tag) => yaml::number(tag, fields.key("unknown")),
             EValue::Tensor(_) => {}
         }
     }

@@ -148,6 +148,9 @@ impl MethodText<'_> {
         for field in instruction.fields().filter(is_beside) {
             append(field, fields.key(field.key));
         }
+        if let Instruction::Unknown { tag } = instruction {
+            yaml::number(tag, fields.key(key));
+        }
         let mut others = instruction.fields().filter(|field| !is_beside(field)).peekable();
         if others.peek().is_some() {
             let mut map = FlowMap::new(fields.key(key));

@@ -234,7 +234,7 @@ impl<'m, 'p> Analysis<'m, 'p> {
                     });
                 }
             }
-            Instruction::FreeCall { .. } => {}
+            Instruction::FreeCall { .. } | Instruction::Unknown { .. } => {}
         }
     }
 

@@ -8,6 +8,7 @@
 pub mod bundled_program;
 pub mod container;
 pub mod dim_order;
+pub mod exporter;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod path;
@@ -16,6 +17,7 @@ pub mod safetensors;
 pub mod scalar_type;
 pub mod serializer;
 pub mod table;
+pub mod unknown;
 pub mod words;
 
 pub use container::Format;

@@ -117,7 +117,7 @@ impl Program {
 }
 
 /// The methods of a program, for paths.
-struct ProgramMethods<'p>(&'p Program);
+pub(super) struct ProgramMethods<'p>(pub &'p Program);
 
 impl Methods for ProgramMethods<'_> {
     fn write_name(&self, index: usize, out: &mut Vec<u8>) {

@@ -6,6 +6,7 @@
 use super::ids::{DelegateId, OperatorId, ValueId};
 use super::ints::Args;
 use crate::format::program::InstructionType;
+use crate::format::table::Union;
 
 /// A field of an [`Instruction`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +176,13 @@ macro_rules! instructions {
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[allow(clippy::enum_variant_names)] // The names are those of the schema.
         pub enum Instruction {
-            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: role!(@type $role) ),* } ),*
+            $( $(#[$doc])* $variant { $( $(#[$field_doc])* $field: role!(@type $role) ),* }, )*
+            /// An instruction of a newer schema. Its effect is unknown;
+            /// [`Program::newer_parts`](crate::program::Program::newer_parts) have its bytes.
+            Unknown {
+                /// Tag in the union.
+                tag: u8,
+            },
         }
 
         /// The instructions, in the order of the schema.
@@ -197,17 +204,19 @@ macro_rules! instructions {
         };
 
         impl Instruction {
-            /// Returns the member of the union.
-            pub fn kind(&self) -> InstructionType {
+            /// Returns the member of the union; `None` for an instruction of a newer schema.
+            pub fn kind(&self) -> Option<InstructionType> {
                 match self {
-                    $( Instruction::$variant { .. } => InstructionType::$variant ),*
+                    $( Instruction::$variant { .. } => Some(InstructionType::$variant), )*
+                    Instruction::Unknown { .. } => None,
                 }
             }
 
             /// Returns the key in the YAML.
             pub fn key(&self) -> &'static str {
                 match self {
-                    $( Instruction::$variant { .. } => $key ),*
+                    $( Instruction::$variant { .. } => $key, )*
+                    Instruction::Unknown { .. } => UNKNOWN_KEY,
                 }
             }
 
@@ -226,6 +235,7 @@ macro_rules! instructions {
                             });
                         } )*
                     } )*
+                    Instruction::Unknown { .. } => {}
                 }
                 fields.into_iter().flatten()
             }
@@ -238,6 +248,7 @@ macro_rules! instructions {
                     $( Instruction::$variant { $( $field ),* } => {
                         None$( .or_else(|| select(role!(@reference $role $field))) )*
                     } )*
+                    Instruction::Unknown { .. } => None,
                 }
             }
 
@@ -247,6 +258,7 @@ macro_rules! instructions {
                     $( Instruction::$variant { $( $field ),* } => {
                         $( change(role!(@mut $role $field)); )*
                     } )*
+                    Instruction::Unknown { .. } => {}
                 }
             }
 
@@ -298,7 +310,18 @@ instructions! {
     }
 }
 
+/// Key in the YAML of an instruction of a newer schema.
+pub const UNKNOWN_KEY: &str = "unknown";
+
 impl Instruction {
+    /// Returns the tag in the union `InstructionArguments`.
+    pub fn tag(&self) -> u8 {
+        match self {
+            Instruction::Unknown { tag } => *tag,
+            _ => self.kind().map_or(0, Union::tag),
+        }
+    }
+
     /// Returns the list of arguments of a call; empty for other instructions.
     pub fn args(&self) -> &[ValueId] {
         let args = self.find(|reference| if let FieldReference::Args(args) = reference { args } else { None });

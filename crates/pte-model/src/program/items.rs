@@ -42,7 +42,8 @@ impl EValue {
             | EValue::Tensor(_)
             | EValue::String(_)
             | EValue::DoubleList(_)
-            | EValue::BoolList(_) => None,
+            | EValue::BoolList(_)
+            | EValue::Unknown(_) => None,
         }
     }
 

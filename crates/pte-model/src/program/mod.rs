@@ -33,6 +33,7 @@ pub mod instruction;
 mod ints;
 mod items;
 pub mod memory_plan;
+mod newer;
 pub mod pools;
 pub mod positions;
 pub mod releases;
@@ -47,6 +48,7 @@ use crate::format::ScalarType;
 use crate::format::program::KernelType;
 pub use crate::format::program::{DeviceType, StorageLayout, TensorDataLocation, TensorShapeDynamism};
 use crate::format::table::Union;
+pub use crate::format::unknown::{TableStep, UnknownObject, UnknownParts, UnknownTable};
 pub use ids::{DelegateId, OperatorId, ValueId};
 pub use instruction::{BranchStep, merged};
 pub use instruction::{FieldReference, Instruction, InstructionField, OperandAccess};
@@ -54,6 +56,8 @@ pub use ints::{Args, Ints, Sizes};
 #[doc(hidden)]
 pub use items::ListItems;
 pub use memory_plan::MemoryPlan;
+#[doc(hidden)]
+pub use newer::{NewerParts, NewerSlot};
 
 /// A program: the methods of a model and the data they need (table `Program`).
 ///
@@ -86,6 +90,9 @@ pub struct Program {
     pub external_data: Vec<ExternalData>,
     /// All data, referred to by [`BlobId`].
     pub blobs: Vec<Blob>,
+    /// Parts of a newer schema, which are written again as they are; `None` if there are none.
+    #[doc(hidden)]
+    pub newer: Option<Box<NewerParts>>,
 }
 
 /// A method (table `ExecutionPlan`).
@@ -336,17 +343,22 @@ pub enum EValue {
     TensorList(Option<Vec<ValueId>>),
     /// Indices of tensors, with [`ValueId::NONE`] for None.
     OptionalTensorList(Option<Vec<ValueId>>),
+    /// A kind of a newer schema, by its tag in the union; [`Program::newer_parts`] have its bytes.
+    Unknown(u8),
 }
 
 impl EValue {
     /// Returns the name of the kind in the schema.
     pub fn kind(&self) -> &'static str {
-        self.member().table().name
+        self.member().map_or("unknown", |member| member.table().name)
     }
 
     /// Returns the tag in the union `KernelTypes`.
     pub fn tag(&self) -> u8 {
-        self.member().tag()
+        match self {
+            EValue::Unknown(tag) => *tag,
+            _ => self.member().map_or(0, Union::tag),
+        }
     }
 
     /// Returns the tensor; `None` for a value of another kind.
@@ -359,12 +371,14 @@ impl EValue {
 macro_rules! members {
     ($( $variant:ident = $table:ident $module:ident $field:ident; )*) => {
         impl EValue {
-            fn member(&self) -> KernelType {
-                match self {
+            /// Returns the member of the union; `None` for a kind of a newer schema.
+            fn member(&self) -> Option<KernelType> {
+                Some(match self {
                     EValue::Null => KernelType::Null,
                     EValue::Tensor(_) => KernelType::Tensor,
+                    EValue::Unknown(_) => return None,
                     $( EValue::$variant(_) => KernelType::$variant, )*
-                }
+                })
             }
         }
     };

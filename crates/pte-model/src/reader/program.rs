@@ -4,6 +4,7 @@
 //! of the runtime is not.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{io, vec};
 
@@ -17,12 +18,14 @@ use crate::diagnostics::counted;
 use crate::format::ScalarType;
 use crate::format::container;
 use crate::format::container::{
-    ExtendedHeader, HEAD, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
+    ExtendedHeader, HEAD, PREAMBLE, PROGRAM_HEADER, PROGRAM_SIZE, SEGMENT_BASE_OFFSET, SEGMENT_DATA_SIZE,
 };
 use crate::format::flatbuffer::read::{Buffer, ReadError, Result, TableRef, TableVector};
+use crate::format::flatbuffer::unknown;
 use crate::format::program as schema;
 use crate::format::program::DataLocation;
 use crate::format::program::*;
+use crate::format::unknown::{UnknownParts, UnknownTable};
 use crate::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use crate::program::element::{Element, Part};
 use crate::program::instruction::InstructionSource;
@@ -270,19 +273,22 @@ fn parse(
     let (spent, limit) = (AtomicU64::new(0), buffer.left());
     let parts = workers::map(pieces(&mut lists), if bytes.len() < LARGE { 1 } else { 2 }, |piece| {
         let buffer = Buffer::new(bytes);
-        let part = if spent.load(Ordering::Relaxed) > limit {
+        let mut part = if spent.load(Ordering::Relaxed) > limit {
             Ok(ChunkData::default())
         } else {
             piece.read(&buffer, &places, length, references)
         };
+        part.iter_mut().for_each(|part| part.is_newer = buffer.is_newer());
         spent.fetch_add(buffer.spent(), Ordering::Relaxed);
         part
     });
     buffer.settle(spent.into_inner())?;
     // Tensors of a method with the same index share the data of the longest one.
     let mut longest: HashMap<(usize, u32), u64> = HashMap::new();
+    let mut is_newer = false;
     for part in parts {
-        let ChunkData { constants, missing } = part?;
+        let ChunkData { constants, missing, is_newer: is_newer_part } = part?;
+        is_newer |= is_newer_part;
         reader.missing.list.extend(missing.list);
         for constant in constants {
             if let Some(index) = constant.shared {
@@ -298,6 +304,9 @@ fn parse(
     }
     reader.lists = lists.into_iter();
     reader.program(root, &places)?;
+    if is_newer || buffer.is_newer() {
+        reader.program.set_newer_parts(unknown_parts(&buffer, bytes)?);
+    }
     share_empty_payloads(&mut reader.program);
     Ok(ProgramContents {
         program: reader.program,
@@ -311,6 +320,24 @@ fn parse(
         missing: reader.missing.list,
         metadata: Head::Read(Vec::new()),
     })
+}
+
+/// Returns the parts of a program that the schema does not have.
+fn unknown_parts(buffer: &Buffer<'_>, bytes: &[u8]) -> Result<UnknownParts> {
+    let length = if PROGRAM_HEADER.is_in(bytes) { ExtendedHeader::stated_length(bytes).unwrap_or(0) } else { 0 };
+    let head = PREAMBLE.saturating_add(length as usize).min(bytes.len());
+    let Some(mut parts) = unknown::find(bytes, &PROGRAM, head) else { return buffer.too_shared() };
+    // The layout decides which entries these lists have.
+    let planned = [
+        program::constant_buffer,
+        program::backend_delegate_data,
+        program::segments,
+        program::constant_segment,
+        program::mutable_data_segments,
+    ];
+    let is_planned = |table: &UnknownTable| table.path.first().is_some_and(|step| planned.contains(&step.slot));
+    parts.is_fixed |= parts.tables.iter().any(is_planned);
+    Ok(parts)
 }
 
 /// Marks the empty payloads that several delegates share as inline, because others have an entry each (W-11).
@@ -374,6 +401,8 @@ impl MissingData {
 struct ChunkData {
     constants: Vec<TensorRange>,
     missing: MissingData,
+    /// The chunk has parts that the schema does not have.
+    is_newer: bool,
 }
 
 impl Default for MissingData {
@@ -483,7 +512,7 @@ impl ListChunk<'_> {
         match self {
             ListChunk::Values { plan, tables, start, room } => {
                 let missing = MissingData { references, list: Vec::new() };
-                let data = ChunkData { constants: Vec::new(), missing };
+                let data = ChunkData { missing, ..ChunkData::default() };
                 let mut values = ValueReader { places, length, plan, value: start, data };
                 buffer.fill(&tables, start, room, |t| values.evalue(t))?;
                 Ok(values.data)
@@ -505,6 +534,22 @@ struct DataRanges {
     mutable: Vec<(u64, u64)>,
     /// Start and length of each inline payload.
     inline: Vec<(u64, u64)>,
+    /// Starts of the constants and of the initial states, ascending.
+    starts: [OnceLock<Vec<u64>>; 2],
+}
+
+impl DataRanges {
+    /// Returns the end of data of unknown size: the start of the next data, at most `end`.
+    fn end_of(&self, is_mutable: bool, start: u64, end: u64) -> u64 {
+        let ranges = if is_mutable { &self.mutable } else { &self.constants };
+        let starts = self.starts[usize::from(is_mutable)].get_or_init(|| {
+            let mut starts: Vec<u64> = ranges.iter().skip(1).map(|(start, _)| *start).collect();
+            starts.sort_unstable();
+            starts
+        });
+        let next = starts.get(starts.partition_point(|other| *other <= start)).copied().unwrap_or(end);
+        next.min(end).max(start)
+    }
 }
 
 impl ProgramReader<'_> {
@@ -732,8 +777,11 @@ struct ValueReader<'p> {
 
 impl ValueReader<'_> {
     fn evalue(&mut self, t: TableRef<'_, '_>) -> Result<EValue> {
-        let (kind, table) = t.member(evalue::val_type, evalue::val, "kind of value")?;
         self.value += 1;
+        let (kind, table) = match t.member_or_tag(evalue::val_type, evalue::val, "kind of value")? {
+            Ok(member) => member,
+            Err(tag) => return Ok(EValue::Unknown(tag)),
+        };
         let Some(v) = table else {
             // None needs no table (M-3).
             return if kind == KernelType::Null { Ok(EValue::Null) } else { t.wrong(evalue::val, "missing value") };
@@ -776,7 +824,12 @@ impl ValueReader<'_> {
             let rooms = if memory == Memory::None { &self.places.constants } else { &self.places.mutable };
             // Empty data need no entry; the emitter writes none if all states are empty.
             let room = rooms.get(index as usize).copied().or_else(|| (found.nbytes() == Some(0)).then_some((0, 0)));
-            let range = match room.zip(found.nbytes()) {
+            let is_mutable = memory != Memory::None;
+            let nbytes = match found.scalar_type.info() {
+                Some(_) => found.nbytes(),
+                None => room.map(|(start, end)| self.places.end_of(is_mutable, start, end.min(self.length)) - start),
+            };
+            let range = match room.zip(nbytes) {
                 None => Err(format!("data {index} are out of range")),
                 Some(((start, end), nbytes)) => match start.checked_add(nbytes) {
                     Some(needed) if needed <= end.min(self.length) => Ok((start, nbytes)),
@@ -805,7 +858,10 @@ impl ValueReader<'_> {
 }
 
 fn instruction(t: TableRef<'_, '_>) -> Result<Instruction> {
-    let (kind, table) = t.member(instruction::instr_args_type, instruction::instr_args, "instruction")?;
+    let (kind, table) = match t.member_or_tag(instruction::instr_args_type, instruction::instr_args, "instruction")? {
+        Ok(member) => member,
+        Err(tag) => return Ok(Instruction::Unknown { tag }),
+    };
     let Some(a) = table else {
         return t.wrong(instruction::instr_args, "missing instruction");
     };

@@ -139,7 +139,7 @@ impl<'p> Propagation<'p> {
                         self.delegate_call(&at, *delegate_index, instruction.args());
                     }
                     Instruction::MoveCall { move_from, move_to } => self.moved(&at, *move_from, *move_to),
-                    Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } => {}
+                    Instruction::JumpFalseCall { .. } | Instruction::FreeCall { .. } | Instruction::Unknown { .. } => {}
                 }
             }
         }

@@ -173,7 +173,7 @@ impl MetadataValue {
     pub(super) fn of_evalue(value: &EValue, values: &[EValue]) -> MetadataValue {
         let list = |items: Vec<MetadataValue>| MetadataValue::List(items);
         match value {
-            EValue::Null => MetadataValue::Null,
+            EValue::Null | EValue::Unknown(_) => MetadataValue::Null,
             EValue::Int(number) => MetadataValue::Int(*number),
             EValue::Bool(value) => MetadataValue::Bool(*value),
             EValue::Double(number) => MetadataValue::Double(*number),

@@ -94,6 +94,7 @@ fn operand(context: &Context<'_>, replaced: &HashMap<usize, usize>, value: usize
         EValue::Bool(state) => scalar(u64::from(*state)),
         EValue::Double(number) => scalar(number.to_bits()),
         EValue::String(text) => Operand::String(text.clone()),
+        EValue::Unknown(_) => as_value(),
         EValue::Tensor(tensor) => match constant(tensor) {
             Some(constant) => constant,
             None => as_value(),

@@ -98,7 +98,8 @@ impl<'p> Context<'p> {
             | EValue::DoubleList(_)
             | EValue::BoolList(_)
             | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_) => false,
+            | EValue::OptionalTensorList(_)
+            | EValue::Unknown(_) => false,
         };
         is_plain
             && !self.is_input[value]

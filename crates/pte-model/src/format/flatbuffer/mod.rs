@@ -5,6 +5,7 @@
 //! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
 
 pub mod read;
+pub mod unknown;
 pub mod verify;
 pub mod view;
 pub mod walk;

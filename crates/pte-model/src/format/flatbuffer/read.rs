@@ -3,6 +3,7 @@
 //!
 //! Reads the output of both upstream writers: empty vectors of flatc need not be aligned.
 
+use std::cell::Cell;
 use std::{fmt, io};
 
 use super::Budget;
@@ -45,7 +46,11 @@ pub type Result<T> = std::result::Result<T, Box<ReadError>>;
 pub struct Buffer<'a> {
     bytes: &'a [u8],
     budget: Budget,
+    /// A table has slots beyond its schema, or a union a member.
+    is_newer: Cell<bool>,
 }
+
+const TOO_SHARED: &str = "the tables of the file share too many bytes";
 
 /// Cost of a table: about the size of its counterpart in memory.
 const TABLE_COST: u64 = 32;
@@ -53,7 +58,7 @@ const TABLE_COST: u64 = 32;
 impl<'a> Buffer<'a> {
     /// Wraps the bytes of a FlatBuffer, with a budget of their size.
     pub fn new(bytes: &'a [u8]) -> Buffer<'a> {
-        Buffer { bytes, budget: Budget::of(bytes.len()) }
+        Buffer { bytes, budget: Budget::of(bytes.len()), is_newer: Cell::new(false) }
     }
 
     /// Returns the remaining budget.
@@ -64,6 +69,11 @@ impl<'a> Buffer<'a> {
     /// Returns the budget spent so far.
     pub fn spent(&self) -> u64 {
         self.budget.spent()
+    }
+
+    /// Returns true if a table that was read has slots beyond its schema, which may be absent fields, or a member of a union is unknown.
+    pub fn is_newer(&self) -> bool {
+        self.is_newer.get()
     }
 
     /// Subtracts the budget that readers of other parts of the same bytes have spent.
@@ -83,8 +93,16 @@ impl<'a> Buffer<'a> {
     fn spend(&self, at: usize, cost: u64) -> Result<()> {
         match self.budget.spend(cost) {
             true => Ok(()),
-            false => self.error(at, "the tables of the file share too many bytes"),
+            false => self.error(at, TOO_SHARED),
         }
+    }
+
+    /// Returns the error of tables that share many bytes.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn too_shared<T>(&self) -> Result<T> {
+        self.error(0, TOO_SHARED)
     }
 
     #[inline(always)]
@@ -147,7 +165,12 @@ impl<'a> Buffer<'a> {
         let size = usize::from(u16::from_le_bytes(self.array(vtable)?));
         match self.bytes.get(vtable..vtable + size) {
             // The first two words are the sizes of vtable and table.
-            Some(words) if size >= 4 && size % 2 == 0 => Ok(TableRef { buffer: self, table, at, slots: &words[4..] }),
+            Some(words) if size >= 4 && size % 2 == 0 => {
+                if size > 4 + 2 * table.fields.len() {
+                    self.is_newer.set(true);
+                }
+                Ok(TableRef { buffer: self, table, at, slots: &words[4..] })
+            }
             _ => self.error(vtable, format!("{}: invalid vtable size {size}", table.name)),
         }
     }
@@ -527,6 +550,27 @@ impl<'b, 'a> TableRef<'b, 'a> {
             found.push(ExtraField { slot, at: range.start, bytes: &bytes[..size] });
         }
         Ok((self.at + usize::from(size), found))
+    }
+
+    /// As [`TableRef::member`]; an unknown member is its tag.
+    ///
+    /// # Errors
+    /// The tag is 0, or the target is not a table.
+    #[inline(always)]
+    pub fn member_or_tag<U: Union>(
+        &self,
+        type_slot: u16,
+        slot: u16,
+        what: &str,
+    ) -> Result<std::result::Result<(U, Option<TableRef<'b, 'a>>), u8>> {
+        let tag = self.u8(type_slot)?;
+        match U::of_tag(tag) {
+            None if tag > 0 => {
+                self.buffer.is_newer.set(true);
+                Ok(Err(tag))
+            }
+            None | Some(_) => self.member(type_slot, slot, what).map(Ok),
+        }
     }
 
     /// Returns the member of a union, and its table unless that is absent. `what` describes the members, for messages.

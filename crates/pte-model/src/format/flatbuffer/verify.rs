@@ -10,6 +10,7 @@ use std::ops::Range;
 use self::Defect::*;
 use super::{Budget, ObjectKind, Scalar, SlotContent, member, u16_at, u32_at};
 use crate::format::path::Trail;
+use crate::format::unknown::ShownBytes;
 use crate::format::{Kind, TableSchema};
 
 /// Maximum number of tables of FlatBuffers' own verifier.
@@ -17,6 +18,9 @@ const MAX_TABLES: u64 = 1_000_000;
 
 /// Cost of a table; the budget is eight times the file's size.
 const TABLE_COST: u64 = 16;
+
+/// Number of unknown fields of a table that are reported with their bytes.
+const SHOWN_FIELDS: usize = 4;
 
 /// Maximum offset, and maximum size of a vector in bytes.
 const MAX_OFFSET: u32 = 0x7fff_ffff;
@@ -62,6 +66,8 @@ pub enum Defect {
     SharedBytes,
     /// An object overlaps the extended header.
     HeaderOverlap,
+    /// A table has fields, or a union a member, that the schema does not have. A newer schema may have them.
+    UnknownPart,
 }
 
 /// Receiver of the verifier's findings.
@@ -193,6 +199,42 @@ impl Verifier<'_, '_> {
             self.report.add(TableSize, path, vtable.start + 2, format_args!("a table of {inline} bytes"), expected);
         }
         self.outside_header(at, at + needed, path);
+        if entries.len() > table.fields.len() {
+            self.unknown_fields(at..at + inline, table, entries, path);
+        }
+    }
+
+    /// Reports the fields of a table that the schema does not have, with the first bytes of some.
+    fn unknown_fields(&mut self, at: Range<usize>, table: &TableSchema, entries: &[[u8; 2]], path: &Trail<'_>) {
+        let Range { start: at, end } = at;
+        let offsets = || entries.iter().map(|entry| usize::from(u16::from_le_bytes(*entry)));
+        let present = || offsets().enumerate().skip(table.fields.len()).filter(|(_, offset)| *offset > 0);
+        if present().next().is_none() || !self.spend(entries.len() as u64 * (2 + SHOWN_FIELDS as u64), at, path) {
+            return;
+        }
+        let shown = present().take(SHOWN_FIELDS).map(|(slot, offset)| {
+            let next = offsets().filter(|other| *other > offset).min().unwrap_or(offset + 8).min(offset + 8);
+            let bytes = self.bytes.get(at + offset..(at + next).min(end)).unwrap_or_default();
+            format!("slot {slot}: {}", ShownBytes(bytes))
+        });
+        let shown = shown.collect::<Vec<String>>().join("; ");
+        let more = if present().count() > SHOWN_FIELDS { "; ..." } else { "" };
+        let found = format_args!("{} with fields of a newer schema ({shown}{more})", table.name);
+        // Some tables of unions have no fields.
+        let expected = match table.fields.len().checked_sub(1) {
+            Some(last) => format!("slots 0 to {last}"),
+            None => "no slots".to_owned(),
+        };
+        self.report.add(UnknownPart, path, at, found, format_args!("{expected}"));
+    }
+
+    /// Reports a member of a union that the schema does not have, with the first bytes of its table.
+    fn unknown_member(&mut self, position: usize, tag: u8, members: usize, path: &Trail<'_>) {
+        let target = u32_at(self.bytes, position).map_or(0, |offset| position.saturating_add(offset as usize));
+        let bytes = self.bytes.get(target..).unwrap_or_default();
+        let bytes = ShownBytes(&bytes[..bytes.len().min(16)]);
+        let found = format_args!("member {tag} of a newer schema (at byte {target:#x}: {bytes})");
+        self.report.add(UnknownPart, path, position, found, format_args!("members 1 to {members}"));
     }
 
     /// Returns the bytes of the vtable of the table at `at`; reports one that is not inside the buffer.
@@ -236,7 +278,13 @@ impl Verifier<'_, '_> {
                 None
             }
             // A union with an unknown tag is not followed, as in FlatBuffers' verifier.
-            SlotContent::Union(members) => member(members, tag),
+            SlotContent::Union(members) => {
+                let known = member(members, tag);
+                if known.is_none() && tag > 0 {
+                    self.unknown_member(position, tag, members.len(), path);
+                }
+                known
+            }
             SlotContent::Object(ObjectKind::Table(child)) => Some(child),
             SlotContent::Object(object) => return self.vector(position, kind, object, path),
         };

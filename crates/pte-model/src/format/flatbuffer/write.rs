@@ -2,6 +2,8 @@
 //!
 //! The writer of ExecuTorch files is in `pte-emit`, those of payloads are in `pte-payload`.
 
+use std::cmp::Reverse;
+
 use flatbuffers::{FlatBufferBuilder, Push, PushAlignment, UnionWIPOffset, WIPOffset};
 
 use crate::format::serializer::{EmptyVector, SlotOrder};
@@ -48,8 +50,23 @@ impl FieldValue {
         }
     }
 
+    /// Returns the bytes in the table; zeros for a child.
+    pub fn to_bytes(self) -> Vec<u8> {
+        match self {
+            FieldValue::Byte(b) => vec![b],
+            FieldValue::Short(n) => n.to_le_bytes().to_vec(),
+            FieldValue::Int(n) => n.to_le_bytes().to_vec(),
+            FieldValue::UInt(n) => n.to_le_bytes().to_vec(),
+            FieldValue::Float(x) => x.to_le_bytes().to_vec(),
+            FieldValue::Long(n) => n.to_le_bytes().to_vec(),
+            FieldValue::ULong(n) => n.to_le_bytes().to_vec(),
+            FieldValue::Double(x) => x.to_le_bytes().to_vec(),
+            FieldValue::Child(_) => vec![0; 4],
+        }
+    }
+
     /// Size in the table, in bytes.
-    fn size(self) -> u8 {
+    pub fn size(self) -> u8 {
         match self {
             FieldValue::Byte(_) => 1,
             FieldValue::Short(_) => 2,
@@ -114,6 +131,21 @@ pub fn table(
     WIPOffset::new(builder.end_table(start).value())
 }
 
+/// Sorts slots, which ascend, in the order of writing.
+pub fn sort(order: SlotOrder, slots: &mut [(u16, FieldValue)]) {
+    match order {
+        SlotOrder::Ascending => {}
+        SlotOrder::BySize => slots.sort_by_key(|(slot, value)| Reverse((value.size(), *slot))),
+    }
+}
+
+/// Writes bytes without alignment.
+pub fn raw(builder: &mut FlatBufferBuilder<'_>, bytes: &[u8]) {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    rest.iter().rev().for_each(|byte| _ = builder.push(*byte));
+    blocks.iter().rev().for_each(|block| _ = builder.push(ByteBlock(block)));
+}
+
 /// Writes a vector of numbers or offsets.
 pub fn vector<T: Push<Output: 'static> + Copy>(
     builder: &mut FlatBufferBuilder<'_>,
@@ -131,9 +163,7 @@ pub fn bytes<const ALIGNMENT: usize>(builder: &mut FlatBufferBuilder<'_>, bytes:
     // The crate derives the alignment of a vector from the item type. The bytes are pushed in blocks, the last one
     // first; pushing them one by one takes twenty times as long.
     builder.start_vector::<Aligned<ALIGNMENT>>(bytes.len());
-    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
-    rest.iter().rev().for_each(|byte| _ = builder.push(*byte));
-    blocks.iter().rev().for_each(|block| _ = builder.push(ByteBlock(block)));
+    raw(builder, bytes);
     WIPOffset::new(builder.end_vector::<Aligned<ALIGNMENT>>(bytes.len()).value())
 }
 

@@ -138,7 +138,7 @@ impl<'p> Method<'p> {
                 };
                 Argument::Ints(items.as_deref()?.iter().map(int).collect::<Option<_>>()?)
             }
-            EValue::Tensor(_) => return None,
+            EValue::Tensor(_) | EValue::Unknown(_) => return None,
             EValue::TensorList(items) | EValue::OptionalTensorList(items) => {
                 let (mut metas, mut contents) = (Vec::new(), Vec::new());
                 for item in items.as_deref()? {

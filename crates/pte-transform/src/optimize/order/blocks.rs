@@ -184,7 +184,8 @@ fn groups(plan: &ExecutionPlan, operators: &MethodOperators, alive: &AliveMemory
         | EValue::DoubleList(_)
         | EValue::BoolList(_)
         | EValue::TensorList(_)
-        | EValue::OptionalTensorList(_) => false,
+        | EValue::OptionalTensorList(_)
+        | EValue::Unknown(_) => false,
     };
     for alias in aliases(plan, operators) {
         if !is_number(alias.base) && !is_number(alias.result) {

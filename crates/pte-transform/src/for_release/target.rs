@@ -1,0 +1,72 @@
+//! A release that programs are written for, and what it lacks for calls.
+
+use pte_model::format::ScalarType;
+use pte_model::format::exporter::Exporter;
+use pte_operators::refused_type;
+use pte_releases::{Release, Version};
+
+/// A release that a program is written for.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'r> {
+    /// What its runtime has.
+    pub release: &'r Release,
+    /// How its exporter writes.
+    pub exporter: &'r Exporter,
+}
+
+/// What the runtime of a release lacks for a call.
+pub struct Lack {
+    /// What it lacks, for messages.
+    pub what: String,
+    /// First release that does not lack it.
+    pub first: Option<Version>,
+}
+
+impl<'r> Target<'r> {
+    /// Returns a release with its exporter.
+    pub fn of(release: &'r Release) -> Target<'r> {
+        Target { release, exporter: exporter_of(release) }
+    }
+}
+
+/// Returns the exporter of a release.
+pub fn exporter_of(release: &Release) -> &'static Exporter {
+    let Version { major, minor, .. } = release.version();
+    Exporter::of((major, minor))
+}
+
+impl Target<'_> {
+    /// Returns `true` if calls of an operator may have to be replaced.
+    pub fn may_replace(&self, name: &str) -> bool {
+        let is_former = !self.exporter.has_dim_order_operators;
+        self.is_missing(name) || self.release.types(name).is_some() || is_former
+    }
+
+    /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that an
+    /// application links, are in no release.
+    fn is_missing(&self, name: &str) -> bool {
+        !self.release.has_operator(name) && Release::known().any(|other| other.has_operator(name))
+    }
+
+    /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
+    pub fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
+        let version = self.release.version();
+        if self.is_missing(name) {
+            let what = format!("operator `{name}`, which ExecuTorch {version} does not register");
+            return Some(Lack { what, first: self.first(|other| other.has_operator(name)) });
+        }
+        let refused = |release: &Release| refused_type(name, release.types(name)?, types);
+        let (position, found) = refused(self.release)?;
+        let argument = pte_operators::find(name)?.signature.args.get(position).map_or("", |argument| &*argument.name);
+        Some(Lack {
+            what: format!("`{argument}` of {found} for `{name}`, which the kernel of ExecuTorch {version} refuses"),
+            first: self.first(|other| other.has_operator(name) && refused(other).is_none()),
+        })
+    }
+
+    /// Returns the first later release for which `does` is true.
+    pub fn first(&self, does: impl Fn(&Release) -> bool) -> Option<Version> {
+        let later = Release::known().filter(|other| other.version() > self.release.version());
+        later.map(|other| (other, does(other))).find(|(_, does)| *does).map(|(other, _)| other.version())
+    }
+}
