@@ -31,6 +31,7 @@ use pte_model::error::Error;
 use pte_model::program::Program;
 use pte_model::program::positions::DelegatePosition;
 use pte_model::program::test_cases::MethodTests;
+use pte_transform::for_release::WrittenFor;
 use pte_transform::prune::PrunedParts;
 
 /// A program with the metadata of its files; data are read when the files are written.
@@ -74,6 +75,8 @@ pub struct Assembly {
     pub warnings: Report,
     /// What was removed from each method; empty unless the program was pruned.
     pub(crate) pruned: Vec<PrunedParts>,
+    /// Release that the files were written for, and what was changed for it.
+    pub(crate) written_for: Option<WrittenFor>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,
     /// Files that were read to resolve the source, also those without data in the program, such as an index.
@@ -315,6 +318,7 @@ pub fn emit(
         name: None,
         warnings: Report::default(),
         pruned: Vec::new(),
+        written_for: None,
         reported_operators: BTreeSet::new(),
         files: BTreeSet::new(),
         delegates: Vec::new(),
@@ -386,6 +390,35 @@ impl Assembly {
     /// ```
     pub fn pruned(&self) -> &[PrunedParts] {
         &self.pruned
+    }
+
+    /// Returns the release that the files were written for, with what was changed for it; `None` for the current one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use pte_emit::{Model, Options, Release, ReplacedCalls, WrittenFor};
+    ///
+    /// let yaml = "
+    /// methods:
+    ///   forward:
+    ///     values: {x: {tensor: float32, sizes: [2]}}
+    ///     inputs: [x]
+    ///     outputs: [y]
+    ///     instructions: [{kernel: dim_order_ops::_clone_dim_order.out, args: [x, false, null], out: y}]
+    /// ";
+    /// let mut options = Options::default();
+    /// options.for_runtime = Some(Arc::new(Release::find("0.7").unwrap().clone()));
+    /// let assembly = Model::from_yaml("clone.yaml", yaml, ".").assemble(&options)?;
+    /// assert_eq!(assembly.program().plans()[0].operators.as_ref().unwrap()[0].name.as_deref(), Some("aten::clone"));
+    /// let written: &WrittenFor = assembly.written_for().unwrap();
+    /// assert_eq!(written.release.to_string(), "0.7.0");
+    /// let clone: &ReplacedCalls = &written.replaced["dim_order_ops::_clone_dim_order.out"];
+    /// assert_eq!((clone.count, &clone.by[..]), (1, &["aten::clone.out"][..]));
+    /// assert_eq!(written.changes(), ["1 call of dim_order_ops::_clone_dim_order.out replaced by aten::clone.out"]);
+    /// # Ok::<(), pte_emit::Error>(())
+    /// ```
+    pub fn written_for(&self) -> Option<&WrittenFor> {
+        self.written_for.as_ref()
     }
 
     /// Returns the names of unknown operators that [`Assembly::warnings`] reports.

@@ -11,6 +11,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::model::{Model, ModelFile};
 use crate::printer;
 use crate::source::SourceContent;
+use pte_check::runs_on;
 use pte_inspect::Subject;
 use pte_inspect::allocator::{Abi, RuntimeKind};
 use pte_inspect::file::FileFacts;
@@ -29,6 +30,7 @@ use pte_model::program::MemoryPlan;
 use pte_model::program::{ExecutionPlan, Program};
 use pte_model::reader;
 use pte_payload::memory::Processor;
+use pte_releases::Release;
 
 /// Options of [`Model::memory`].
 ///
@@ -291,7 +293,11 @@ fn inspect_file(
         Format::Program | Format::BundledProgram | Format::Safetensors => match read_part(origin) {
             Ok((program, wrong, loaded)) => {
                 let inspected = Inspected::new(program, names.clone(), loaded);
-                found.contents = Some(ProgramSummary::new(&inspected.view(), compare).map_err(failed)?);
+                let mut contents = ProgramSummary::new(&inspected.view(), compare).map_err(failed)?;
+                let runs_on = |release: &&Release| runs_on(&inspected.program, release);
+                let releases = Release::known().filter(runs_on).map(|release| release.version().to_string());
+                contents.releases = Some(releases.collect());
+                found.contents = Some(contents);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }
             Err(error) => malformed(error)?,

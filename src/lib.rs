@@ -38,6 +38,7 @@ mod builder;
 mod deploy;
 mod edit;
 mod firmware;
+mod for_runtime;
 mod inspection;
 mod kernels;
 mod model;
@@ -142,9 +143,11 @@ pub use pte_payload::memory::{
     Accuracy as DelegateAccuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor,
 };
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+pub use pte_releases::{Answer, ExampleAnswer, FactsError, NotAVersion, Release, TypeFacts, UnknownRelease, Version};
 pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
 pub use pte_transform::externalize::ExternalRule;
 pub use pte_transform::extract::Extracted;
+pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
 pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
 pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
 pub use pte_transform::pattern::{NameMap, NameRule, Pattern};

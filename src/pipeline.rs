@@ -28,7 +28,9 @@ use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{Memory, MemoryPlan, Program};
 use pte_model::reader;
+use pte_releases::Release;
 use pte_transform::externalize::{ExternalRequest, ExternalRule, ValueNames};
+use pte_transform::for_release::WrittenFor;
 use pte_transform::internalize::{InternalRequest, Internalized};
 use pte_transform::pattern::Pattern;
 use pte_transform::prune::{OverwrittenResult, PrunedMethod, PrunedParts};
@@ -70,6 +72,8 @@ pub struct Options {
     pub max_size: Option<u64>,
     /// Split the `.ptd` without a tag into several files.
     pub shards: Option<Shards>,
+    /// Release of ExecuTorch that the files are written for; it replaces the one of the source.
+    pub for_runtime: Option<Arc<Release>>,
     /// Remove what has no effect: calls of known operators with unused results, and unreferenced values, operators and
     /// delegates with their data. The remaining ones are renumbered; this also closes gaps between indices that the
     /// source requests. `named_data` and state with a name are kept. Without this option, unused values are reported as
@@ -122,6 +126,10 @@ pub struct Resolved {
     pub name: Option<String>,
     /// Layout options of the source.
     pub layout: LayoutConfig,
+    /// Release of ExecuTorch that the files are written for, if the source states one (`runtime:`).
+    pub runtime: Option<Arc<Release>>,
+    /// Layout options that the source states.
+    pub(crate) stated: LayoutOptions,
     overrides: Overrides,
     has_methods: bool,
     pub(crate) source: Arc<Source>,
@@ -142,6 +150,7 @@ pub struct Planned {
     resolved: Resolved,
     plan: Plan,
     pruned: Vec<PrunedParts>,
+    written_for: Option<WrittenFor>,
     /// Limit of the data with their padding, in bytes.
     limit: u64,
 }
@@ -193,6 +202,8 @@ impl Document {
             tests: resolved.tests,
             name: document.name.as_ref().map(|name| name.value.to_string()),
             layout,
+            runtime: resolved.runtime.map(|release| Arc::new(release.clone())),
+            stated: resolved.options,
             overrides: resolved.overrides,
             has_methods: resolved.has_methods,
             source,
@@ -237,6 +248,8 @@ impl From<Program> for Resolved {
             tests: Vec::new(),
             name: None,
             layout: LayoutConfig::default(),
+            runtime: None,
+            stated: LayoutOptions::default(),
             overrides: Overrides::default(),
             source: Arc::default(),
             origins: Origins::default(),
@@ -275,6 +288,10 @@ impl Resolved {
     pub fn plan(self, options: &Options) -> Result<Planned, Error> {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
+        let runtime = options.for_runtime.clone().or_else(|| resolved.runtime.clone());
+        if let Some(release) = &runtime {
+            resolved.lay_out_for(release, options)?;
+        }
         options.layout.apply(&mut resolved.layout);
         resolved.layout.shards = options.shards.clone();
         let limit = options.max_size.unwrap_or(DEFAULT_MAX_SIZE);
@@ -284,11 +301,16 @@ impl Resolved {
         check_newer_parts(&resolved.program)
             .map_err(|message| resolved.error(vec![Code::UnmetRequest.whole(message)]))?;
         check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
-        let same = move_data(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
+        move_inside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
+        let written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
+        let same = move_outside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
+        if let Some(release) = &runtime {
+            resolved.check_features(release)?;
+        }
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)
             .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));
         match plan {
-            Ok(plan) => Ok(Planned { resolved, plan, pruned, limit }),
+            Ok(plan) => Ok(Planned { resolved, plan, pruned, written_for, limit }),
             Err(errors) => Err(resolved.error(resolved.layout_messages(errors))),
         }
     }
@@ -378,6 +400,8 @@ impl Resolved {
             tests,
             name: self.name,
             layout: self.layout,
+            runtime: self.runtime,
+            stated: self.stated,
             source: self.source,
             messages: self.messages,
             reported_operators: self.reported_operators,
@@ -523,24 +547,31 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
     overwritten.iter().filter_map(warning).collect()
 }
 
-/// Moves data into or out of `.ptd` files. Returns for each blob the first one with the same bytes.
-fn move_data(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
-    let Resolved { program, origins, messages, .. } = resolved;
+/// Moves data of `.ptd` files into the program.
+fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
+    let Resolved { program, messages, .. } = resolved;
     let inside = InternalRequest { patterns: options.internal.clone(), all: options.internal_data };
-    if !inside.is_empty() || !options.with.is_empty() {
-        let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
-        restore_alignments(program, &options.with, &done)?;
-        messages.extend(done.dropped.into_iter().map(|(file, key)| {
-            let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));
-            let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
-            NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
-        }));
-        if !done.unused.is_empty() {
-            let keys = diagnostics::first_names(done.unused.iter().map(String::as_str));
-            let message = format!("not moved, because no delegate refers to it: {keys}");
-            messages.push(NodeDiagnostic { severity: Severity::Warning, ..Code::Unused.whole(message) });
-        }
+    if inside.is_empty() && options.with.is_empty() {
+        return Ok(());
     }
+    let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
+    restore_alignments(program, &options.with, &done)?;
+    messages.extend(done.dropped.into_iter().map(|(file, key)| {
+        let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));
+        let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");
+        NodeDiagnostic { severity: Severity::Warning, ..Code::DroppedMetadata.whole(message) }
+    }));
+    if !done.unused.is_empty() {
+        let keys = diagnostics::first_names(done.unused.iter().map(String::as_str));
+        let message = format!("not moved, because no delegate refers to it: {keys}");
+        messages.push(NodeDiagnostic { severity: Severity::Warning, ..Code::Unused.whole(message) });
+    }
+    Ok(())
+}
+
+/// Moves data to `.ptd` files. Returns for each blob the first one with the same bytes.
+fn move_outside(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
+    let Resolved { program, origins, .. } = resolved;
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
     let outside = ExternalRequest { rules: options.external.clone(), rest: options.external_data };
     if outside.rest || !outside.rules.is_empty() {
@@ -585,7 +616,7 @@ impl Planned {
     /// # Errors
     /// An override is of an unknown field, the metadata exceed 2 GiB, or data inside the FlatBuffer cannot be read.
     pub fn emit(self) -> Result<Assembly, Error> {
-        let Planned { mut resolved, plan, pruned, limit } = self;
+        let Planned { mut resolved, plan, pruned, written_for, limit } = self;
         let program = std::mem::take(&mut resolved.program);
         let (tests, overrides) = (std::mem::take(&mut resolved.tests), std::mem::take(&mut resolved.overrides));
         let (layout, origins) = (resolved.layout.clone(), &resolved.origins);
@@ -603,7 +634,7 @@ impl Planned {
         }));
         let padding = assembly.padding();
         if padding > 0 && assembly.data_size() > limit {
-            errors.push(NodeDiagnostic { at: origins.header, ..Code::LimitExceeded.whole(padded(padding, limit)) });
+            errors.push(NodeDiagnostic { at: origins.header(), ..Code::LimitExceeded.whole(padded(padding, limit)) });
         }
         if !errors.is_empty() {
             errors.sort_by_key(|error| error.at);
@@ -619,6 +650,7 @@ impl Planned {
         assembly.delegates = resolved.origins.delegates(&calls, |nodes| resolved.source.positions(nodes));
         (assembly.value_names, assembly.delegate_names) = resolved.origins.into_names();
         assembly.pruned = pruned;
+        assembly.written_for = written_for;
         assembly.reported_operators = resolved.reported_operators;
         assembly.files = resolved.files;
         Ok(assembly)

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{ArgAction, Args, FromArgMatches};
@@ -12,7 +13,7 @@ use indicatif::ProgressBar;
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
     Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, ExternalRule, LAYOUT_OPTIONS, LayoutOptionValue,
-    LayoutOptions, Model, Options, Pattern, RuleSeverity, Shards, SourceNames, workers,
+    LayoutOptions, Model, Options, Pattern, Release, RuleSeverity, Shards, SourceNames, workers,
 };
 
 use super::depfile::Dependencies;
@@ -23,6 +24,7 @@ use super::formats::{OutputContent, OutputFormat};
 use super::io::{self, Messages, STREAM};
 use super::options::FormatArguments;
 use super::outputs::{NewFolder, Outputs};
+use super::releases::ForRuntimeArguments;
 use super::sources::{SourceArguments, Sources};
 use super::summary;
 
@@ -68,6 +70,8 @@ pub struct AssembleArguments {
     messages: FormatArguments<FindingsFormat>,
     #[command(flatten)]
     sources: SourceArguments,
+    #[command(flatten)]
+    for_runtime: ForRuntimeArguments,
     #[command(flatten)]
     layout: LayoutArguments,
 }
@@ -144,6 +148,8 @@ struct Command<'a> {
     sources: Sources<'a>,
     /// Files of `--with` and operators of `--ops`, for warnings.
     validator: CheckOptions,
+    /// Release of `--for-runtime`.
+    runtime: Option<Arc<Release>>,
     /// Size in bytes of the data of the inputs so far.
     size: AtomicU64,
 }
@@ -166,9 +172,10 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
     let _folder = arguments.output_folder()?;
     arguments.check()?;
     let validator = arguments.sources.validator()?;
+    let runtime = arguments.for_runtime.release()?;
     let sources = Sources::new(&arguments.sources);
     let read = Dependencies::new(&arguments.inputs, &arguments.sources);
-    let command = Command { arguments, sources, validator, size: AtomicU64::new(0) };
+    let command = Command { arguments, sources, validator, runtime, size: AtomicU64::new(0) };
     let mut done = Done { read, ..Done::default() };
     let exit = if let [input] = &*command.arguments.inputs {
         command.finish(command.assemble(input, messages), &mut done, messages)
@@ -477,7 +484,9 @@ impl Command<'_> {
     /// Assembles a document. `name` is the default name of its outputs.
     fn assemble_document(&self, name: &OsStr, source: Model, messages: &Messages) -> Result<Written, Failure> {
         let Command { arguments, sources, .. } = self;
-        let assembly = source.assemble(&arguments.options(name))?;
+        let mut options = arguments.options(name);
+        options.for_runtime.clone_from(&self.runtime);
+        let assembly = source.assemble(&options)?;
         self.check_size(&source, &assembly)?;
         let name = assembly.name.as_ref().map_or(name, OsStr::new);
         let mut warnings = 0;

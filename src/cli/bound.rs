@@ -53,7 +53,7 @@ pub fn run(arguments: &BoundArguments, messages: &Messages) -> Result<Exit, Fail
     let mut resolved = model.resolve_for_changes()?;
     let report = resolved.bound(&options)?;
     let before = planned(model.assembly()?);
-    let assembly = resolved.to_files(&arguments.edit.options())?;
+    let assembly = resolved.to_files(&arguments.edit.options()?)?;
     let done = summary(&report, &assembly, &before);
     arguments.edit.write_assembly(&assembly, &[&arguments.input], &done, messages)
 }

@@ -5,18 +5,20 @@
 use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::{clipped, counted};
 use pte_emit::{
-    CheckOptions, Error, Finding, Findings, Format, Model, Profile, Rule, RuleId, RuleSeverity, SourceNames, Target,
-    TruncatedRule,
+    CheckOptions, Error, Finding, Findings, Format, Model, Profile, Release, Rule, RuleId, RuleSeverity, SourceNames,
+    Target, TruncatedRule,
 };
 
 use super::exit::{Exit, Failure};
 use super::findings::{self, Counts, FileFindings, FindingsFormat, Level};
 use super::io::{self, Messages};
 use super::options::FormatArguments;
+use super::releases::{self, Runtimes};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -35,6 +37,9 @@ pub struct CheckArguments {
     /// Print a target of --list-targets, to begin a file with
     #[arg(long, exclusive = true, value_name = "NAME")]
     print_target: Option<String>,
+    /// Compare files with a release of ExecuTorch: a version such as 1.0.1, `all`, or a folder of tables that tools/releases/measure.py wrote
+    #[arg(long, value_name = "RELEASE")]
+    runtime: Option<PathBuf>,
     /// Read all data, not only metadata: validate constants and initial states, too
     #[arg(long)]
     all_data: bool,
@@ -96,6 +101,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
+    let runtimes = Runtimes::parse(arguments.runtime.as_deref())?;
     let target = arguments.target.as_deref().map(|path| open_target(path, &arguments.sources)).transpose()?;
     let messages = &messages.of_findings(false, arguments.deny_warnings);
     if let Some(target) = &target {
@@ -110,7 +116,7 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     let mut worst = Exit::Ok;
     let mut validated = Vec::new();
     for input in &arguments.inputs {
-        match validate(input, &options, target.as_ref(), &sources) {
+        match validate(input, &options, &runtimes, target.as_ref(), &sources) {
             Ok(files) => validated.extend(files),
             Err(error) => {
                 let file = FileFindings::of_unreadable(input.display().to_string(), &error);
@@ -124,16 +130,27 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
     sources.warn_unused(messages);
     let has_warnings = target.as_ref().is_some_and(|target| !target.warnings().diagnostics.is_empty());
     let is_denied = arguments.deny_warnings && (total.warnings > 0 || has_warnings || !sources.unused().is_empty());
-    if validated.iter().any(|validated| validated.is_read && validated.file.counts().errors > 0) || is_denied {
+    if has_errors(&validated, &runtimes) || is_denied {
         worst = worst.max(Exit::Input);
     }
     let least = messages.least();
     let out = match arguments.findings.format() {
         FindingsFormat::Text => {
-            validated.iter().filter(|validated| validated.is_read).for_each(|validated| {
-                messages.report(&validated.file.report);
-            });
-            text(&validated, total, arguments.all, least)
+            // The messages of the assembler are the same for each release.
+            let first = runtimes.releases.first().map(|release| release.version().to_string());
+            let is_first = |validated: &&Validated| {
+                validated.is_read && (validated.file.runtime.is_none() || validated.file.runtime == first)
+            };
+            validated.iter().filter(is_first).for_each(|validated| messages.report(&validated.file.report));
+            if runtimes.is_all {
+                validated
+                    .iter()
+                    .filter(|validated| validated.is_read)
+                    .map(|validated| releases::line(&validated.file))
+                    .collect()
+            } else {
+                text(&validated, total, arguments.all, least)
+            }
         }
         format => {
             let files: Vec<FileFindings> = validated.into_iter().map(|validated| validated.file).collect();
@@ -141,6 +158,19 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
         }
     };
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
+}
+
+/// Returns `true` if a file has errors; with `--runtime all`, if it has some with each release.
+fn has_errors(validated: &[Validated], runtimes: &Runtimes) -> bool {
+    let mut read = validated.iter().filter(|validated| validated.is_read);
+    let is_wrong = |validated: &Validated| validated.file.counts().errors > 0;
+    if !runtimes.is_all {
+        return read.any(is_wrong);
+    }
+    // The results of a file are adjacent.
+    let files: Vec<&Validated> = read.collect();
+    let is_same = |a: &&Validated, b: &&Validated| (&a.file.name, a.file.document) == (&b.file.name, b.file.document);
+    files.chunk_by(is_same).any(|releases| releases.iter().all(|validated| is_wrong(validated)))
 }
 
 /// Number of findings of a rule that `--all` prints: a malformed file can have one for every few bytes.
@@ -156,29 +186,57 @@ struct Validated {
     is_read: bool,
 }
 
+/// Validates a file, or each document of YAML; with `--runtime all`, once for each release.
 fn validate(
     input: &Path,
     options: &CheckOptions,
+    runtimes: &Runtimes,
     target: Option<&Target>,
     sources: &Sources<'_>,
 ) -> Result<Vec<Validated>, Error> {
     // By extension: a file with a damaged identifier is not YAML.
     let source = io::open_any(input)?;
-    if !source.is_text() {
-        let mut findings = source.check(&for_target(options, &source, target))?;
-        let is_program = source.format()? != Some(Format::FlatTensor);
-        add_target(&source, target.filter(|_| is_program), &mut findings, options)?;
-        let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
-        let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
-        return Ok(vec![Validated { file, lines, is_read: true }]);
-    }
-    match sources.documents(source) {
-        Ok(documents) => documents.into_iter().map(|source| validate_yaml(&source, options, target)).collect(),
-        Err(error) => {
-            let file = FileFindings::of_report(error.report().clone());
-            Ok(vec![Validated { file, is_read: true, ..Validated::default() }])
+    let documents = if source.is_text() {
+        match sources.documents(source) {
+            Ok(documents) => documents,
+            Err(error) => {
+                let file = FileFindings::of_report(error.report().clone());
+                return Ok(vec![Validated { file, is_read: true, ..Validated::default() }]);
+            }
+        }
+    } else {
+        vec![source]
+    };
+    let mut validated = Vec::new();
+    for source in &documents {
+        let of_release = |runtime: Option<&Arc<Release>>| {
+            let mut options = options.clone();
+            options.runtime = runtime.cloned();
+            let validate = if source.is_text() { validate_yaml } else { validate_binary };
+            let mut validated = validate(source, &options, target)?;
+            validated.file.runtime = runtime.map(|release| release.version().to_string());
+            Ok(validated)
+        };
+        match &runtimes.releases[..] {
+            [] => validated.push(of_release(None)?),
+            releases => {
+                for release in releases {
+                    validated.push(of_release(Some(release))?);
+                }
+            }
         }
     }
+    Ok(validated)
+}
+
+/// Validates a binary file.
+fn validate_binary(source: &Model, options: &CheckOptions, target: Option<&Target>) -> Result<Validated, Error> {
+    let mut findings = source.check(&for_target(options, source, target))?;
+    let is_program = source.format()? != Some(Format::FlatTensor);
+    add_target(source, target.filter(|_| is_program), &mut findings, options)?;
+    let lines = findings.iter().map(|file| file.list.iter().map(Finding::lines).collect()).collect();
+    let file = FileFindings { name: source.name().to_owned(), findings, ..FileFindings::default() };
+    Ok(Validated { file, lines, is_read: true })
 }
 
 /// Opens the target of `--target`: a file, or a ready one.

@@ -13,6 +13,7 @@ use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat};
 use super::io::{self, Messages, STREAM};
+use super::releases::ForRuntimeArguments;
 use super::sources::{SourceArguments, Sources};
 use super::summary;
 
@@ -25,6 +26,8 @@ pub struct EditArguments {
     /// Print what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    for_runtime: ForRuntimeArguments,
     #[command(flatten)]
     pub sources: SourceArguments,
 }
@@ -60,9 +63,15 @@ impl EditArguments {
         Ok(models)
     }
 
-    /// Options of planning: the limit of the size. Data of `--with` are only read by the commands that need them.
-    pub fn options(&self) -> Options {
-        self.sources.options()
+    /// Options of planning: the limit of the size, and the release that is written for. Data of `--with` are only read by the commands that
+    /// need them.
+    ///
+    /// # Errors
+    /// An unknown release.
+    pub fn options(&self) -> Result<Options, Failure> {
+        let mut options = self.sources.options();
+        options.for_runtime = self.for_runtime.release()?;
+        Ok(options)
     }
 
     /// Plans, validates and writes an edited program. `inputs` are the files that were read, of which the first one names the output in a

@@ -126,6 +126,9 @@ pub fn run(arguments: &EmbedArguments, messages: &Messages) -> Result<Exit, Fail
 impl EmbedArguments {
     fn form(&self) -> Result<Form, Failure> {
         match io::extension(&self.output).map(|extension| extension.to_string_lossy().into_owned()).as_deref() {
+            None if self.output.as_os_str() == io::STREAM => {
+                Err(Failure::usage("`embed` writes several files: expected a name for them, such as `-o model`"))
+            }
             None if self.output.file_name().is_none() => {
                 Err(Failure::usage("`-o` names no file: expected a name without an extension"))
             }

@@ -31,7 +31,7 @@ pub struct ExtractArguments {
 pub fn run(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Failure> {
     let ExtractArguments { input, method, edit } = arguments;
     let (resolved, extracted) = edit.open(input, messages)?.resolve()?.extract_methods(method)?;
-    edit.write(resolved, &edit.options(), &[input], &done(&extracted), messages)
+    edit.write(resolved, &edit.options()?, &[input], &done(&extracted), messages)
 }
 
 /// What was done, for the summary.

@@ -80,6 +80,8 @@ pub struct FileFindings {
     pub name: String,
     /// Number of the document in its file, from 1, if the file has several.
     pub document: Option<usize>,
+    /// Release of ExecuTorch that the file was compared with (`--runtime`).
+    pub runtime: Option<String>,
     /// The file is YAML: offsets of findings are in the files that it assembles to.
     pub is_yaml: bool,
     /// Messages of assembling YAML; empty for a binary file.
@@ -166,6 +168,9 @@ struct FileDocument<'f> {
     /// Number of the document in its file, from 1, if the file has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<usize>,
+    /// Release of ExecuTorch that the file was compared with (`--runtime`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runtime: Option<&'f str>,
     #[serde(flatten)]
     counts: Counts,
     /// Messages, and of each rule the first 20 findings.
@@ -301,6 +306,7 @@ impl FileFindings {
         FileDocument {
             file: &self.name,
             document: self.document,
+            runtime: self.runtime.as_deref(),
             counts: self.counts(),
             findings: self.entries().map(Entry::document).collect(),
             truncated: self.truncated().collect(),

@@ -8,7 +8,7 @@ use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
     Code, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, Error, FileFacts, InspectOptions,
-    Inspection, MethodSummary, ProgramSummary, ValueSummary,
+    Inspection, MethodSummary, ProgramSummary, Release, ValueSummary,
 };
 
 use super::exit::{Exit, Failure};
@@ -199,6 +199,9 @@ impl Screen<'_> {
         if let Some(needs) = &contents.needs {
             self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }
+        if let Some(releases) = &contents.releases {
+            self.line(2, "runs on", &runs_on(releases));
+        }
         for method in contents.methods.iter().take(self.limit) {
             self.method(method);
         }
@@ -277,5 +280,23 @@ fn delegate(delegate: &DelegateSummary) -> String {
             format!("{name}: {}, {} -> {}", counted(*bytes, "byte"), inputs.join(", "), outputs.join(", "))
         }
         None => format!("{name}: {}, {backend}", counted(*bytes, "byte")),
+    }
+}
+
+/// Formats the releases that a program runs on: as ranges of those that are known.
+fn runs_on(releases: &[String]) -> String {
+    let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
+    let ranges: Vec<String> = known
+        .chunk_by(|a, b| releases.contains(a) == releases.contains(b))
+        .filter(|range| range.first().is_some_and(|first| releases.contains(first)))
+        .map(|range| match range {
+            [only] => only.clone(),
+            [first, .., last] => format!("{first} to {last}"),
+            [] => String::new(),
+        })
+        .collect();
+    match ranges.is_empty() {
+        true => format!("none of ExecuTorch {} to {}", known[0], known[known.len() - 1]),
+        false => format!("ExecuTorch {}", ranges.join(", ")),
     }
 }

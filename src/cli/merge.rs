@@ -51,7 +51,7 @@ pub fn run(arguments: &MergeArguments, messages: &Messages) -> Result<Exit, Fail
     let resolved = models.iter().map(resolve).collect::<Result<Vec<Resolved>, _>>()?;
     let (resolved, merged) = Resolved::merge(resolved, &options, &edit.sources.with)?;
     let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-    edit.write(resolved, &edit.options(), &paths, &done(&merged, inputs.len()), messages)
+    edit.write(resolved, &edit.options()?, &paths, &done(&merged, inputs.len()), messages)
 }
 
 impl MergeArguments {

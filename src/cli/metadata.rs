@@ -187,5 +187,5 @@ fn finish(
             (None, None) => Ok(()),
         };
     }
-    edit.write(resolved, &edit.options(), read, &done, messages)
+    edit.write(resolved, &edit.options()?, read, &done, messages)
 }

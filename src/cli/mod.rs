@@ -1,6 +1,7 @@
 //! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
 //!
-//! Everything that does not concern files and terminals is in the library.
+//! Everything that does not concern files and terminals is in the library. The Python package has these modules, too; the public ones have
+//! what its functions share with the commands.
 
 mod amounts;
 mod annotate;
@@ -9,17 +10,17 @@ mod bound;
 mod check;
 mod delegates;
 mod depfile;
-mod destination;
+pub mod destination;
 mod diff;
 mod dump;
 mod edit;
 mod embed;
-mod exit;
+pub mod exit;
 mod explain;
 mod extract;
-mod findings;
+pub mod findings;
 mod firmware;
-mod formats;
+pub mod formats;
 mod generate;
 mod inspect;
 mod interrupt;
@@ -33,9 +34,10 @@ mod metadata;
 mod ops;
 mod optimize;
 mod options;
-mod outputs;
+pub mod outputs;
 mod payload;
 mod reduce;
+mod releases;
 mod rename;
 mod report;
 mod schema;
@@ -47,7 +49,6 @@ mod summary;
 mod weights;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pte_emit::EXECUTORCH;
@@ -67,6 +68,7 @@ Examples:
   pte-emit check model.pte --with model.ptd           validate a program before it is loaded
   pte-emit check model.pte --format sarif             the same for code scanning; also json, github
   pte-emit check model.pte --target board.yaml        whether it runs there: operators, backends, memory
+  pte-emit check model.pte --runtime all              which releases of ExecuTorch run it; `--runtime 0.7` says why not
   pte-emit explain 0x14 X-4                           errors of the runtime, and rules of `check`
   pte-emit annotate model.pte | less                  explain every byte of a file
   pte-emit inspect model.pte                          what is in a file
@@ -206,10 +208,8 @@ fn print_text(text: &clap::Error) -> Exit {
     written.map_or_else(|failure| failure.report(&io::Messages::new(color, false)), |()| Exit::Ok)
 }
 
-/// Returns the arguments of the process. Options of all commands before the name of a command are moved after it,
-/// where clap expects them.
-fn arguments(command: &clap::Command) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+/// Moves the options of all commands before the name of a command after it, where clap expects them.
+fn arranged(mut arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = arguments.get(at).and_then(|word| word.to_str()) {
         at += match word {
@@ -225,18 +225,18 @@ fn arguments(command: &clap::Command) -> Vec<OsString> {
     arguments
 }
 
-/// Runs the command.
-pub fn main() -> ExitCode {
+/// Runs the command with the arguments of a process, the first of which is its name. Returns the exit status.
+pub fn main(arguments: Vec<OsString>) -> u8 {
     let command = Cli::command();
-    let arguments = arguments(&command);
+    let arguments = arranged(arguments, &command);
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return ExitCode::from(Exit::Usage as u8);
+            return Exit::Usage as u8;
         }
         // The text of `--help` or `--version`.
-        Err(text) => return ExitCode::from(print_text(&text) as u8),
+        Err(text) => return print_text(&text) as u8,
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
@@ -290,7 +290,7 @@ pub fn main() -> ExitCode {
         }
     };
     let exit = done.unwrap_or_else(|failure| failure.report(&messages));
-    ExitCode::from(exit as u8)
+    exit as u8
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, F
         options.passes.clone_from(passes);
     }
     let done = resolved.optimize(&options)?;
-    edit.write(resolved, &edit.options(), &[input], &text(&done, *explain), messages)
+    edit.write(resolved, &edit.options()?, &[input], &text(&done, *explain), messages)
 }
 
 /// Returns the report of an optimization: lines for each method, with `explain` one for each change.

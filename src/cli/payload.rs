@@ -288,7 +288,7 @@ fn replace(arguments: &ReplaceArguments, messages: &Messages) -> Result<Exit, Fa
         stdout::write(model.name(), |out| out.write_all(text.as_bytes()))?;
     }
     done += &change_text(&change);
-    edit.write(resolved, &edit.options(), &inputs, &done, messages)
+    edit.write(resolved, &edit.options()?, &inputs, &done, messages)
 }
 
 /// Formats what was replaced.

@@ -35,5 +35,5 @@ pub fn run(arguments: &RenameArguments, messages: &Messages) -> Result<Exit, Fai
     for MethodRename { from, to } in &renamed {
         let _ = writeln!(done, "renamed `{}` to `{}`", clipped(from), clipped(to));
     }
-    edit.write(resolved, &edit.options(), &[input], &done, messages)
+    edit.write(resolved, &edit.options()?, &[input], &done, messages)
 }

@@ -14,7 +14,8 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
-        FileSize, Firmware, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList,
+        BoundReport, Extracted, FileSize, Firmware, Inspection, KernelList, Manifest, Merged, Optimization, Payload,
+        PayloadSummary, WeightChanges, WeightList,
     };
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
@@ -77,6 +78,13 @@ mod tests {
                 schema(
                     "Documents of pte-emit inspect, size and memory with --json",
                     &[of::<Inspection>, of::<FileSize>, of::<MemoryDocument>],
+                ),
+            ),
+            (
+                "edit",
+                schema(
+                    "Results of edits, as the Python package has them",
+                    &[of::<Optimization>, of::<BoundReport>, of::<Merged>, of::<Extracted>],
                 ),
             ),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),

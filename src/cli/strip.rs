@@ -46,7 +46,7 @@ pub fn run(arguments: &StripArguments, messages: &Messages) -> Result<Exit, Fail
     let StripArguments { input, only, edit } = arguments;
     let kinds = only.as_ref().map_or(&StripKind::ALL[..], |kinds| &kinds.0);
     let (resolved, stripped) = edit.open(input, messages)?.resolve()?.strip(kinds)?;
-    edit.write(resolved, &edit.options(), &[input], &done(&stripped), messages)
+    edit.write(resolved, &edit.options()?, &[input], &done(&stripped), messages)
 }
 
 /// What was done, for the summary.

@@ -50,6 +50,11 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
             let _ = writeln!(out, "  {name}: removed {}", removed.join(", "));
         }
     }
+    if let Some(written) = assembly.written_for() {
+        let changes = written.changes();
+        let changes = if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") };
+        let _ = writeln!(out, "  for ExecuTorch {}: {changes}", written.release);
+    }
     if assembly.plan().shared_bytes > 0 {
         let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan().shared_bytes));
     }

@@ -177,7 +177,7 @@ fn set(arguments: &SetArguments, messages: &Messages) -> Result<Exit, Failure> {
     print_changes(&changes, edit.dry_run, &arguments.format, model.name())?;
     check(&changes, arguments.map.partial, model.name())?;
     main.set_weights(0, &changes);
-    let options = edit.options();
+    let options = edit.options()?;
     let assembly = main.to_files(&options)?;
     let mut written: Vec<(PathBuf, Assembly)> = Vec::new();
     for (number, (mut other, path)) in others.into_iter().zip(&edit.sources.with).enumerate() {

@@ -11,12 +11,12 @@ use pte_transform::bound::{self, BoundOptions, Bounded};
 
 /// What [`Resolved::bound`] changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundReport {
     /// Name of the method.
     pub method: String,
     /// Changes of the program.
-    #[serde(flatten)]
     pub bounded: Bounded,
     /// Number of tests that were removed, because their inputs exceed the new bounds or are not of the static sizes.
     pub removed_tests: usize,

@@ -29,6 +29,7 @@ use pte_model::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, S
 use pte_payload::xnnpack::draft::is_operand;
 use pte_payload::xnnpack::model::NodeOperation;
 use pte_payload::xnnpack::schema::{Operation, field_key};
+use pte_releases::Release;
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 
@@ -466,6 +467,21 @@ impl Decoder {
         }
     }
 
+    fn release(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<At<&'static Release>> {
+        let node = self.quoted(node);
+        let NodeValue::Text(text) = &node.value else {
+            self.expected(&node, "a release in quotes, such as \"0.7\"");
+            return None;
+        };
+        match Release::find(text) {
+            Ok(value) => Some(At { id: node.id, value }),
+            Err(error) => {
+                self.diagnostics.push(Code::UnknownWord.error(node.id, error.to_string()).label("unknown release"));
+                None
+            }
+        }
+    }
+
     fn named_data_map<'a>(&mut self, node: SourceNode<'a>, _: &KeySpec) -> Option<At<Vec<ParsedNamedData<'a>>>> {
         let (id, is_null) = (node.id, node.value == NodeValue::Null);
         Some(At { id, value: if is_null { Vec::new() } else { self.named(node, NAMED_DATA) } })
@@ -525,9 +541,7 @@ impl Decoder {
         let mut layout = Layout::default();
         for (index, option) in OPTIONS.iter().enumerate() {
             let Some(node) = fields.take(option.name) else { continue };
-            if option.name == "header" {
-                layout.header_at = Some(node.id);
-            }
+            layout.nodes.insert(option.name, node.id);
             if let Some(value) = self.option(option, &node) {
                 layout.options.push(index, value);
             }

@@ -4,6 +4,7 @@
 //! here. [`super::decode`] builds a document, [`super::resolve`] resolves it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::grammar::grammar;
@@ -16,6 +17,7 @@ use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
 use pte_model::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
 use pte_payload::xnnpack::model::NodeOperation;
+use pte_releases::Release;
 use pte_yaml::tree::{NodeId, SourceNode};
 
 /// A value with the id of its node.
@@ -403,6 +405,6 @@ pub enum RandomKind {
 pub struct Layout {
     /// The options.
     pub options: LayoutOptions,
-    /// The node of `header`.
-    pub header_at: Option<NodeId>,
+    /// The nodes of the options that are stated, by name.
+    pub nodes: BTreeMap<&'static str, NodeId>,
 }

@@ -145,7 +145,7 @@ impl ExternalFiles {
                 }
                 file.named_data.push(ExternalNamedData { key: entry.key, segment_index, tensor_layout: entry.layout });
             }
-            segments::place(&mut file.segments, options.segment_alignment)?;
+            segments::place(&mut file.segments, options.alignment_in_data_files())?;
             external.push(file);
         }
         Some(external)

@@ -34,7 +34,7 @@ impl Placement {
 pub fn program(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) -> Option<Placement> {
     let data_size = segments::total(segments);
     let length = match options.header {
-        HeaderMode::Auto if data_size > 0 => PROGRAM_HEADER.length,
+        HeaderMode::Auto if data_size > 0 => options.exporter.header,
         HeaderMode::Auto | HeaderMode::None => 0,
         HeaderMode::Length(length) => length,
     };
@@ -45,7 +45,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) ->
     let computed = align_up(u64::from(length), options.tensor_alignment.max(options.delegate_alignment).max(16))?;
     let padded = options.header_size.map_or(computed, |size| size.max(u64::from(length)));
     let program_size = flatbuffer.checked_add(padded)?;
-    let base = align_up(program_size, base_alignment(segments, options)?)?;
+    let base = align_up(program_size, base_alignment(segments, options.segment_alignment, options)?)?;
     let header = PROGRAM_HEADER.to_bytes(length, padded as usize, &[program_size, base, data_size]);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
 }
@@ -54,7 +54,7 @@ pub fn program(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) ->
 pub fn flat_tensor(flatbuffer: u64, segments: &[Segment], options: &LayoutConfig) -> Option<Placement> {
     let data_size = segments::total(segments);
     let program_size = flatbuffer.checked_add(FLAT_TENSOR_HEADER_PADDED)?;
-    let base = align_up(program_size, base_alignment(segments, options)?)?;
+    let base = align_up(program_size, base_alignment(segments, options.alignment_in_data_files(), options)?)?;
     let fields = [FLAT_TENSOR_HEADER_PADDED, flatbuffer, base, data_size];
     let header = FLAT_TENSOR_HEADER.to_bytes(FLAT_TENSOR_HEADER.length, FLAT_TENSOR_HEADER_PADDED as usize, &fields);
     Some(Placement::new(header, program_size, base, data_size, base.checked_add(data_size)?))
@@ -65,10 +65,11 @@ pub fn bare(flatbuffer: u64) -> Placement {
     Placement::new(Vec::new(), flatbuffer, 0, 0, flatbuffer)
 }
 
-fn base_alignment(segments: &[Segment], options: &LayoutConfig) -> Option<u64> {
+/// Returns the alignment of the first segment of a file whose segments have the alignment `alignment`.
+fn base_alignment(segments: &[Segment], alignment: u64, options: &LayoutConfig) -> Option<u64> {
     match options.base_alignment {
         Some(alignment) => Some(alignment),
-        None => segments.iter().try_fold(options.segment_alignment, |all, segment| lcm(all, segment.alignment)),
+        None => segments.iter().try_fold(alignment, |all, segment| lcm(all, segment.alignment)),
     }
 }
 

@@ -7,6 +7,7 @@
 pub mod align;
 pub mod data;
 mod error;
+pub mod exporter;
 pub mod external;
 pub mod file;
 mod first_fit;

@@ -3,6 +3,7 @@
 //! [`LayoutConfig`], the keys of `layout:` in the YAML and in its JSON Schema, the options of the command line, the
 //! table in docs/yaml-reference.md and the output of the printer follow from the rows.
 
+use pte_model::format::exporter::Exporter;
 use pte_model::format::serializer::Serializer;
 use pte_yaml::bytes::parse_bytes;
 
@@ -58,7 +59,7 @@ pub enum Alignment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HeaderMode {
-    /// 32 bytes if there are segment bytes, none otherwise.
+    /// If there are segment bytes, one of the length that the exporter writes: 32, before ExecuTorch 1.0 24. None otherwise.
     Auto,
     /// None.
     None,
@@ -143,7 +144,7 @@ pub struct OptionSpec {
 }
 
 /// A Rust type of an option.
-trait OptionType: Sized {
+pub(super) trait OptionType: Sized {
     /// Returns the value; `None` if it is computed.
     fn value(&self) -> Option<OptionValue>;
     /// Converts a value of the option's kind.
@@ -263,11 +264,13 @@ macro_rules! options {
             /// Splitting of the `.ptd` without a tag; `None`, the default, for a single file. It is not a row of the
             /// table.
             pub shards: Option<Shards>,
+            /// Exporter whose files are written; it decides the length of the header.
+            pub(crate) exporter: &'static Exporter,
         }
 
         impl Default for LayoutConfig {
             fn default() -> LayoutConfig {
-                LayoutConfig { $( $name: $value, )* shards: None }
+                LayoutConfig { $( $name: $value, )* shards: None, exporter: Exporter::current() }
             }
         }
 
@@ -319,6 +322,8 @@ macro_rules! options {
 options! {
     segment_alignment: u64 as Alignment = 128, "128", OptionKind::Alignment,
         "Segments start at multiples of this, in bytes";
+    ptd_segment_alignment: Option<u64> as Alignment = None, "that of the program's segments", OptionKind::Alignment,
+        "Segments of the .ptd files start at multiples of this, in bytes";
     tensor_alignment: u64 as Alignment = 16, "16", OptionKind::ForcedAlignment,
         "Constants start at multiples of this in their segment, and inside the FlatBuffer";
     delegate_alignment: u64 as Alignment = 16, "16", OptionKind::ForcedAlignment,
@@ -331,7 +336,7 @@ options! {
         "Serializer whose order the FlatBuffers of the .ptd files have";
     bpte_builder: Option<Serializer> as Serializer = None, "the program's", OptionKind::Words(SERIALIZERS),
         "Serializer whose order the FlatBuffer of the .bpte has";
-    header: HeaderMode = HeaderMode::Auto, "auto: 32 if there are segments", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
+    header: HeaderMode = HeaderMode::Auto, "auto: 32 if there are segments, 24 for a runtime before 1.0", OptionKind::WordsOrBytes(&["auto", "none"], 24, 65536),
         "Length of the extended header in bytes";
     header_size: Option<u64> as u64 = None, "the least that keeps the FlatBuffer aligned", OptionKind::Bytes(24, MAX_FORCED_ALIGNMENT),
         "Bytes of the extended header with its padding";
@@ -347,6 +352,11 @@ impl OptionSpec {
     /// Returns the value in `options`; `None` if it is computed.
     pub(crate) fn get(&self, options: &LayoutConfig) -> Option<OptionValue> {
         (self.get)(options)
+    }
+
+    /// Returns the value that is requested; `None` if it is not.
+    pub(crate) fn requested(&self, options: &LayoutOptions) -> Option<OptionValue> {
+        (self.requested)(options)
     }
 
     /// Sets the option to a value of its kind, such as [`OptionSpec::parse`] returns.

@@ -31,6 +31,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-payload", 1),
     ("pte-yaml", 1),
     ("pte-model", 0),
+    ("pte-releases", 0),
 ];
 
 /// Modules of a crate with their layers, and modules of the same layer that they may depend on. The files of modules that are not in the
@@ -89,6 +90,7 @@ const FACADE: &[&str] = &[
     "deploy",
     "edit",
     "firmware",
+    "for_runtime",
 ];
 
 /// Path in the code.

@@ -10,3 +10,4 @@ mod docs;
 mod list;
 mod output;
 mod public_api;
+mod security;

@@ -187,6 +187,7 @@ fn bad_requests_are_errors() {
         (&["empty.bin", "--any", "-o", "m"], 2, "empty.bin is empty"),
         (&["missing.pte", "-o", "m"], 3, "cannot read missing.pte"),
         (&["relu.pte", "-o", "m.cpp"], 2, "unknown extension `.cpp` of output m.cpp: expected .c, .h, .S, or none"),
+        (&["relu.pte", "-o", "-"], 2, "`embed` writes several files"),
         (&["relu.pte", "-o", "."], 2, "names no file"),
         (&["relu.pte", "-o", "own"], 2, "output own.c exists and was not written by `pte-emit embed`"),
         (&["relu.pte", "-o", "m", "--depfile", "relu.pte"], 2, "output relu.pte is also an input"),

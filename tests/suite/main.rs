@@ -30,6 +30,7 @@ mod payloads;
 mod reader;
 mod reduce;
 mod report;
+mod runtime_releases;
 mod safetensors;
 mod schema;
 mod target;

@@ -82,7 +82,7 @@ impl ProgramKernels {
             let variant = args.iter().filter_map(|arg| {
                 // Many calls can have the same long list.
                 *arg.item_mut(&mut known)?.get_or_insert_with(|| {
-                    let tensor = tensor(plan, *arg)?;
+                    let tensor = first_tensor(plan, *arg)?;
                     let dim_order = tensor.dim_order.clone().unwrap_or_default();
                     let variant = TensorVariant { scalar_type: tensor.scalar_type, dim_order };
                     Some(*numbers.entry(variant).or_insert_with_key(|variant| {
@@ -108,8 +108,8 @@ impl ProgramKernels {
     }
 }
 
-/// Returns the tensor that stands for an argument. `gen_oplist` of ExecuTorch reads lists in this way.
-fn tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
+/// Returns the tensor that stands for an argument: itself, or the first one of a list. `gen_oplist` of ExecuTorch reads lists in this way.
+pub fn first_tensor(plan: &ExecutionPlan, arg: ValueId) -> Option<&Tensor> {
     let find = |id: ValueId| plan.value(id)?.as_tensor();
     match plan.value(arg)? {
         EValue::Tensor(tensor) => Some(tensor),

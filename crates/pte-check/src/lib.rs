@@ -9,6 +9,7 @@
 
 // Types of it are arguments and results.
 pub use pte_model;
+pub use pte_releases;
 
 /// Compiles and runs the Rust block of README.md.
 #[cfg(doctest)]
@@ -31,6 +32,7 @@ pub mod semantics;
 pub mod target;
 mod xnnpack;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
+pub use releases::runs_on;
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
 use RuleId::*;
@@ -57,6 +60,7 @@ use pte_model::format::{bundled_program, flat_tensor, program as pte};
 use pte_model::reader::program::{ProgramContents, Ranges, References, read_head};
 use pte_model::reader::root;
 use pte_operators::OperatorSet;
+use pte_releases::{Answer, Release};
 
 /// Options of [`file()`] and of the other checks.
 ///
@@ -93,6 +97,8 @@ pub struct CheckOptions {
     /// Names of unknown operators that are reported already and have no finding, such as those of
     /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
+    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with what that release does.
+    pub runtime: Option<Arc<Release>>,
     /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
     pub kept: Option<usize>,
 }
@@ -228,12 +234,36 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
+/// Returns the options with the profile of old files, for a release that reads them: no header or a short one, constants inside the FlatBuffer.
+fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
+    let reads = |release: &Release, feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
+    let is_old = |release: &Release| LEGACY_FEATURES.iter().all(|feature| reads(release, feature));
+    match &options.runtime {
+        Some(release) if options.profile == Profile::Strict && is_old(release) => {
+            Cow::Owned(CheckOptions { profile: Profile::Legacy, ..options.clone() })
+        }
+        Some(_) | None => Cow::Borrowed(options),
+    }
+}
+
+/// Features of files that the profile for old files accepts.
+const LEGACY_FEATURES: &[&str] = &["header-none", "header-24", "inline-constants"];
+
 /// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let options = &*for_release(options);
     let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let part = ProgramFile { head, len, data, prefix: "", start: 0 };
     program_at(&part, &mut findings, &external, options);
+    with_answers(findings, options)
+}
+
+/// Adds what the release of the options does with a malformed file.
+fn with_answers(mut findings: Findings, options: &CheckOptions) -> Findings {
+    if let Some(release) = &options.runtime {
+        releases::malformed(release, &mut findings);
+    }
     findings
 }
 
@@ -274,6 +304,9 @@ fn program_at(
         let mut others = findings.empty();
         let check_others = || {
             releases::check(&program, &mut others, &locate);
+            if let Some(release) = &options.runtime {
+                releases::compare(&program, release, &mut others, &locate);
+            }
             xnnpack::check(&program, len, external, &mut others, &locate);
         };
         workers::both(is_large, check_others, || {
@@ -312,6 +345,10 @@ fn metadata_of<'a>(head: &'a [u8], header: &CheckedHeader) -> Option<&'a [u8]> {
 
 /// Validates a `.ptd` of `len` bytes by its metadata: `head` contains at least all bytes up to their end.
 pub fn flat_tensor(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
+    with_answers(weights(head, len, options), options)
+}
+
+fn weights(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     let mut findings = Findings::keeping(options.profile, options.kept);
     let mut report = Reporter::new(&mut findings, head, "", 0);
     let Some(header) = header::flat_tensor(head, len, &mut report) else { return findings };
@@ -339,13 +376,14 @@ pub fn range_of(bytes: &[u8], offset: u64, len: u64) -> Option<&[u8]> {
 }
 
 fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Findings {
+    let options = &*for_release(options);
     let mut findings = Findings::keeping(options.profile, options.kept);
     let external = external(options, &mut findings);
     let mut report = Reporter::new(&mut findings, bytes, "", 0);
     let Some(header) = header::bundled_program(bytes, bytes.len() as u64, &mut report) else { return findings };
     verify(bytes, &bundled_program::BUNDLED_PROGRAM, header.range, &mut report);
     if findings.count(RuleSeverity::Malformed) > 0 {
-        return findings;
+        return with_answers(findings, options);
     }
     let inner = fields::bundled::check_program(bytes, &mut Reporter::new(&mut findings, bytes, "", 0));
     let inner = inner.and_then(|(start, len)| {
@@ -355,7 +393,7 @@ fn bundled_with(bytes: &[u8], data: &Ranges<'_>, options: &CheckOptions) -> Find
         program_at(&part, &mut findings, &external, options).then_some(program)
     });
     fields::bundled::check(bytes, inner, &mut Reporter::new(&mut findings, bytes, "", 0));
-    findings
+    with_answers(findings, options)
 }
 
 /// Indexes the keys of the given `.ptd` files. For each file with errors, the first error is reported.

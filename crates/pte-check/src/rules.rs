@@ -2,7 +2,7 @@
 //! folder check them; docs/rules.md is generated from this table.
 //!
 //! Ids are stable. Rules with `O-` are about arguments of operators, those with `X-` about the semantics of methods;
-//! the runtime does not check rules with `G-`. Those with `R-` compare a program with a target. The runtime checks
+//! the runtime does not check rules with `G-`. Those with `R-` compare a program with a target, those with `V-` with a release. The runtime checks
 //! all others, or requires them without a check.
 
 use std::fmt;
@@ -1667,6 +1667,42 @@ rules! {
     "Planned memory, allocators, buffers of the caller, and what delegates take from the heap: the total of `memory`. The program is in flash, and each method is loaded alone. Only checked with `--target`."
     "fails with `MemoryAllocationFailed` when the method is loaded or executed, or the application is not linked"
     "a method whose delegates take 6 MiB from the heap, and 512 KiB of RAM"
+
+    V_1 Invalid ALL
+    "The release registers the operators of the program."
+    "Releases add operators, and exporters use new ones for models that did not change. The operators are those that the Python package of the release registers. Only checked with `--runtime`."
+    "the release rejects it with `OperatorMissing` when the method is loaded"
+    "`dim_order_ops::_clone_dim_order.out` for ExecuTorch 0.7"
+
+    V_2 Invalid ALL
+    "The kernels of the release take the element types of the calls."
+    "Kernels take more element types with each release. Only checked with `--runtime`."
+    "the release rejects it with `InvalidArgument` when the call is executed, or aborts"
+    "a call with bfloat16 tensors for a kernel that did not take them yet"
+
+    V_3 Invalid ALL
+    "The backends of the release accept the payloads of the delegates."
+    "Payloads are formats of their own, which grow with each release. Only checked with `--runtime`, for payloads of XNNPACK."
+    "the release rejects it when the method is loaded, or crashes"
+    "a payload with an operation that XNNPACK's delegate of ExecuTorch 0.7 does not have"
+
+    V_4 Invalid ALL
+    "The runtime of the release reads the features of the program."
+    "An older runtime does not know fields of later schemas; what it does with a program whose content is there is measured. Only checked with `--runtime`."
+    "the release rejects the program, or crashes"
+    "a tensor whose data are in a `.ptd`, for ExecuTorch 0.4"
+
+    V_5 Invalid ALL
+    "The runtime of the release ignores nothing that the program contains."
+    "An older runtime skips fields of later schemas without a message, so that the program computes something else. Only checked with `--runtime`."
+    "the release runs the program without the feature"
+    "memory on another device, for ExecuTorch 1.2"
+
+    V_6 Invalid ALL
+    "The runtime of the release survives the file."
+    "Later releases validate more. Each release ran the malformed examples; the finding names one that violates the same rule. Only checked with `--runtime`."
+    "the release crashes or hangs on a file that violates the rule"
+    "a list of tensors that contains itself, for ExecuTorch 0.7"
 }
 
 #[cfg(test)]

@@ -63,6 +63,9 @@ pub struct ProgramSummary {
     pub required_keys: Vec<String>,
     /// Oldest release of the runtime that supports the program; `None` if all releases do.
     pub needs: Option<NeededRelease>,
+    /// Releases of the runtime whose Python packages have the operators, features and payloads of the program, of those that were
+    /// measured; `None` if they were not compared.
+    pub releases: Option<Vec<String>>,
     /// Bytes that sharing equal data saves.
     pub shared_bytes: u64,
     /// Bytes of data that are stored more than once; `None` if they were not compared.
@@ -250,6 +253,7 @@ impl ProgramSummary {
             required_keys: required_keys(program, &graphs),
             needs: newest(program)
                 .map(|(feature, _)| NeededRelease { release: feature.release, feature: feature.name }),
+            releases: None,
             shared_bytes: stored.shared(),
             duplicated_bytes: duplicates.as_ref().map(|list| list.iter().map(repeated).fold(0, u64::saturating_add)),
             duplicates: duplicates.unwrap_or_default(),

@@ -13,6 +13,7 @@ pub mod bound;
 pub mod error;
 pub mod externalize;
 pub mod extract;
+pub mod for_release;
 pub mod internalize;
 pub mod keys;
 pub mod merge;

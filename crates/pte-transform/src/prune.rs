@@ -369,6 +369,18 @@ pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
     sweep(plan, &uses, &mut PrunedMethod::default());
 }
 
+/// Removes the values whose flag in `kept` is false, and renumbers the others. Nothing may refer to removed ones.
+pub(crate) fn keep_values(plan: &mut ExecutionPlan, kept: &[bool]) {
+    let all = |count: usize| vec![true; count];
+    let uses = MethodUses {
+        values: kept.to_vec(),
+        steps: all(plan.instructions().count()),
+        operators: all(plan.operators.as_ref().map_or(0, Vec::len)),
+        delegates: all(plan.delegates().len()),
+    };
+    sweep(plan, &uses, &mut PrunedMethod::default());
+}
+
 /// Removes the unused parts of methods until all parts are used. Returns one entry for each method.
 fn sweep_unused(program: &mut Program, roots: Roots) -> Vec<PrunedMethod> {
     let start = |plan: &ExecutionPlan| PrunedMethod {

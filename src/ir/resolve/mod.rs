@@ -39,6 +39,7 @@ use pte_model::format::serializer::PROGRAM_VERSION;
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, ExternalData, Memory, NamedData, Program, TensorLayout};
 use pte_model::reader::flat_tensor::FlatTensorEntry;
+use pte_releases::Release;
 use pte_yaml::tree::NodeId;
 
 /// The program of a document, with its tests and options.
@@ -48,6 +49,8 @@ pub struct ResolvedProgram {
     pub program: Program,
     /// The tests of its methods.
     pub tests: Vec<MethodTests>,
+    /// Release that it is written for.
+    pub runtime: Option<&'static Release>,
     /// Its layout options.
     pub options: LayoutOptions,
     /// Positions of its elements in the source.
@@ -74,7 +77,11 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     let implied: Vec<Vec<Declaration<'a>>> = document.methods.iter().flatten().map(implied::declarations).collect();
     let mut finder = Finder::new(files, &document.data);
     let mut program = Program { version: document.version.unwrap_or(PROGRAM_VERSION), ..Program::default() };
-    let mut origins = Origins { header: document.layout.header_at, ..Origins::default() };
+    let mut origins = Origins {
+        runtime: document.runtime.as_ref().map(|runtime| runtime.id),
+        layout: document.layout.nodes.clone(),
+        ..Origins::default()
+    };
     let mut all_tests = Vec::new();
     let mut reported_operators = HashSet::new();
     let (mut diagnostics, mut gaps) = (Vec::new(), Vec::new());
@@ -120,6 +127,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     Ok(ResolvedProgram {
         program,
         tests: all_tests,
+        runtime: document.runtime.as_ref().map(|runtime| runtime.value),
         options: document.layout.options.clone(),
         overrides,
         origins,

@@ -1,6 +1,8 @@
 //! Positions of the elements of a program in its source, for diagnostics. Byte ranges are computed by
 //! [`crate::ir::located`].
 
+use std::collections::BTreeMap;
+
 use crate::raw::payload::DelegateNames;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
@@ -19,8 +21,10 @@ pub struct Origins {
     pub patches: Vec<NodeId>,
     /// Field overrides.
     pub field_overrides: Vec<NodeId>,
-    /// The layout option `header`.
-    pub header: Option<NodeId>,
+    /// The key `runtime`.
+    pub runtime: Option<NodeId>,
+    /// The layout options that are stated, by name.
+    pub layout: BTreeMap<&'static str, NodeId>,
 }
 
 /// Nodes of the parts of a method.
@@ -74,11 +78,16 @@ impl DelegateNames for Origins {
 }
 
 impl Origins {
+    /// The layout option `header`.
+    pub fn header(&self) -> Option<NodeId> {
+        self.layout.get("header").copied()
+    }
+
     /// The node of an element.
     pub fn node(&self, element: Element) -> Option<NodeId> {
         match element {
             Element::Program => None,
-            Element::Header => self.header,
+            Element::Header => self.header(),
             Element::NamedData(number) => self.named_data.get(number).copied(),
             Element::ExternalData(number) => self.external_data.get(number).copied(),
             Element::Method(method, part) => {

@@ -8,9 +8,10 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::newest;
 use pte_model::program::{ExecutionPlan, Operator, Program};
 use pte_payload::ethos_u;
+use pte_releases::Version;
 
 use super::linked::{LinkedKernel, LinkedOperators};
-use super::model::{Pools, Release, Target};
+use super::model::{Pools, Target};
 use crate::RuleId::{self, *};
 use crate::finding::{Findings, Location};
 use crate::rules::Profile;
@@ -266,12 +267,11 @@ impl Comparison<'_> {
         }
         let needed = newest(self.program);
         if let (Some(release), Some((feature, element))) = (&target.release, needed) {
-            let numbers = Release::parse(feature.release).map(|release| release.numbers);
-            if numbers.is_some_and(|numbers| numbers > release.numbers) {
+            let introduced = feature.release.parse::<Version>().ok();
+            if introduced.is_some_and(|introduced| introduced > *release) {
                 self.report(R_10, &element, || {
                     let found = format!("{}, which ExecuTorch {} introduced", feature.name, feature.release);
-                    let expected =
-                        format!("a program for {}, the release of {target}: build a newer runtime", release.text);
+                    let expected = format!("a program for {}, the release of {target}: build a newer runtime", release);
                     (found, expected)
                 });
             }

@@ -6,6 +6,7 @@ use std::fmt;
 use pte_analysis::abi::Abi;
 use pte_analysis::runner::Runner;
 use pte_model::diagnostics::Report;
+use pte_releases::Version;
 
 use super::linked::LinkedOperators;
 
@@ -34,7 +35,7 @@ use super::linked::LinkedOperators;
 pub struct Target {
     pub(super) name: String,
     pub(super) description: String,
-    pub(super) release: Option<Release>,
+    pub(super) release: Option<Version>,
     pub(super) operators: Option<LinkedOperators>,
     pub(super) backends: Option<BTreeSet<String>>,
     pub(super) abi: Abi,
@@ -57,26 +58,6 @@ pub enum Pools {
     Total(u64),
     /// The application takes the pools from the method allocator, each at a multiple of 16 bytes.
     InMethodAllocator,
-}
-
-/// Release of the runtime: two or three numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Release {
-    /// As it is written.
-    pub text: String,
-    /// Major and minor number.
-    pub numbers: (u32, u32),
-}
-
-impl Release {
-    /// Parses a release such as `1.5.1` or `1.5`.
-    pub fn parse(text: &str) -> Option<Release> {
-        let numbers = text.split('.').map(|number| number.parse().ok()).collect::<Option<Vec<u32>>>()?;
-        match numbers[..] {
-            [major, minor] | [major, minor, _] => Some(Release { text: text.to_owned(), numbers: (major, minor) }),
-            _ => None,
-        }
-    }
 }
 
 impl Target {

@@ -12,7 +12,7 @@ use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{self, MapKey, NodeId, NodeValue, SourceNode};
 
 use super::linked::{LinkedKernel, LinkedOperators, libraries};
-use super::model::{Pools, Release, Target};
+use super::model::{Pools, Target};
 
 /// Largest file of a target, or of its operators, in bytes.
 pub(super) const MAX_FILE: u64 = 64 << 20;
@@ -188,7 +188,7 @@ impl Decoder<'_> {
             }
             _ => "",
         };
-        self.target.release = Release::parse(text);
+        self.target.release = text.parse().ok();
         if self.target.release.is_none() {
             self.wrong_kind(node, "a release of ExecuTorch, such as \"1.5.1\"");
         }

@@ -257,7 +257,7 @@ impl TensorFacts {
         }
         if let Some(Quantization { scale, zero_point }) = self.quantization {
             add(format!("{prefix}_SCALE"), same(format!("{scale:?}")), "");
-            add(format!("{prefix}_ZERO_POINT"), same(format!("({zero_point})")), "");
+            add(format!("{prefix}_ZERO_POINT"), same(format!("({})", literal(zero_point))), "");
         }
     }
 }
@@ -285,12 +285,22 @@ pub(super) fn method_names(methods: &[MethodFacts]) -> Vec<String> {
     methods.iter().map(&mut unique).collect()
 }
 
+/// Formats a number of 64 bits as an expression of C. The smallest one has no literal: its digits are beyond the largest type with a sign.
+pub(super) fn literal(number: i64) -> String {
+    if number == i64::MIN { "INT64_MIN".to_owned() } else { number.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn method(name: &str) -> MethodFacts {
         MethodFacts::new(&ExecutionPlan::new(""), &MethodNeeds { name: name.to_owned(), ..MethodNeeds::default() })
+    }
+
+    #[test]
+    fn every_number_of_64_bits_is_an_expression() {
+        assert_eq!([i64::MIN, -5, 0, i64::MAX].map(literal), ["INT64_MIN", "-5", "0", "9223372036854775807"]);
     }
 
     #[test]

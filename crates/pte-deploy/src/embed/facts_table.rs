@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::embedding::EmbeddedFile;
-use super::facts::{InterfaceFacts, MethodFacts, ProgramFacts, Quantization};
+use super::facts::{InterfaceFacts, MethodFacts, ProgramFacts, Quantization, literal};
 use super::text::string;
 
 /// Types of the tables. The name of the macro changes with the structs.
@@ -116,8 +116,8 @@ impl InterfaceFacts {
         let Some(tensor) = &self.tensor else { return format!("{{{name}, -1, 0, 0, 0, {NONE}, 0, 0.0, 0}}") };
         let sizes = if tensor.sizes.is_empty() { NONE } else { sizes };
         let (scale, zero_point) = match tensor.quantization {
-            Some(Quantization { scale, zero_point }) => (format!("{scale:?}"), zero_point),
-            None => ("0.0".to_owned(), 0),
+            Some(Quantization { scale, zero_point }) => (format!("{scale:?}"), literal(zero_point)),
+            None => ("0.0".to_owned(), literal(0)),
         };
         let flags = [tensor.is_dynamic, tensor.quantization.is_some()].map(u8::from);
         let (code, dim, bytes) = (tensor.scalar_type, tensor.sizes.len(), tensor.bytes);

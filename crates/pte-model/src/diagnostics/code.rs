@@ -155,4 +155,7 @@ codes! {
     46 UnmetRequest "unmet-request" "The command cannot do with this input what its options request."
     47 OperatorList "operator-list" "A line of a list of custom operators is malformed."
     48 ForeignValue "foreign-value" "A value is one of another `MethodBuilder`."
+
+    // Writing for a release.
+    49 NotInRelease "not-in-release" "The release that a file is written for cannot express a part of it, or writes another layout."
 }

@@ -8,6 +8,7 @@
 pub mod bundled_program;
 pub mod container;
 pub mod dim_order;
+pub mod exporter;
 pub mod flat_tensor;
 pub mod flatbuffer;
 pub mod path;

@@ -6,6 +6,8 @@ use crate::format::ScalarType;
 
 /// A feature that a schema introduced.
 pub struct Feature {
+    /// Its word in the tables of `pte-releases`.
+    pub key: &'static str,
     /// What it is.
     pub name: &'static str,
     /// First release with it.
@@ -19,6 +21,7 @@ pub struct Feature {
 /// Features, the newest one first.
 const FEATURES: &[Feature] = &[
     Feature {
+        key: "device",
         name: "memory on another device than the CPU",
         release: "1.3",
         in_tensor: |tensor| tensor.device() != Device::CPU,
@@ -29,24 +32,33 @@ const FEATURES: &[Feature] = &[
         },
     },
     Feature {
+        key: "named-data",
         name: "named data",
         release: "0.6",
         in_tensor: |_| false,
         elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
     },
     Feature {
+        key: "external-data",
         name: "a tensor whose data are in a .ptd",
         release: "0.5",
         in_tensor: Tensor::is_external,
         elsewhere: |_| None,
     },
     Feature {
+        key: "recent-types",
         name: "an unsigned or float8 element type",
         release: "0.5",
         in_tensor: |tensor| is_recent(tensor.scalar_type),
         elsewhere: |_| None,
     },
-    Feature { name: "an initial state of a tensor", release: "0.4", in_tensor: has_state, elsewhere: |_| None },
+    Feature {
+        key: "state",
+        name: "an initial state of a tensor",
+        release: "0.4",
+        in_tensor: has_state,
+        elsewhere: |_| None,
+    },
 ];
 
 /// Returns the newest feature of a program, and the first element that uses it: a tensor, if one does.
@@ -64,6 +76,21 @@ pub fn newest(program: &Program) -> Option<(&'static Feature, Element)> {
         }
     }
     in_tensor.or(elsewhere).map(|(rank, element)| (&FEATURES[rank], element))
+}
+
+/// Returns the features of a program, the newest one first, each with the first element that uses it.
+pub fn used(program: &Program) -> Vec<(&'static Feature, Element)> {
+    let mut found: Vec<Option<Element>> = FEATURES.iter().map(|feature| (feature.elsewhere)(program)).collect();
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            for (feature, found) in FEATURES.iter().zip(&mut found) {
+                if found.is_none() && (feature.in_tensor)(tensor) {
+                    *found = Some(Element::Method(method, Part::Value(value)));
+                }
+            }
+        }
+    }
+    FEATURES.iter().zip(found).filter_map(|(feature, found)| Some((feature, found?))).collect()
 }
 
 fn has_state(tensor: &Tensor) -> bool {

@@ -418,7 +418,8 @@ pub(super) static ROWS: &[Facts] = &[
         .transposes(true),
     operator("aten::pixel_shuffle.out", resample::pixel_shuffle)
         .evaluation(Some(evaluation::movement::pixels_shuffled))
-        .constraints(&[FACTOR])
+        // The kernel squares the factor in 32 bits.
+        .constraints(&[Constraint::Int { argument: 1, min: 1, max: i16::MAX as i64 }])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
     operator("aten::pixel_unshuffle.out", resample::pixel_unshuffle)

@@ -43,6 +43,7 @@ pub(super) static ROWS: &[Facts] = &[
         .samples(Samples::Numbers),
     operator("executorch_prim::eq.Scalar", prim::not_int).comparison(Some(|a, b| a == b)),
     operator("executorch_prim::et_copy_index.tensor", memory::copy_index)
+        .constraints(&[Constraint::Int { argument: 2, min: 0, max: i64::MAX }])
         .overwrites_self(true)
         .family(Family::CopyIndex)
         .loop_part(Some(LoopPart::Store)),

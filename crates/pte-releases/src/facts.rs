@@ -1,0 +1,273 @@
+//! The tables of a release, and questions about them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fmt, fs, io};
+
+use super::answer::Answer;
+use super::version::Version;
+
+/// Names of the tables of a release, which are the files `NAME.table` of its folder.
+///
+/// | table | line |
+/// |---|---|
+/// | `release` | `KEY VALUE`: `version`, what was measured, and how its exporter writes |
+/// | `operators` | `NAME KERNELS`: a registered operator, and its number of kernels |
+/// | `backends` | `NAME` of a registered backend |
+/// | `xnnpack` | `PART ANSWER`: a part of a graph in a payload of XNNPACK, such as `gelu` |
+/// | `types` | `OPERATOR ARGUMENT TYPE...`: element types that 1.5.1 takes and this release refuses |
+/// | `features` | `FEATURE ANSWER` |
+/// | `answers` | `RULE EXAMPLE ANSWER`: a malformed example that violates the rule of `check`, loaded as the release does by default |
+pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
+
+/// Facts about a release of ExecuTorch, or about a build of one's own.
+///
+/// ```
+/// use pte_releases::{Answer, Release};
+///
+/// let release = Release::find("0.7").unwrap();
+/// assert_eq!((release.version().to_string(), release.key("version")), ("0.7.0".to_owned(), Some("0.7.0")));
+/// assert!(release.has_operator("aten::add.out") && !release.has_operator("dim_order_ops::_clone_dim_order.out"));
+/// assert!(release.operators().any(|(name, kernels)| name == "aten::add.out" && kernels == 1));
+/// assert_eq!(release.backends().collect::<Vec<_>>(), ["XnnpackBackend"]);
+///
+/// // A build of one's own; `Release::open` reads its tables from a folder.
+/// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load 0x01", "aten::add.out self float16", "device ignores", "M-9 list runs"];
+/// let own = Release::parse(tables).unwrap();
+/// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));
+/// assert_eq!(own.types("aten::add.out")[0].refused, ["float16"]);
+/// assert_eq!((own.feature("device"), own.feature("state")), (Some(&Answer::Ignores), None));
+/// assert_eq!(own.answers("M-9")[0].answer, Answer::Runs);
+/// assert!(Release::open("missing".as_ref()).is_err());
+/// ```
+#[derive(Debug, Clone)]
+pub struct Release {
+    version: Version,
+    keys: BTreeMap<String, String>,
+    operators: BTreeMap<String, u32>,
+    backends: Vec<String>,
+    xnnpack: BTreeMap<String, Answer>,
+    types: BTreeMap<String, Vec<TypeFacts>>,
+    features: BTreeMap<String, Answer>,
+    answers: BTreeMap<String, Vec<ExampleAnswer>>,
+}
+
+/// Element types that the kernel of a release refuses, although that of 1.5.1 takes them: an item of `types` of a [`Release`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeFacts {
+    /// Name of the argument.
+    pub argument: String,
+    /// Names of the element types.
+    pub refused: Vec<String>,
+}
+
+/// Answer to a malformed example: an item of `answers` of a [`Release`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleAnswer {
+    /// Name of the file in `examples/malformed`, without its extension.
+    pub example: String,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// A malformed line of a table: the error of `parse` of a [`Release`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactsError {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Line number, counted from 1; 0 for the table as a whole.
+    pub line: usize,
+    /// What was expected.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for FactsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.table:{}: expected {}", self.table, self.line, self.expected)
+    }
+}
+
+impl std::error::Error for FactsError {}
+
+/// Largest table that is read, in bytes.
+const MAX_TABLE: u64 = 4 << 20;
+
+impl Release {
+    /// Reads the folder of a release or build that is not part of the library: the tables [`TABLES`], of which only `release` must exist.
+    ///
+    /// # Errors
+    /// Files that cannot be read or have more than 4 MiB, and malformed lines.
+    pub fn open(folder: &Path) -> io::Result<Release> {
+        let mut texts = [const { String::new() }; TABLES.len()];
+        for (text, table) in texts.iter_mut().zip(TABLES) {
+            match read(&folder.join(format!("{table}.table"))) {
+                Ok(read) => *text = read,
+                Err(error) if error.kind() == io::ErrorKind::NotFound && table != "release" => {}
+                Err(error) => return Err(io::Error::new(error.kind(), format!("{table}.table: {error}"))),
+            }
+        }
+        Release::parse(texts.each_ref().map(String::as_str))
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    /// Parses the texts of the tables, in the order of [`TABLES`].
+    ///
+    /// # Errors
+    /// The first malformed line.
+    pub fn parse(texts: [&str; TABLES.len()]) -> Result<Release, FactsError> {
+        let [keys, operators, backends, xnnpack, types, features, answers] = texts;
+        let keys = rows("release", keys, "KEY VALUE", |key, value| Some((key.to_owned(), value.to_owned())))?;
+        let keys: BTreeMap<String, String> = keys.into_iter().collect();
+        let version = keys.get("version").and_then(|version| version.parse().ok());
+        let answer = |key: &str, value: &str| Some((key.to_owned(), Answer::parse(value)?));
+        let mut release = Release {
+            version: version.ok_or(FactsError { table: "release", line: 0, expected: "a line `version 1.5.1`" })?,
+            keys,
+            operators: rows("operators", operators, "NAME KERNELS", |name, kernels| {
+                Some((name.to_owned(), kernels.parse().ok()?))
+            })?
+            .into_iter()
+            .collect(),
+            backends: rows("backends", backends, "NAME", |name, rest| rest.is_empty().then(|| name.to_owned()))?,
+            xnnpack: rows("xnnpack", xnnpack, "PART ANSWER", answer)?.into_iter().collect(),
+            types: BTreeMap::new(),
+            features: rows("features", features, "FEATURE ANSWER", answer)?.into_iter().collect(),
+            answers: BTreeMap::new(),
+        };
+        for (name, facts) in rows("types", types, "OPERATOR ARGUMENT TYPE...", type_facts)? {
+            release.types.entry(name).or_default().push(facts);
+        }
+        for (rule, answer) in rows("answers", answers, "RULE EXAMPLE ANSWER", example_answer)? {
+            release.answers.entry(rule).or_default().push(answer);
+        }
+        Ok(release)
+    }
+
+    /// Returns the version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Returns the value of a key of the table `release`.
+    pub fn key(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).map(String::as_str)
+    }
+
+    /// Returns `true` if the runtime registers a kernel of the operator.
+    pub fn has_operator(&self, name: &str) -> bool {
+        self.operators.contains_key(name)
+    }
+
+    /// Returns the registered operators with their numbers of kernels, in the order of their names.
+    pub fn operators(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.operators.iter().map(|(name, kernels)| (&**name, *kernels))
+    }
+
+    /// Returns the names of the registered backends.
+    pub fn backends(&self) -> impl Iterator<Item = &str> {
+        self.backends.iter().map(String::as_str)
+    }
+
+    /// Returns the answer to payloads of XNNPACK with a part; `None` if the part was not measured.
+    pub fn xnnpack(&self, part: &str) -> Option<&Answer> {
+        self.xnnpack.get(part)
+    }
+
+    /// Returns the element types of arguments of an operator that the release refuses although 1.5.1 takes them.
+    pub fn types(&self, operator: &str) -> &[TypeFacts] {
+        self.types.get(operator).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the answer to programs with a feature; `None` if the feature was not measured.
+    pub fn feature(&self, name: &str) -> Option<&Answer> {
+        self.features.get(name)
+    }
+
+    /// Returns the answers to the malformed examples of a rule of `check`.
+    pub fn answers(&self, rule: &str) -> &[ExampleAnswer] {
+        self.answers.get(rule).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Parses the lines of a table as a first word and the rest. Empty lines and lines that begin with `#` are ignored.
+fn rows<T>(
+    table: &'static str,
+    text: &str,
+    expected: &'static str,
+    parse: impl Fn(&str, &str) -> Option<T>,
+) -> Result<Vec<T>, FactsError> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let parsed = lines.map(|(line, text)| {
+        let (first, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        parse(first, rest.trim()).ok_or(FactsError { table, line, expected })
+    });
+    parsed.collect()
+}
+
+fn type_facts(operator: &str, rest: &str) -> Option<(String, TypeFacts)> {
+    let (argument, types) = rest.split_once(' ')?;
+    let refused = types.split_whitespace().map(str::to_owned).collect();
+    Some((operator.to_owned(), TypeFacts { argument: argument.to_owned(), refused }))
+}
+
+fn example_answer(rule: &str, rest: &str) -> Option<(String, ExampleAnswer)> {
+    let (example, answer) = rest.split_once(' ')?;
+    Some((rule.to_owned(), ExampleAnswer { example: example.to_owned(), answer: Answer::parse(answer)? }))
+}
+
+/// Reads a table of a limited size.
+fn read(path: &Path) -> io::Result<String> {
+    use io::Read;
+    let mut text = String::new();
+    let file = fs::File::open(path)?;
+    // A pipe could have no end, and no writer.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file"));
+    }
+    file.take(MAX_TABLE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_TABLE {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {MAX_TABLE} bytes")));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_parse_and_versions_ascend() {
+        let known: Vec<&Release> = Release::known().collect();
+        assert!(known.windows(2).all(|pair| pair[0].version() < pair[1].version()));
+        for release in known {
+            assert!(release.operators().count() > 150, "{}", release.version());
+            assert!(release.operators().all(|(_, kernels)| kernels > 0));
+        }
+    }
+
+    #[test]
+    fn malformed_lines_are_errors_with_their_line() {
+        let error = |table: usize, text: &str| {
+            let mut texts = ["version 9.9", "", "", "", "", "", ""];
+            texts[table] = text;
+            Release::parse(texts).unwrap_err().to_string()
+        };
+        assert_eq!(error(0, "torch 2"), "release.table:0: expected a line `version 1.5.1`");
+        assert_eq!(error(1, "# comment\n\na b"), "operators.table:3: expected NAME KERNELS");
+        assert_eq!(error(2, "a b"), "backends.table:1: expected NAME");
+        assert_eq!(error(3, "gelu often"), "xnnpack.table:1: expected PART ANSWER");
+        assert_eq!(error(4, "aten::add.out"), "types.table:1: expected OPERATOR ARGUMENT TYPE...");
+        assert_eq!(error(6, "M-1 values_absent"), "answers.table:1: expected RULE EXAMPLE ANSWER");
+    }
+
+    #[test]
+    fn a_folder_needs_the_table_of_the_release_only() {
+        let folder = std::env::temp_dir().join(format!("pte-releases-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert!(Release::open(&folder).unwrap_err().to_string().starts_with("release.table: "));
+        fs::write(folder.join("release.table"), "version 1.6.0\n").unwrap();
+        let release = Release::open(&folder).unwrap();
+        assert_eq!((release.version().to_string(), release.has_operator("a")), ("1.6.0".to_owned(), false));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,91 @@
+//! The releases whose tables are part of the library, and the one that a version in an option stands for.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use super::facts::{Release, TABLES};
+use super::version::Version;
+
+macro_rules! known {
+    ($($version:literal)*) => {
+        static KNOWN: LazyLock<Vec<Release>> = LazyLock::new(|| vec![$(parsed($version, [
+            include_str!(concat!("../releases/", $version, "/release.table")),
+            include_str!(concat!("../releases/", $version, "/operators.table")),
+            include_str!(concat!("../releases/", $version, "/backends.table")),
+            include_str!(concat!("../releases/", $version, "/xnnpack.table")),
+            include_str!(concat!("../releases/", $version, "/types.table")),
+            include_str!(concat!("../releases/", $version, "/features.table")),
+            include_str!(concat!("../releases/", $version, "/answers.table")),
+        ])),*]);
+    };
+}
+
+// In ascending order.
+known! { "0.4.0" "0.5.0" "0.6.0" "0.7.0" "1.0.1" "1.1.0" "1.2.0" "1.3.1" "1.4.1" "1.5.1" }
+
+/// Parses tables that are part of the library; a test reads all of them.
+fn parsed(version: &str, texts: [&str; TABLES.len()]) -> Release {
+    Release::parse(texts).unwrap_or_else(|error| unreachable!("releases/{version}/{error}"))
+}
+
+/// A version without facts: the message lists the known releases.
+///
+/// ```
+/// use pte_releases::{Release, UnknownRelease};
+///
+/// let error: UnknownRelease = Release::find("1.5.7").unwrap_err();
+/// assert_eq!(error.text, "1.5.7");
+/// assert!(Release::known().all(|release| error.to_string().contains(&release.version().to_string())));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownRelease {
+    /// As it was written.
+    pub text: String,
+}
+
+impl fmt::Display for UnknownRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text: String = self.text.chars().filter(|c| !c.is_control()).take(40).collect();
+        let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
+        let first = Release::known().next().map(Release::version);
+        match self.text.parse::<Version>() {
+            Ok(version) if first.is_some_and(|first| version < first) => {
+                write!(f, "ExecuTorch {text} is older than the first release with a stable format, {}", known[0])?;
+            }
+            _ => write!(f, "unknown release `{text}` of ExecuTorch")?,
+        }
+        write!(f, ": expected one of {}", known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownRelease {}
+
+impl Release {
+    /// Returns the releases with facts, the oldest one first.
+    pub fn known() -> impl DoubleEndedIterator<Item = &'static Release> + ExactSizeIterator {
+        KNOWN.iter()
+    }
+
+    /// Returns the release with this version; of `1.0`, the newest one that is known.
+    ///
+    /// ```
+    /// use pte_releases::Release;
+    ///
+    /// assert_eq!(Release::find("1.0").unwrap().version().to_string(), "1.0.1");
+    /// let error = Release::find("0.1").unwrap_err();
+    /// assert!(error.to_string().starts_with("ExecuTorch 0.1 is older than the first release with a stable format, 0.4.0: "));
+    /// assert!(Release::find("2.0").unwrap_err().to_string().starts_with("unknown release `2.0` of ExecuTorch: expected one of 0.4.0, "));
+    /// ```
+    ///
+    /// # Errors
+    /// A text that is not a version, or a version without facts.
+    pub fn find(text: &str) -> Result<&'static Release, UnknownRelease> {
+        let unknown = || UnknownRelease { text: text.to_owned() };
+        let version: Version = text.parse().map_err(|_| unknown())?;
+        let is_meant = |release: &&'static Release| {
+            release.version().is_minor_of(version)
+                && (version.patch.is_none() || release.version().patch == version.patch)
+        };
+        Release::known().rfind(is_meant).ok_or_else(unknown)
+    }
+}

@@ -1,0 +1,112 @@
+//! A call as replacements see it, and the calls in its place.
+
+use pte_analysis::blocks::jumps;
+use pte_analysis::operators::MethodOperators;
+use pte_analysis::storage::Storage;
+use pte_model::program::{EValue, ExecutionPlan, Tensor, ValueId};
+
+/// The method of a call.
+pub struct CallContext<'p> {
+    plan: &'p ExecutionPlan,
+    /// By value: an instruction or the caller may write it.
+    is_written: Vec<bool>,
+    /// `None` for a method with too many accesses.
+    storage: Option<Storage>,
+}
+
+/// Calls in place of one.
+#[derive(Debug, Default)]
+pub struct Rewritten {
+    /// The calls, in order.
+    pub calls: Vec<NewCall>,
+    /// A tensor for what one call passes to the next.
+    pub temporary: Option<Tensor>,
+    /// A result that had the memory of an argument, and needs its own.
+    pub own_memory: Option<ValueId>,
+}
+
+/// A call of a kernel.
+#[derive(Debug)]
+pub struct NewCall {
+    /// Operator.
+    pub operator: &'static str,
+    /// Arguments, with the result.
+    pub args: Vec<NewArg>,
+}
+
+/// An argument of a new call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewArg {
+    /// A value of the method.
+    Value(ValueId),
+    /// None.
+    Null,
+    /// A literal.
+    Bool(bool),
+    /// A literal.
+    Int(i64),
+    /// A list of literals.
+    Ints(Vec<i64>),
+    /// [`Rewritten::temporary`].
+    Temporary,
+}
+
+impl From<ValueId> for NewArg {
+    fn from(value: ValueId) -> NewArg {
+        NewArg::Value(value)
+    }
+}
+
+impl Rewritten {
+    /// Returns one call.
+    pub fn of(operator: &'static str, args: impl Into<Vec<NewArg>>) -> Rewritten {
+        Rewritten { calls: vec![NewCall { operator, args: args.into() }], ..Rewritten::default() }
+    }
+
+    /// Returns a call of another operator with the same arguments.
+    pub fn renamed(operator: &'static str, args: &[ValueId]) -> Rewritten {
+        Rewritten::of(operator, args.iter().copied().map(NewArg::Value).collect::<Vec<_>>())
+    }
+}
+
+impl<'p> CallContext<'p> {
+    /// Returns the context of the calls of a method.
+    pub fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> CallContext<'p> {
+        let mut is_written = plan.is_input();
+        for value in operators.maybe_written(plan) {
+            is_written.get_mut(value).into_iter().for_each(|written| *written = true);
+        }
+        for (_, target) in plan.instructions().filter_map(|instruction| instruction.moved()) {
+            target.item_mut(&mut is_written).into_iter().for_each(|written| *written = true);
+        }
+        CallContext { plan, is_written, storage: Storage::new(plan, operators) }
+    }
+
+    /// Returns a value.
+    pub fn value(&self, value: ValueId) -> Option<&'p EValue> {
+        self.plan.value(value)
+    }
+
+    /// Returns a tensor.
+    pub fn tensor(&self, value: ValueId) -> Option<&'p Tensor> {
+        self.value(value)?.as_tensor()
+    }
+
+    /// Returns an integer that nothing changes.
+    pub fn int(&self, value: ValueId) -> Option<i64> {
+        match self.value(value)? {
+            EValue::Int(number) if !*value.item(&self.is_written)? => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if no instruction writes the memory of a value while a view of it is used. With jumps, that is unknown.
+    pub fn is_unchanged(&self, value: ValueId, view: ValueId) -> bool {
+        let count = self.plan.values().len();
+        let (Some(storage), Some(value), Some(view)) = (&self.storage, value.within(count), view.within(count)) else {
+            return false;
+        };
+        jumps(self.plan).is_empty()
+            && storage.uses(view).is_none_or(|(first, last)| !storage.is_written(value, first, last))
+    }
+}

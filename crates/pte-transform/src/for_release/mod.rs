@@ -1,0 +1,46 @@
+//! Rewrites programs for the runtime of an older release: calls of newer operators as calls of older ones that compute the same, payloads
+//! and fields as that release has them. What cannot be expressed is listed.
+//!
+//! What a release has is measured ([`pte_releases`]), how its exporter writes is a row of
+//! [`Exporter`](pte_model::format::exporter::Exporter); nothing here names a release.
+
+mod call;
+mod fields;
+mod method;
+mod payload;
+mod problems;
+mod replacements;
+mod result;
+mod target;
+mod written;
+
+pub use problems::Inexpressible;
+pub use result::{ForRelease, ReplacedCall};
+pub use target::Target;
+pub use written::{ReplacedCalls, WrittenFor};
+
+use std::io;
+
+use pte_model::program::Program;
+
+/// Rewrites a program for a release. Whether features such as external data can be expressed is a question about the result:
+/// [`Inexpressible::features`].
+///
+/// # Errors
+/// Data of payloads that cannot be read.
+pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<ForRelease> {
+    let mut done = ForRelease::default();
+    let payloads = payload::rewrite(program, target)?;
+    done.payloads = payloads.rewritten;
+    done.problems = payloads.problems;
+    for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
+        let rewritten = method::rewrite(method, plan, target);
+        done.has_moved.push(!rewritten.replaced.is_empty());
+        done.replaced.extend(rewritten.replaced);
+        done.problems.extend(rewritten.problems);
+        done.values.push(rewritten.values);
+        done.needs_memory |= rewritten.needs_memory;
+        done.names += fields::rewrite(plan, target);
+    }
+    Ok(done)
+}

@@ -1,0 +1,192 @@
+//! Payloads of XNNPACK delegates as a release has them: constants inside a payload in place of named data, scales in the graph.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use super::problems::Inexpressible;
+use super::target::Target;
+use crate::named::DelegateGraphs;
+use crate::prune::drop_blobs;
+use pte_model::data::{Blob, BlobId};
+use pte_model::format::exporter::XnnpackConstants;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::{NamedData, Program};
+use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization, Scales};
+use pte_payload::xnnpack::model::NodeOperation;
+use pte_payload::xnnpack::{constants, encode};
+use pte_releases::{Answer, Release};
+
+/// What rewriting the payloads of a program did.
+#[derive(Debug, Default)]
+pub struct RewrittenPayloads {
+    /// Number of distinct payloads that changed.
+    pub rewritten: usize,
+    /// What cannot be expressed.
+    pub problems: Vec<Inexpressible>,
+}
+
+/// Rewrites the payloads of all XNNPACK delegates.
+///
+/// # Errors
+/// Data that cannot be read.
+pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<RewrittenPayloads> {
+    let graphs = DelegateGraphs::of(program);
+    let mut done = RewrittenPayloads::default();
+    let mut new: HashMap<BlobId, BlobId> = HashMap::new();
+    let mut used: HashSet<String> = HashSet::new();
+    let delegates: Vec<(usize, usize, BlobId)> = delegates(program).collect();
+    for (method, delegate, payload) in delegates {
+        let Some(graph) = graphs.graph(payload) else { continue };
+        for (node, operation) in graph.nodes.iter().enumerate() {
+            let NodeOperation::Known(known) = operation.operation else { continue };
+            let at = Element::Method(method, Part::GraphNode(delegate, node));
+            done.problems.extend(unknown_part(known.word(), at, target));
+        }
+        if new.contains_key(&payload) || target.exporter.xnnpack_constants == XnnpackConstants::NamedWithScales {
+            continue;
+        }
+        let at = Element::Method(method, Part::Delegate(delegate));
+        let mut problem = |what: String| done.problems.push(Inexpressible { at, what, first: None });
+        let draft = match Draft::of(graph) {
+            Ok(draft) => draft,
+            Err(reason) => {
+                problem(format!(
+                    "a payload that cannot be rewritten for ExecuTorch {}: {reason}",
+                    target.release.version()
+                ));
+                continue;
+            }
+        };
+        let mut inside = Inside { program, target, missing: Vec::new(), is_changed: false };
+        let draft = inside.draft(draft)?;
+        let Inside { missing, is_changed, .. } = inside;
+        for key in missing {
+            problem(format!(
+                "a payload with the key `{key}` of data that the program does not have; give its .ptd by `--with`, and `--internal-data`"
+            ));
+        }
+        if is_changed {
+            used.extend(constants::keys(graph).map(str::to_owned));
+            let payload_data = encode::encode(&draft.complete())?;
+            new.insert(payload, program.add_blob(payload_data));
+            done.rewritten += 1;
+        }
+    }
+    if !new.is_empty() && done.problems.is_empty() {
+        for plan in program.execution_plan.iter_mut().flatten() {
+            for delegate in plan.delegates.iter_mut().flatten() {
+                delegate.processed = new.get(&delegate.processed).copied().unwrap_or(delegate.processed);
+            }
+        }
+        remove_unused(program, &used, target);
+    }
+    Ok(done)
+}
+
+fn delegates(program: &Program) -> impl Iterator<Item = (usize, usize, BlobId)> {
+    program.plans().iter().enumerate().flat_map(|(method, plan)| {
+        plan.delegates().iter().enumerate().map(move |(index, delegate)| (method, index, delegate.processed))
+    })
+}
+
+/// Removes the named data that only rewritten payloads referred to.
+fn remove_unused(program: &mut Program, used: &HashSet<String>, target: &Target<'_>) {
+    let keys = DelegateGraphs::of(program).keys();
+    let Some(list) = program.named_data.take() else { return };
+    let stays = |entry: &NamedData| !used.contains(&entry.key) || keys.may_refer_to(&entry.key);
+    let list: Vec<NamedData> = list.into_iter().filter(stays).collect();
+    program.named_data = Some(list).filter(|list| target.exporter.has_named_data || !list.is_empty());
+    drop_blobs(program);
+}
+
+/// Returns a problem if a release does not accept payloads with an operation.
+fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpressible> {
+    let is_refused = |release: &Release| {
+        let answer = release.xnnpack(part);
+        answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::NotTried)
+    };
+    is_refused(target.release).then(|| Inexpressible {
+        at,
+        what: format!(
+            "operation `{part}` in a payload, which the XNNPACK backend of ExecuTorch {} refuses",
+            target.release.version()
+        ),
+        first: target.first(|other| !is_refused(other)),
+    })
+}
+
+/// Conversion of a draft.
+struct Inside<'p> {
+    program: &'p Program,
+    target: &'p Target<'p>,
+    /// Keys without data.
+    missing: Vec<String>,
+    is_changed: bool,
+}
+
+impl Inside<'_> {
+    /// Moves the constants that a release cannot read into the payload.
+    fn draft(&mut self, mut draft: Draft) -> io::Result<Draft> {
+        let constants_stay = self.target.exporter.xnnpack_constants == XnnpackConstants::Named;
+        for value in &mut draft.values {
+            if let Some(constant) = value.constant.as_mut().filter(|_| !constants_stay) {
+                self.constant(constant);
+            }
+            match &mut value.quantization {
+                Some(DraftQuantization::Channel { scales, num_scales, .. }) => {
+                    if let Some(data) = self.scales(scales) {
+                        let numbers = data.contents(0, data.len() as usize)?;
+                        let numbers = numbers.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+                        (*scales, *num_scales) = (Scales::Listed(numbers.collect()), Some(0));
+                    }
+                }
+                Some(DraftQuantization::Group { scales, num_scales, scale_bf16, .. }) => {
+                    if let Some(data) = self.scales(scales) {
+                        let numbers = data.contents(0, data.len() as usize)?;
+                        let numbers = numbers.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));
+                        *scale_bf16 = Some(numbers.collect());
+                        (*scales, *num_scales) = (Scales::Listed(Vec::new()), Some(0));
+                    }
+                }
+                Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => {}
+            }
+        }
+        if self.is_changed && !constants_stay {
+            draft.has_named_keys = false;
+        }
+        Ok(draft)
+    }
+
+    fn constant(&mut self, constant: &mut DraftConstant) {
+        let ConstantSource::Key(key) = &constant.source else { return };
+        match self.named(key) {
+            Some(data) => {
+                *constant = DraftConstant { source: ConstantSource::Data(data), size: None };
+                self.is_changed = true;
+            }
+            None => self.missing.push(key.clone()),
+        }
+    }
+
+    /// Returns the data of scales in a constant.
+    fn scales(&mut self, scales: &Scales) -> Option<Blob> {
+        let Scales::Constant(constant) = scales else { return None };
+        let data = match &constant.source {
+            ConstantSource::Data(data) => Some(data.clone()),
+            ConstantSource::Key(key) => {
+                let data = self.named(key);
+                if data.is_none() {
+                    self.missing.push(key.clone());
+                }
+                data
+            }
+        };
+        self.is_changed |= data.is_some();
+        data
+    }
+
+    fn named(&self, key: &str) -> Option<Blob> {
+        let entry = self.program.named_data.iter().flatten().find(|entry| entry.key == key)?;
+        Some(self.program.blob(entry.data).clone())
+    }
+}

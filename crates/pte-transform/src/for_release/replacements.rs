@@ -1,0 +1,218 @@
+//! Calls of newer operators as calls of older ones that compute the same.
+//!
+//! A replacement looks at one call and changes nothing. It returns `None` where the results could differ: another order of memory, an
+//! element type that one of the kernels rounds differently, sizes that are only known at run time.
+
+use super::call::{CallContext, NewArg, NewCall, Rewritten};
+use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::{EValue, Tensor, TensorData, TensorShapeDynamism, ValueId};
+
+/// A way to express the calls of an operator.
+pub struct Replacement {
+    /// The newer operator.
+    pub operator: &'static str,
+    /// Returns the calls in place of one with these arguments.
+    pub rewrite: fn(&CallContext<'_>, &[ValueId]) -> Option<Rewritten>,
+    /// The exporter of a release without dim order operators writes it, although its runtime has the newer operator.
+    pub is_former_form: bool,
+}
+
+/// Shortens a row.
+const fn row(operator: &'static str, rewrite: fn(&CallContext<'_>, &[ValueId]) -> Option<Rewritten>) -> Replacement {
+    Replacement { operator, rewrite, is_former_form: false }
+}
+
+/// All replacements. Of several for an operator, the first one that applies is used.
+pub const REPLACEMENTS: &[Replacement] = &[
+    row("aten::_adaptive_avg_pool2d.out", adaptive_avg_pool2d),
+    row("aten::index_put_", index_put),
+    row("aten::max.unary_out", |context, args| extremum(context, args, "aten::amax.out")),
+    row("aten::mean.dtype_out", mean),
+    row("aten::min.unary_out", |context, args| extremum(context, args, "aten::amin.out")),
+    row("aten::unfold_copy.out", unfold_copy),
+    row("aten::var_mean.correction_out", var_mean),
+    row("dim_order_ops::_clone_dim_order.out", clone),
+    row("dim_order_ops::_clone_dim_order.out", |_, args| {
+        Some(Rewritten::renamed("dim_order_ops::_to_dim_order_copy.out", args))
+    }),
+    row("dim_order_ops::_empty_dim_order.out", empty),
+    Replacement { is_former_form: true, ..row("dim_order_ops::_to_dim_order_copy.out", to_copy) },
+    row("executorch_prim::et_view.default", view_copy),
+    row("executorch_prim::sym_int.Scalar", sym_int),
+    row("executorch_prim::sym_not.Scalar", sym_not),
+];
+
+/// Returns the sizes of a static tensor with elements.
+fn static_sizes(tensor: &Tensor) -> Option<&[i32]> {
+    let is_static = tensor.shape_dynamism == TensorShapeDynamism::STATIC;
+    tensor.sizes.as_deref().filter(|sizes| is_static && sizes.iter().all(|size| *size > 0))
+}
+
+/// Returns `true` if the memory of a tensor is in the order of its dimensions.
+fn is_contiguous(tensor: &Tensor) -> bool {
+    let rank = tensor.sizes.as_ref().map_or(0, |sizes| sizes.len());
+    tensor.dim_order.as_ref().is_some_and(|order| *order == DimOrder::contiguous(rank))
+}
+
+/// `clone` with the order of its argument copies bytes.
+fn clone(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, _, _, out, _] = *args else { return None };
+    let (from, to) = (context.tensor(input)?, context.tensor(out)?);
+    let is_same = from.scalar_type == to.scalar_type && from.dim_order == to.dim_order && from.dim_order.is_some();
+    is_same.then(|| Rewritten::of("aten::clone.out", [input.into(), NewArg::Null, out.into(), out.into()]))
+}
+
+/// A conversion without another order of memory.
+fn to_copy(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, non_blocking, _, out, _] = *args else { return None };
+    let (from, to) = (context.tensor(input)?, context.tensor(out)?);
+    let args = [input.into(), non_blocking.into(), NewArg::Null, out.into(), out.into()];
+    (is_contiguous(from) && is_contiguous(to)).then(|| Rewritten::of("aten::_to_copy.out", args))
+}
+
+/// The content of the result is undefined; its order is that of its declaration.
+fn empty(_: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [size, _, out, _] = *args else { return None };
+    Some(Rewritten::of("aten::empty.out", [size.into(), NewArg::Null, out.into(), out.into()]))
+}
+
+/// `max` and `min` of all elements: `amax` and `amin` without dimensions, which do not convert.
+fn extremum(context: &CallContext<'_>, args: &[ValueId], operator: &'static str) -> Option<Rewritten> {
+    let [input, out, _] = *args else { return None };
+    let (from, to) = (context.tensor(input)?, context.tensor(out)?);
+    static_sizes(from)?;
+    let args = [input.into(), NewArg::Ints(Vec::new()), NewArg::Bool(false), out.into(), out.into()];
+    (from.scalar_type == to.scalar_type).then(|| Rewritten::of(operator, args))
+}
+
+/// The mean of all elements, which ExecuTorch computes as that without dimensions.
+fn mean(_: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, dtype, out, _] = *args else { return None };
+    let dims = NewArg::Ints(Vec::new());
+    let args = [input.into(), dims, NewArg::Bool(false), dtype.into(), out.into(), out.into()];
+    Some(Rewritten::of("aten::mean.out", args))
+}
+
+/// Variance and mean, of types that all releases add without rounding.
+fn var_mean(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, dim, correction, keepdim, variance, mean, _] = *args else { return None };
+    let tensors = [input, variance, mean].map(|value| context.tensor(value));
+    let scalar_type = tensors[0]?.scalar_type;
+    let is_plain = |tensor: &Option<&Tensor>| {
+        tensor.is_some_and(|tensor| tensor.scalar_type == scalar_type && is_contiguous(tensor))
+    };
+    if !tensors.iter().all(is_plain) || !matches!(scalar_type, ScalarType::FLOAT | ScalarType::DOUBLE) {
+        return None;
+    }
+    let of_variance = [input, dim, correction, keepdim, variance, variance].map(NewArg::Value);
+    let of_mean = [input.into(), dim.into(), keepdim.into(), NewArg::Null, mean.into(), mean.into()];
+    Some(Rewritten {
+        calls: vec![
+            NewCall { operator: "aten::var.correction_out", args: of_variance.to_vec() },
+            NewCall { operator: "aten::mean.out", args: of_mean.to_vec() },
+        ],
+        ..Rewritten::default()
+    })
+}
+
+/// An update in place: computed elsewhere, then copied.
+fn index_put(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [target, indices, values, accumulate, result] = *args else { return None };
+    let tensor = context.tensor(target)?;
+    if !is_contiguous(tensor) {
+        return None;
+    }
+    let put = [target.into(), indices.into(), values.into(), accumulate.into(), NewArg::Temporary, NewArg::Temporary];
+    let copy = [target.into(), NewArg::Temporary, NewArg::Bool(false), result.into()];
+    let temporary = Tensor { data: TensorData::None, requires_grad: false, extra_tensor_info: None, ..tensor.clone() };
+    Some(Rewritten {
+        calls: vec![
+            NewCall { operator: "aten::index_put.out", args: put.to_vec() },
+            NewCall { operator: "aten::copy_", args: copy.to_vec() },
+        ],
+        temporary: Some(temporary),
+        ..Rewritten::default()
+    })
+}
+
+/// Pooling to sizes that divide those of the argument: windows of equal sizes side by side. The newer kernel adds in `float32`.
+fn adaptive_avg_pool2d(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, _, out, _] = *args else { return None };
+    let (from, to) = (context.tensor(input)?, context.tensor(out)?);
+    let plain = |tensor: &Tensor| tensor.scalar_type == ScalarType::FLOAT && is_contiguous(tensor);
+    if !plain(from) || !plain(to) {
+        return None;
+    }
+    let ([.., height, width], [.., rows, columns]) = (static_sizes(from)?, static_sizes(to)?) else { return None };
+    if height % rows != 0 || width % columns != 0 {
+        return None;
+    }
+    let window = || NewArg::Ints(vec![(height / rows).into(), (width / columns).into()]);
+    let args = [
+        input.into(),
+        window(),
+        window(),
+        NewArg::Ints(vec![0, 0]),
+        NewArg::Bool(false),
+        NewArg::Bool(true),
+        NewArg::Null,
+        out.into(),
+        out.into(),
+    ];
+    Some(Rewritten::of("aten::avg_pool2d.out", args))
+}
+
+/// Overlapping windows of a dimension, as a copy with strides.
+fn unfold_copy(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, dim, size, step, out, _] = *args else { return None };
+    let (from, to) = (context.tensor(input)?, context.tensor(out)?);
+    let (sizes, result) = (static_sizes(from)?, static_sizes(to)?);
+    let is_plain = from.scalar_type == to.scalar_type && is_contiguous(from) && is_contiguous(to);
+    if !is_plain || sizes.is_empty() || result.len() != sizes.len() + 1 {
+        return None;
+    }
+    let dim = context.int(dim)?;
+    let dim = usize::try_from(if dim < 0 { dim.checked_add(sizes.len() as i64)? } else { dim }).ok()?;
+    let (size, step) = (context.int(size)?, context.int(step)?);
+    if *sizes.get(dim)? < i32::try_from(size).ok()? || step <= 0 {
+        return None;
+    }
+    // Strides of the argument, then that of the elements of a window.
+    let mut strides = vec![1i64; sizes.len()];
+    for axis in (0..sizes.len() - 1).rev() {
+        strides[axis] = strides[axis + 1].checked_mul(sizes[axis + 1].into())?;
+    }
+    strides.push(strides[dim]);
+    strides[dim] = strides[dim].checked_mul(step)?;
+    let sizes = NewArg::Ints(result.iter().map(|size| i64::from(*size)).collect());
+    let args = [input.into(), sizes, NewArg::Ints(strides), NewArg::Null, out.into(), out.into()];
+    Some(Rewritten::of("aten::as_strided_copy.out", args))
+}
+
+/// A view whose memory nothing writes while it is used: a copy with memory of its own.
+fn view_copy(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [input, size, out] = *args else { return None };
+    if !context.is_unchanged(input, out) {
+        return None;
+    }
+    let rewritten = Rewritten::of("aten::view_copy.out", [input.into(), size.into(), out.into(), out.into()]);
+    Some(Rewritten { own_memory: Some(out), ..rewritten })
+}
+
+/// The integer of a number.
+fn sym_int(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [number, out] = *args else { return None };
+    match context.value(number)? {
+        EValue::Double(_) => Some(Rewritten::renamed("executorch_prim::trunc.Scalar", args)),
+        EValue::Int(_) => {
+            Some(Rewritten::of("executorch_prim::add.Scalar", [number.into(), NewArg::Int(0), out.into()]))
+        }
+        _ => None,
+    }
+}
+
+/// The opposite of a truth value.
+fn sym_not(_: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
+    let [truth, out] = *args else { return None };
+    Some(Rewritten::of("executorch_prim::eq.Scalar", [truth.into(), NewArg::Bool(false), out.into()]))
+}

@@ -1,0 +1,42 @@
+//! What rewriting a program for a release did.
+
+use super::problems::Inexpressible;
+
+/// A call that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplacedCall {
+    /// Index of the method.
+    pub method: usize,
+    /// Position of the instruction before all changes, counted through all chains.
+    pub step: usize,
+    /// The newer operator.
+    pub operator: String,
+    /// The operators that are called in its place, in order.
+    pub by: Vec<&'static str>,
+}
+
+/// What rewriting a program did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ForRelease {
+    /// Replaced calls, in order.
+    pub replaced: Vec<ReplacedCall>,
+    /// Number of payloads whose constants are inside, no longer named data.
+    pub payloads: usize,
+    /// Number of tensors whose names were removed.
+    pub names: usize,
+    /// By method: former indices of the values that remain. New ones follow them.
+    pub values: Vec<Vec<usize>>,
+    /// By method: instructions were replaced, so that their positions may differ.
+    pub has_moved: Vec<bool>,
+    /// Some tensors have memory that they did not have before. In a method with explicit places, it is after that of the others.
+    pub needs_memory: bool,
+    /// What cannot be expressed, with elements of the former program. If there is something, no call was replaced in the method.
+    pub problems: Vec<Inexpressible>,
+}
+
+impl ForRelease {
+    /// Returns `true` if the program is as before.
+    pub fn is_unchanged(&self) -> bool {
+        self.replaced.is_empty() && self.payloads == 0 && self.names == 0
+    }
+}

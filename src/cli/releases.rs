@@ -1,0 +1,91 @@
+//! The releases of ExecuTorch in options: those that `check --runtime` compares files with, and the lines of `--runtime all`; the one of
+//! `--for-runtime`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use pte_emit::text::clipped;
+use pte_emit::{Error, Finding, Release, RuleSeverity, Version};
+
+use super::exit::Failure;
+use super::findings::{Counts, FileFindings};
+
+/// Releases of `--runtime`.
+#[derive(Debug, Default)]
+pub struct Runtimes {
+    /// The releases; empty without the option.
+    pub releases: Vec<Arc<Release>>,
+    /// The option is `all`: each release has a line of its own.
+    pub is_all: bool,
+}
+
+impl Runtimes {
+    /// Reads the value of the option: a version, `all`, or a folder of tables.
+    ///
+    /// # Errors
+    /// An unknown version; a folder that cannot be read, or whose tables are malformed.
+    pub fn parse(value: Option<&Path>) -> Result<Runtimes, Failure> {
+        let Some(path) = value else { return Ok(Runtimes::default()) };
+        let text = path.to_str().unwrap_or_default();
+        if text == "all" {
+            return Ok(Runtimes { releases: Release::known().cloned().map(Arc::new).collect(), is_all: true });
+        }
+        let release = find(path, "--runtime", "`all`, or a folder of tables")?;
+        Ok(Runtimes { releases: vec![Arc::new(release)], is_all: false })
+    }
+}
+
+/// Returns the release of an option: a version, or a folder of tables. `others` are further values, for messages.
+///
+/// # Errors
+/// An unknown version; a folder that cannot be read, or whose tables are malformed.
+fn find(path: &Path, option: &str, others: &str) -> Result<Release, Failure> {
+    let text = path.to_str().unwrap_or_default();
+    if path.is_dir() && text.parse::<Version>().is_err() {
+        return Release::open(path).map_err(|error| Error::io(&path.display().to_string(), "", &error).into());
+    }
+    let unknown = |error| Failure::Usage(format!("{option}: {error}, {others}"));
+    Release::find(text).map_err(unknown).cloned()
+}
+
+/// Release that programs are written for.
+#[derive(Debug, Default, Args)]
+pub struct ForRuntimeArguments {
+    /// Write for a release of ExecuTorch: its header, fields and layout, and older operators in place of newer ones; a version such as 0.7, or a
+    /// folder of tables
+    #[arg(help_heading = "Layout", long, value_name = "RELEASE")]
+    for_runtime: Option<PathBuf>,
+}
+
+impl ForRuntimeArguments {
+    /// Reads the release.
+    ///
+    /// # Errors
+    /// An unknown version; a folder that cannot be read, or whose tables are malformed.
+    pub fn release(&self) -> Result<Option<Arc<Release>>, Failure> {
+        let find = |path: &PathBuf| find(path, "--for-runtime", "or a folder of tables").map(Arc::new);
+        self.for_runtime.as_ref().map(find).transpose()
+    }
+}
+
+/// Formats what `--runtime all` prints about a file and a release: a line.
+pub fn line(file: &FileFindings) -> String {
+    let label = file.label();
+    let release = file.runtime.as_deref().unwrap_or_default();
+    let Counts { errors, warnings, .. } = file.counts();
+    let is_error = |finding: &&Finding| finding.rule.severity <= RuleSeverity::Invalid;
+    // What the release itself does comes first.
+    let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
+    let first = findings().find(|finding| finding.rule.id.as_str().starts_with("V-")).or_else(|| findings().next());
+    match (first, errors, warnings) {
+        (Some(first), 1, _) => format!("{label}: {release}: no: [{}] {}\n", first.rule.id, clipped(&first.found)),
+        (Some(first), _, _) => {
+            format!("{label}: {release}: no: [{}] {}, and {} more\n", first.rule.id, clipped(&first.found), errors - 1)
+        }
+        (None, 0, 0) => format!("{label}: {release}: yes\n"),
+        (None, 0, _) => format!("{label}: {release}: yes, with {}\n", pte_emit::text::counted(warnings, "warning")),
+        // Messages of the assembler, which are printed.
+        (None, _, _) => format!("{label}: {release}: no\n"),
+    }
+}

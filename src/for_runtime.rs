@@ -1,0 +1,122 @@
+//! Writing for the runtime of a release: the layout of its exporter, calls that it can execute, and errors about what it cannot express.
+//!
+//! Release and exporter are facts of `pte-releases` and `pte-model`, the rewriting is part of `pte-transform`. Here are the order of the
+//! steps, and the messages.
+
+use crate::ir::NodeDiagnostic;
+use crate::layout::exporter::Contradiction;
+use crate::pipeline::{Options, Resolved};
+use pte_model::diagnostics::Code;
+use pte_model::error::Error;
+use pte_model::format::exporter::Exporter;
+use pte_releases::{Release, Version};
+use pte_transform::for_release::{self, Inexpressible, Target, WrittenFor};
+
+/// Returns the exporter of a release.
+fn exporter(version: Version) -> &'static Exporter {
+    Exporter::of((version.major, version.minor))
+}
+
+impl Resolved {
+    /// Sets the layout of the exporter of a release; options of an export stay.
+    ///
+    /// # Errors
+    /// Options of the source or of the caller that contradict it.
+    pub(crate) fn lay_out_for(&mut self, release: &Release, options: &Options) -> Result<(), Error> {
+        let exporter = exporter(release.version());
+        let by_source = self.stated.contradictions(exporter);
+        let by_caller = options.layout.contradictions(exporter);
+        let is_option = options.for_runtime.is_some();
+        let source = by_source.into_iter().map(|found| self.contradiction(release, &found, true, is_option));
+        let caller = by_caller.into_iter().map(|found| self.contradiction(release, &found, false, is_option));
+        let errors: Vec<NodeDiagnostic> = source.chain(caller).collect();
+        if !errors.is_empty() {
+            return Err(self.error(errors));
+        }
+        self.layout = self.layout.for_exporter(exporter);
+        self.stated.apply(&mut self.layout);
+        Ok(())
+    }
+
+    /// Returns the error about an option that contradicts a release.
+    fn contradiction(
+        &self,
+        release: &Release,
+        found: &Contradiction,
+        in_source: bool,
+        is_option: bool,
+    ) -> NodeDiagnostic {
+        let Contradiction { option, value, written } = found;
+        let version = release.version();
+        let requested = match is_option {
+            true => format!("the option `for-runtime` {version}"),
+            false => format!("`runtime: \"{version}\"`"),
+        };
+        let other = match in_source {
+            true => format!("`{option}: {value}`"),
+            false => format!("the option `{}` {value}", option.replace('_', "-")),
+        };
+        let message = format!("{requested} and {other} contradict each other");
+        let help = format!("the exporter of ExecuTorch {version} writes {option} {written}: omit one of the two");
+        let node = self.origins.layout.get(option).copied().filter(|_| in_source);
+        let diagnostic = match node {
+            Some(node) => Code::NotInRelease.error(node, message).label(format!("expected {written}")),
+            None => Code::NotInRelease.whole(message),
+        };
+        match self.origins.runtime.filter(|_| !is_option) {
+            Some(runtime) => diagnostic.related(runtime, "release").help(help),
+            None => diagnostic.help(help),
+        }
+    }
+
+    /// Replaces what a release cannot execute or read by what it can.
+    ///
+    /// # Errors
+    /// All calls and operations of payloads that have no replacement; data that cannot be read.
+    pub(crate) fn rewrite_for(&mut self, release: &Release) -> Result<WrittenFor, Error> {
+        let target = Target { release, exporter: exporter(release.version()) };
+        let before = self.program.plans().iter().map(|plan| plan.delegates().len()).collect::<Vec<_>>();
+        let done = for_release::rewrite(&mut self.program, &target).map_err(|error| self.unreadable(&error))?;
+        if !done.problems.is_empty() {
+            let mut problems = done.problems;
+            problems.extend(Inexpressible::features(&self.program, &target));
+            return Err(self.inexpressible(release, &problems));
+        }
+        for (method, values) in done.values.iter().enumerate() {
+            let delegates: Vec<usize> = (0..before[method]).collect();
+            self.retain_origins(method, values, &delegates, !done.has_moved[method]);
+        }
+        Ok(done.written_for(release))
+    }
+
+    /// Checks that a release has the features of the program.
+    ///
+    /// # Errors
+    /// All parts that need a later release.
+    pub(crate) fn check_features(&self, release: &Release) -> Result<(), Error> {
+        let target = Target { release, exporter: exporter(release.version()) };
+        let found = Inexpressible::features(&self.program, &target);
+        if found.is_empty() { Ok(()) } else { Err(self.inexpressible(release, &found)) }
+    }
+
+    /// Returns an error about parts that a release cannot express, in the order of the source.
+    fn inexpressible(&self, release: &Release, found: &[Inexpressible]) -> Error {
+        let message = |Inexpressible { at, what, first }: &Inexpressible| {
+            let node = self.origins.node(*at);
+            let what = match (node, &*at.path(&self.program)) {
+                (Some(_), _) | (None, "") => what.clone(),
+                (None, path) => format!("{path}: {what}"),
+            };
+            let help = match first {
+                Some(first) => format!("ExecuTorch {first} is the first release that can"),
+                None => "no known release can".to_owned(),
+            };
+            let text = format!("not in ExecuTorch {}: {what}", release.version());
+            let whole = Code::NotInRelease.whole(text);
+            NodeDiagnostic { at: node, ..whole }.help(help)
+        };
+        let mut messages: Vec<NodeDiagnostic> = found.iter().map(message).collect();
+        messages.sort_by_key(|message| message.at);
+        self.error(messages)
+    }
+}

@@ -1,0 +1,102 @@
+//! The layout that the exporter of a release writes, and the requests that contradict it.
+//!
+//! An exporter decides some options; the others are options of an export, which stay as they are.
+
+use super::options::{HeaderMode, LayoutConfig, LayoutOptions, OPTIONS, OptionType, OptionValue};
+use pte_model::format::exporter::Exporter;
+use pte_model::format::serializer::Serializer;
+
+impl LayoutConfig {
+    /// Returns the layout with what an exporter decides. Alignments of the program, the storage of payloads and shards stay.
+    pub(crate) fn for_exporter(&self, exporter: &'static Exporter) -> LayoutConfig {
+        let LayoutConfig { strings, constants, ptd_builder, .. } = LayoutConfig::default();
+        LayoutConfig {
+            exporter,
+            builder: exporter.program,
+            bpte_builder: Some(exporter.bundled_program).filter(|builder| *builder != exporter.program),
+            ptd_builder,
+            ptd_segment_alignment: exporter.flat_tensor_alignment,
+            header: HeaderMode::Auto,
+            strings,
+            constants,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the alignment of segments in `.ptd` files, in bytes.
+    pub(crate) fn alignment_in_data_files(&self) -> u64 {
+        self.ptd_segment_alignment.unwrap_or(self.segment_alignment)
+    }
+}
+
+/// An option whose value an exporter does not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// Key of the option.
+    pub option: &'static str,
+    /// Value as in the YAML.
+    pub value: String,
+    /// Value that the exporter writes.
+    pub written: String,
+}
+
+impl LayoutOptions {
+    /// Returns the options that contradict an exporter: serializers, and lengths of the header.
+    pub(crate) fn contradictions(&self, exporter: &Exporter) -> Vec<Contradiction> {
+        let shared = Serializer::ExirSharedVtables.value();
+        let decided = [
+            ("builder", exporter.program.value()),
+            ("ptd_builder", Serializer::Flatc.value()),
+            ("bpte_builder", exporter.bundled_program.value()),
+            ("header", Some(OptionValue::Bytes(exporter.header.into()))),
+        ];
+        let mut found = Vec::new();
+        for option in OPTIONS {
+            let Some((_, written)) = decided.iter().find(|(name, _)| *name == option.name) else { continue };
+            let (Some(value), Some(written)) = (option.requested(self), *written) else { continue };
+            // The package `flatbuffers` is not part of a release, and a program without segments has no header.
+            let is_package = Some(value) == shared && Some(written) == Serializer::Exir.value();
+            let is_header_word = matches!((value, written), (OptionValue::Word(_), OptionValue::Bytes(_)));
+            if value != written && !is_package && !is_header_word {
+                let (value, written) = (option.print(value), option.print(written));
+                found.push(Contradiction { option: option.name, value, written });
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Storage;
+
+    #[test]
+    fn an_exporter_decides_serializers_and_the_header() {
+        let yaml = LayoutConfig { segment_alignment: 4096, constants: Storage::Inline, ..LayoutConfig::default() };
+        let old = yaml.for_exporter(Exporter::of((0, 7)));
+        assert_eq!((old.builder, old.bpte_builder, old.constants), (Serializer::Flatc, None, Storage::Segment));
+        assert_eq!((old.segment_alignment, old.alignment_in_data_files()), (4096, 16));
+        let newer = old.for_exporter(Exporter::of((1, 2)));
+        assert_eq!((newer.builder, newer.bpte_builder), (Serializer::Exir, Some(Serializer::Flatc)));
+        assert_eq!(newer.alignment_in_data_files(), 4096);
+        assert_eq!(newer.for_exporter(Exporter::current()).bpte_builder, None);
+    }
+
+    #[test]
+    fn other_serializers_and_lengths_contradict() {
+        let found = |options: LayoutOptions, release| -> Vec<String> {
+            let contradictions = options.contradictions(Exporter::of(release)).into_iter();
+            contradictions.map(|one| format!("{} {} {}", one.option, one.value, one.written)).collect()
+        };
+        let of = |builder, header| LayoutOptions { builder, header, ..LayoutOptions::default() };
+        let all = of(Some(Serializer::Exir), Some(HeaderMode::Length(32)));
+        assert_eq!(found(all.clone(), (0, 7)), ["builder exir flatc", "header 32 24"]);
+        assert_eq!(found(all.clone(), (1, 0)), ["builder exir flatc"]);
+        assert!(found(all, (1, 5)).is_empty());
+        assert!(found(of(Some(Serializer::ExirSharedVtables), Some(HeaderMode::None)), (1, 2)).is_empty());
+        assert_eq!(found(of(Some(Serializer::ExirSharedVtables), None), (1, 1)), ["builder exir-shared-vtables flatc"]);
+        let bundle = LayoutOptions { bpte_builder: Some(Serializer::Exir), ..LayoutOptions::default() };
+        assert_eq!(found(bundle, (1, 3)), ["bpte_builder exir flatc"]);
+    }
+}

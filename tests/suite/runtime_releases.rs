@@ -1,0 +1,202 @@
+//! `check --runtime`: releases by version, all of them, and folders of tables; each rule `V-` with a release of made-up facts; refusals.
+
+use pretty_assertions::assert_eq;
+use pte_emit::{CheckOptions, Model, Release, RuleId};
+use serde_json::Value;
+
+use crate::support::folder::{Folder, RELU};
+use crate::support::root;
+
+/// Output on standard output.
+fn stdout(folder: &Folder, arguments: &[&str], code: i32) -> String {
+    String::from_utf8(folder.run(arguments).exits(code).stdout).unwrap()
+}
+
+/// Output on standard error.
+fn stderr(folder: &Folder, arguments: &[&str], code: i32) -> String {
+    folder.run(arguments).exits(code).stderr
+}
+
+/// A program with an operator that ExecuTorch 1.0 introduced.
+const CLONE: &str = "methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: dim_order_ops::_clone_dim_order.out, args: [x], out: y}
+";
+
+/// Rules of the errors of `check` with a release of these tables, beside the version.
+fn rules(file: &str, release: &str, tables: [&str; 6]) -> Vec<String> {
+    let [operators, backends, xnnpack, types, features, answers] = tables;
+    let version = format!("version {release}\n");
+    let release = Release::parse([&version, operators, backends, xnnpack, types, features, answers]).unwrap();
+    let mut options = CheckOptions::default();
+    options.runtime = Some(release.into());
+    let model = Model::open(root().join(file)).unwrap();
+    let findings = match model.is_text() {
+        true => model.assembly().unwrap().check(&options).unwrap(),
+        false => model.check(&options).unwrap(),
+    };
+    let all = findings.iter().flat_map(|findings| &findings.list);
+    let of_release = all.filter(|finding| finding.rule.id.as_str().starts_with("V-"));
+    of_release.map(ToString::to_string).collect()
+}
+
+const LINEAR: &str = "aten::addmm.out 1\naten::permute_copy.out 1\naten::relu.out 1\n";
+
+#[test]
+fn a_release_without_an_operator_is_an_error_that_names_the_first_with_it() {
+    let folder = Folder::new(&[("model.yaml", CLONE)]);
+    let text = stdout(&folder, &["check", "model.yaml", "--runtime", "0.7"], 1);
+    for part in [
+        "model.yaml: invalid[V-1]: methods.forward.operators[0]: operator `dim_order_ops::_clone_dim_order.out`, which ExecuTorch \
+         0.7.0 does not register: 1 instruction calls it, expected ExecuTorch 1.0.1, the first release that does, or later",
+        "the runtime: the release rejects it with `OperatorMissing` when the method is loaded",
+        "1 file: 1 error, 0 warnings, 0 notes\n",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+    assert_eq!(
+        stdout(&folder, &["check", "model.yaml", "--runtime", "1.0"], 0),
+        "1 file: 0 errors, 0 warnings, 0 notes\n"
+    );
+    assert_eq!(stdout(&folder, &["check", "model.yaml"], 0), "1 file: 0 errors, 0 warnings, 0 notes\n");
+}
+
+#[test]
+fn all_releases_have_a_line_each() {
+    let folder = Folder::new(&[("model.yaml", CLONE), ("relu.yaml", RELU)]);
+    let text = stdout(&folder, &["check", "model.yaml", "relu.yaml", "--runtime", "all"], 0);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2 * Release::known().len());
+    for (line, release) in lines.iter().zip(Release::known()) {
+        let expected = match release.has_operator("dim_order_ops::_clone_dim_order.out") {
+            true => "yes",
+            false => "no: [V-1] operator `dim_order_ops::_clone_dim_order.out`, which",
+        };
+        assert!(line.starts_with(&format!("model.yaml: {}: {expected}", release.version())), "{line}");
+    }
+    assert!(lines[Release::known().len()..].iter().all(|line| line.ends_with(": yes")), "{text}");
+
+    let json: Value =
+        serde_json::from_str(&stdout(&folder, &["check", "model.yaml", "--runtime", "all", "--json"], 0)).unwrap();
+    let files = json["files"].as_array().unwrap();
+    let named: Vec<&str> = files.iter().map(|file| file["runtime"].as_str().unwrap()).collect();
+    let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
+    assert_eq!(named, known);
+    assert_eq!((&files[0]["errors"], &files[0]["findings"][0]["rule"]), (&1.into(), &"V-1".into()));
+    // No release has the program.
+    folder.write(
+        "bad.yaml",
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y]}}",
+    );
+    let done = folder.run(&["check", "bad.yaml", "--runtime", "all"]).exits(1);
+    assert_eq!(done.stderr.matches("error").count(), 1);
+}
+
+#[test]
+fn unknown_releases_are_refused() {
+    let folder = Folder::new(&[("relu.yaml", RELU)]);
+    let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
+    let known = known.join(", ");
+    for (value, expected) in [
+        ("9.9", "unknown release `9.9` of ExecuTorch: expected one of"),
+        ("0.1", "ExecuTorch 0.1 is older than the first release with a stable format, 0.4.0: expected one of"),
+        ("latest", "unknown release `latest` of ExecuTorch: expected one of"),
+    ] {
+        let text = stderr(&folder, &["check", "relu.yaml", "--runtime", value], 2);
+        assert!(text.contains(expected) && text.contains(&known), "{text}");
+    }
+    // A folder without tables, and one with a malformed table.
+    folder.write("empty/x", "");
+    folder.write("own/release.table", "version 1.5.1\n");
+    folder.write("own/features.table", "device sometimes\n");
+    assert!(stderr(&folder, &["check", "relu.yaml", "--runtime", "empty"], 3).contains("release.table"));
+    let text = stderr(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
+    assert!(text.contains("error: own: features.table:1: expected FEATURE ANSWER"), "{text}");
+}
+
+#[test]
+fn a_folder_of_tables_is_a_release() {
+    let folder = Folder::new(&[("relu.yaml", RELU), ("own/release.table", "version 1.5.1\n")]);
+    let text = stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
+    assert!(text.contains("invalid[V-1]: methods.forward.operators[0]: operator `aten::relu.out`"), "{text}");
+    folder.write("own/operators.table", "aten::relu.out 1\n");
+    assert_eq!(
+        stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 0),
+        "1 file: 0 errors, 0 warnings, 0 notes\n"
+    );
+}
+
+#[test]
+fn each_rule_compares_with_the_facts() {
+    let none = ["", "", "", "", "", ""];
+    let with = |table: usize, text: &'static str| {
+        let mut tables = none;
+        tables[0] = LINEAR;
+        tables[table] = text;
+        tables
+    };
+    assert_eq!(rules("examples/linear.yaml", "1.0.1", with(0, LINEAR)), [""; 0]);
+    assert_eq!(rules("examples/linear.yaml", "1.0.1", none).len(), 3);
+    let types =
+        rules("examples/linear.yaml", "1.0.1", with(3, "aten::relu.out self int8 float32\naten::addmm.out mat1 int8"));
+    let expected = "invalid[V-2]: methods.forward.instructions[2].args[0]: `self` of float32 for `aten::relu.out`, which the kernel of \
+                    ExecuTorch 1.0.1 refuses, expected ExecuTorch 1.";
+    assert!(types.len() == 1 && types[0].starts_with(expected), "{types:?}");
+    let payload = rules("examples/xnnpack_linear.yaml", "0.4.0", with(2, "fully_connected load 0x01"));
+    assert_eq!(payload.len(), 1, "{payload:?}");
+    assert!(payload[0].contains("invalid[V-3]: methods.forward.delegates.linear.graph.nodes[0]: "), "{payload:?}");
+    assert!(payload[0].contains("`fully_connected` in a payload: ExecuTorch 0.4.0 rejects it (load: 0x01)"));
+    for (answer, rule) in [
+        ("runs", None),
+        ("not-tried", None),
+        ("ignores", Some("V-5")),
+        ("load 0x12", Some("V-4")),
+        ("signal 11 load", Some("V-4")),
+    ] {
+        let mut tables = none;
+        let features = format!("state {answer}\n");
+        tables[0] = "aten::add.out 1\naten::copy_ 1\naten::copy_.out 1\naten::index_put.out 1\naten::clone.out 1";
+        tables[4] = &features;
+        let found = rules("examples/mutable_buffer.yaml", "1.0.1", tables);
+        let of_rule: Vec<&String> = found.iter().filter(|text| !text.contains("[V-1]")).collect();
+        assert_eq!(of_rule.len(), usize::from(rule.is_some()), "{answer}: {found:?}");
+        assert!(
+            of_rule.iter().all(|text| text.contains(&format!("invalid[{}]", rule.unwrap()))),
+            "{answer}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn malformed_files_are_compared_with_the_answers_to_examples_of_their_rules() {
+    let folder = Folder::new(&[
+        ("relu.yaml", RELU),
+        ("own/release.table", "version 1.0.1\n"),
+        ("own/operators.table", "aten::relu.out 1\n"),
+    ]);
+    folder.run(&["relu.yaml", "-o", "bad.pte", "-q"]).exits(0);
+    let mut bytes = std::fs::read(folder.path().join("bad.pte")).unwrap();
+    bytes[4..8].copy_from_slice(b"ET99");
+    std::fs::write(folder.path().join("bad.pte"), bytes).unwrap();
+    folder.write(
+        "own/answers.table",
+        "H-13 identifier_of_no_file signal 11 load\nH-13 identifier_of_another_version program 0x23\n",
+    );
+    let text = stdout(&folder, &["check", "bad.pte", "--runtime", "own"], 1);
+    assert!(text.contains("malformed[H-13]"), "{text}");
+    assert!(
+        text.contains(
+            "invalid[V-6]: a violation of H-13, which ExecuTorch 1.0.1 may not survive: with the example `identifier_of_no_file`, it \
+             crashes (load: signal 11)"
+        ),
+        "{text}"
+    );
+    folder.write("own/answers.table", "H-13 identifier_of_no_file program 0x23\n");
+    assert!(!stdout(&folder, &["check", "bad.pte", "--runtime", "own"], 1).contains("V-6"));
+    assert_eq!(RuleId::V_6.as_str(), "V-6");
+}
