@@ -229,3 +229,17 @@ fn changed_files_do_not_panic() {
         }
     }
 }
+
+#[test]
+fn a_new_operator_is_known_by_its_signature() {
+    let folder = Folder::new(&[(
+        "new.yaml",
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y],
+  instructions: [{kernel: aten::made_up.out, args: [x, y, y]}]}}\n",
+    )]);
+    folder.write("ops.txt", "aten::made_up.out self:T out:T!\n");
+    folder.run(&["-q", "new.yaml", "-o", "new.pte"]).exits(0);
+    let found = |arguments: &[&str]| String::from_utf8(folder.run(arguments).stdout).unwrap();
+    let (without, with) = (found(&["check", "new.pte"]), found(&["check", "new.pte", "--ops", "ops.txt"]));
+    assert!(without.contains("made_up") && !with.contains("made_up"), "{without}{with}");
+}
