@@ -1,7 +1,7 @@
-//! Command line `pte-emit`. It uses the public API of the library only; what does not concern arguments, files and terminals is there.
+//! Command line `pte-emit`, which the Python package has, too. It uses the public API of the library only; what does not concern arguments, files and terminals is there.
 
 mod cli;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    cli::main(std::env::args_os().collect()).into()
 }

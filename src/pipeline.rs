@@ -23,11 +23,10 @@ use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::format::program::PROGRAM;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{Instruction, Memory, MemoryPlan, Program};
+use pte_model::program::{Memory, MemoryPlan, Program};
 use pte_model::reader;
 use pte_releases::Release;
 use pte_transform::externalize::{ExternalRequest, ExternalRule, ValueNames};
@@ -442,14 +441,11 @@ impl Resolved {
 /// # Errors
 /// A message that names the parts.
 fn check_newer_parts(program: &Program) -> Result<(), String> {
-    let Some(parts) = program.newer_parts() else { return Ok(()) };
     if !program.keeps_newer_parts() {
-        let paths: Vec<String> = parts.tables.iter().map(|table| program.path_of(table, &PROGRAM)).collect();
-        let paths = diagnostics::first_names(paths.iter().map(String::as_str));
+        let paths = program.newer_paths();
         return Err(format!("the change would lose parts of a newer schema, or give them to other elements: {paths}"));
     }
-    let plans = program.plans().iter();
-    let unplanned = plans.filter(|plan| plan.instructions().any(|step| matches!(step, Instruction::Unknown { .. })));
+    let unplanned = program.plans().iter().filter(|plan| plan.has_unknown_instruction());
     for plan in unplanned {
         if plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::Auto { .. })) {
             let name = diagnostics::clipped(plan.name.as_deref().unwrap_or_default());

@@ -1,25 +1,27 @@
 //! Command line: arguments, inputs and outputs, exit statuses. One file per command; shared code is in `io`.
 //!
-//! Everything that does not concern files and terminals is in the library.
+//! Everything that does not concern files and terminals is in the library. The Python package has these modules, too; the public ones have
+//! what its functions share with the commands.
 
 mod amounts;
 mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod corpus;
 mod delegates;
 mod depfile;
-mod destination;
+pub mod destination;
 mod diff;
 mod dump;
 mod edit;
 mod embed;
-mod exit;
+pub mod exit;
 mod explain;
 mod extract;
-mod findings;
+pub mod findings;
 mod firmware;
-mod formats;
+pub mod formats;
 mod generate;
 mod inspect;
 mod interrupt;
@@ -33,7 +35,7 @@ mod metadata;
 mod ops;
 mod optimize;
 mod options;
-mod outputs;
+pub mod outputs;
 mod payload;
 mod reduce;
 mod releases;
@@ -48,7 +50,6 @@ mod summary;
 mod weights;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pte_emit::EXECUTORCH;
@@ -91,6 +92,7 @@ Examples:
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
+  pte-emit generate --corpus malformed/               files with one defect each, for fuzzers and tests of loaders
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
   pte-emit optimize model.pte -o small.pte            the same outputs with less planned memory
@@ -170,7 +172,7 @@ enum Command {
     Optimize(optimize::OptimizeArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
-    /// Write random programs, for tests of a runtime.
+    /// Write random programs, or malformed ones, for tests of a runtime.
     Generate(generate::GenerateArguments),
     /// Find a small program for which a command still exits as it does with FILE.
     Reduce(reduce::ReduceArguments),
@@ -208,10 +210,8 @@ fn print_text(text: &clap::Error) -> Exit {
     written.map_or_else(|failure| failure.report(&io::Messages::new(color, false)), |()| Exit::Ok)
 }
 
-/// Returns the arguments of the process. Options of all commands before the name of a command are moved after it,
-/// where clap expects them.
-fn arguments(command: &clap::Command) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+/// Moves the options of all commands before the name of a command after it, where clap expects them.
+fn arranged(mut arguments: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
     let mut at = 1;
     while let Some(word) = arguments.get(at).and_then(|word| word.to_str()) {
         at += match word {
@@ -227,18 +227,18 @@ fn arguments(command: &clap::Command) -> Vec<OsString> {
     arguments
 }
 
-/// Runs the command.
-pub fn main() -> ExitCode {
+/// Runs the command with the arguments of a process, the first of which is its name. Returns the exit status.
+pub fn main(arguments: Vec<OsString>) -> u8 {
     let command = Cli::command();
-    let arguments = arguments(&command);
+    let arguments = arranged(arguments, &command);
     let matches = match command.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return ExitCode::from(Exit::Usage as u8);
+            return Exit::Usage as u8;
         }
         // The text of `--help` or `--version`.
-        Err(text) => return ExitCode::from(print_text(&text) as u8),
+        Err(text) => return print_text(&text) as u8,
     };
     let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
@@ -292,7 +292,7 @@ pub fn main() -> ExitCode {
         }
     };
     let exit = done.unwrap_or_else(|failure| failure.report(&messages));
-    ExitCode::from(exit as u8)
+    exit as u8
 }
 
 #[cfg(test)]

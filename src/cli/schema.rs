@@ -14,13 +14,15 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
-        FileSize, Firmware, Inspection, KernelList, Manifest, Payload, PayloadSummary, WeightChanges, WeightList,
+        BoundReport, Extracted, FileSize, Firmware, Inspection, KernelList, Manifest, Merged, Optimization, Payload,
+        PayloadSummary, WeightChanges, WeightList,
     };
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
     use schemars::{JsonSchema, Schema, SchemaGenerator};
     use serde_json::{Value, json};
 
+    use super::super::corpus::CorpusManifest;
     use super::super::diff::DiffDocument;
     use super::super::explain::Explained;
     use super::super::findings::FindingsDocument;
@@ -79,6 +81,14 @@ mod tests {
                     &[of::<Inspection>, of::<FileSize>, of::<MemoryDocument>],
                 ),
             ),
+            (
+                "edit",
+                schema(
+                    "Results of edits, as the Python package has them",
+                    &[of::<Optimization>, of::<BoundReport>, of::<Merged>, of::<Extracted>],
+                ),
+            ),
+            ("corpus", schema("manifest.json of pte-emit generate --corpus", &[of::<CorpusManifest<'static>>])),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
             ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
             ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),

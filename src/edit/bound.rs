@@ -11,12 +11,12 @@ use pte_transform::bound::{self, BoundOptions, Bounded};
 
 /// What [`Resolved::bound`] changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundReport {
     /// Name of the method.
     pub method: String,
     /// Changes of the program.
-    #[serde(flatten)]
     pub bounded: Bounded,
     /// Number of tests that were removed, because their inputs exceed the new bounds or are not of the static sizes.
     pub removed_tests: usize,
@@ -51,6 +51,10 @@ impl Resolved {
     /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes. The program is then
     /// unchanged.
     pub fn bound(&mut self, options: &BoundOptions) -> Result<BoundReport, Error> {
+        if self.program.plans().iter().any(ExecutionPlan::has_unknown_instruction) {
+            let message = "the program has an instruction of a newer schema, which may depend on the sizes";
+            return Err(Error::input(Code::UnmetRequest, &self.source.name, message));
+        }
         let (program, origins) = (&mut self.program, &self.origins);
         let name = |method, value| origins.name(method, value).map(str::to_owned);
         let bounded = bound::bound(program, options, name).map_err(|errors| {

@@ -80,6 +80,11 @@ impl Resolved {
             false => input.with_stated_memory(),
         };
         let inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
+        if let Some(newer) = inputs.iter().find(|input| input.program.newer_parts().is_some()) {
+            let paths = newer.program.newer_paths();
+            let message = format!("a merge would lose parts of a newer schema: {paths}");
+            return Err(newer.error(vec![Code::UnmetRequest.whole(message)]));
+        }
         let layouts: Vec<InputLayout<'_>> =
             inputs.iter().map(|input| InputLayout::new(input.label(), &input.program, &input.layout)).collect();
         let layout = layouts::common(&layouts);

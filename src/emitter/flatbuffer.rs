@@ -29,7 +29,8 @@ pub struct Writer<'f> {
     /// Non-default encodings. If present, the offset of each table is recorded.
     encodings: Option<&'f FieldEncodings>,
     tables: Vec<u32>,
-    /// Offsets of the vtables from the end, by the offsets of their fields; used if tables of different sizes share a vtable.
+    /// Offsets of the vtables from the end, by the size of their tables (also 0, for any) and the offsets of their fields; used if tables are
+    /// not written by the crate.
     vtables: HashMap<Vec<u16>, u32>,
     /// Parts of a newer schema.
     newer: Option<NewerWriter<'f>>,
@@ -176,24 +177,18 @@ impl<'f> Writer<'f> {
         // The fields of all schemas take less than 64 KiB.
         let entries = ends.iter().map(|end| if *end == 0 { 0 } else { (table - end) as u16 });
         let vtable: Vec<u16> = std::iter::once((table - start) as u16).chain(entries).collect();
-        let place = self.vtable_of(&vtable, table);
+        let place = self.vtable_of(&vtable, table, true);
         self.builder.push(place.wrapping_sub(table) as i32);
         self.write_vtable(vtable, place);
         WIPOffset::new(table)
     }
 
-    /// Returns the offset from the end of the vtable of a table: of an equal one, or directly before the table.
-    fn vtable_of(&self, vtable: &[u16], table: u32) -> u32 {
-        let known = self.vtables.get(self.shared_part(vtable)).copied();
-        known.unwrap_or(table + 2 + 2 * vtable.len() as u32)
-    }
-
-    /// Returns the part of a vtable, which begins with the size of its table, by which tables share it.
-    fn shared_part<'v>(&self, vtable: &'v [u16]) -> &'v [u16] {
-        match self.serializer.facts().vtables {
-            VtableSharing::SameFields => &vtable[1..],
-            VtableSharing::SameTables => vtable,
-        }
+    /// Returns the offset from the end of the vtable of a table: of an equal one, or directly before the table. A table `of_schema` may
+    /// share it with tables of another size, because its fields determine its size.
+    fn vtable_of(&self, vtable: &[u16], table: u32, of_schema: bool) -> u32 {
+        let any_size = of_schema && self.serializer.facts().vtables == VtableSharing::SameFields;
+        let known = if any_size { self.vtables.get(&any_sized(vtable)) } else { self.vtables.get(vtable) };
+        known.copied().unwrap_or(table + 2 + 2 * vtable.len() as u32)
     }
 
     /// Writes a vtable directly before its table, unless it is written.
@@ -203,8 +198,8 @@ impl<'f> Writer<'f> {
         }
         vtable.iter().rev().for_each(|word| _ = self.builder.push(*word));
         self.builder.push(2 + 2 * vtable.len() as u16);
-        let shared = self.shared_part(&vtable).to_vec();
-        self.vtables.insert(shared, place);
+        self.vtables.entry(any_sized(&vtable)).or_insert(place);
+        self.vtables.insert(vtable, place);
     }
 
     /// Writes a table with unknown fields: the fields of the schema in `slots` are at the offsets that they have in `kept`, or at the end.
@@ -264,12 +259,10 @@ impl<'f> Writer<'f> {
             bytes.into_iter().for_each(|bytes: &mut [u8; 4]| *bytes = word.to_le_bytes());
         };
         references.iter().for_each(|(position, target)| set(*position, (at - position).wrapping_sub(*target)));
-        let place = self.vtable_of(&object.vtable, at);
-        if !object.vtable.is_empty() {
-            set(0, place.wrapping_sub(at));
-        }
+        let place = (!object.vtable.is_empty()).then(|| self.vtable_of(&object.vtable, at, false));
+        place.into_iter().for_each(|place| set(0, place.wrapping_sub(at)));
         write::raw(&mut self.builder, &object.bytes);
-        if !object.vtable.is_empty() {
+        if let Some(place) = place {
             self.write_vtable(object.vtable, place);
         }
         self.newer.iter_mut().for_each(|newer| newer.has_moved |= at != object.end);
@@ -360,6 +353,11 @@ impl<'f> Writer<'f> {
         let (bytes, start) = self.builder.collapse();
         Ok(FlatBuffer { bytes, start, tables: self.tables, has_moved })
     }
+}
+
+/// Returns a vtable, which begins with the size of its table, with 0 for any size.
+fn any_sized(vtable: &[u16]) -> Vec<u16> {
+    std::iter::once(0).chain(vtable.iter().skip(1).copied()).collect()
 }
 
 /// Upper bound of the bytes for alignment, vtable, length and root.

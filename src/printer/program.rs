@@ -25,8 +25,8 @@ use crate::recover::layout::RecoveredPlacement;
 use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
+use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
-use pte_model::program::{Instruction, Program};
 use pte_model::reader;
 use pte_releases::{Release, Version};
 use pte_transform::for_release::{self, Target, exporter_of};
@@ -187,7 +187,7 @@ impl<'p> Rounds<'p> {
         let hints = plans.map(|plan| {
             let mut hints = hints.clone();
             // No planner knows what such an instruction reads and writes.
-            hints.memory.offsets |= plan.instructions().any(|step| matches!(step, Instruction::Unknown { .. }));
+            hints.memory.offsets |= plan.has_unknown_instruction();
             hints
         });
         let hints: Vec<Hints> = hints.collect();

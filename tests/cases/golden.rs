@@ -16,7 +16,7 @@ use pte_emit::RuleId;
 use pte_model::data::Origin;
 
 use crate::support::case::{Case, Run, inputs, run};
-use crate::support::{bundles, files_below, has_extension, properties, root, snapshot, sources, trial};
+use crate::support::{bundles, files_below, has_extension, malformed, properties, root, snapshot, sources, trial};
 
 /// The cases, by name.
 pub fn trials() -> Vec<Trial> {
@@ -289,7 +289,7 @@ fn check() -> Vec<Trial> {
         let (rule, name) = (rule.to_owned(), format!("check/{rule}/{name}"));
         trials.push(trial(format!("snapshots/{name}"), move || check_case(&rule, &name, &run())));
     };
-    for case in malformed_examples() {
+    for case in malformed::cases() {
         let (rule, is_bundle) = malformed_rule(&case);
         let name = case.name().to_owned();
         let commands: &[&str] = match is_bundle {
@@ -313,17 +313,11 @@ fn check() -> Vec<Trial> {
     trials
 }
 
-fn malformed_examples() -> Vec<Case> {
-    inputs("examples/malformed")
-}
-
 /// The rule of a malformed example, and whether it is about the `.bpte`, which the runtime does not load.
 fn malformed_rule(case: &Case) -> (String, bool) {
     let text = fs::read_to_string(&case.input).unwrap();
-    let first = text.lines().next().unwrap_or_default();
-    let rule = first.strip_prefix("# ").and_then(|first| first.split_once(" | "));
-    let (rule, _) = rule.unwrap_or_else(|| panic!("{}: no rule in `{first}`", case.input.display()));
-    (rule.to_owned(), first.ends_with(" | runtime: not run"))
+    let first = malformed::FirstLine::read(case.name(), &text);
+    (first.rule, first.answers.is_none())
 }
 
 /// The sources below `snapshots/check` with the rules that their folders are named by.
@@ -335,7 +329,8 @@ fn check_sources() -> Vec<(String, Case)> {
 }
 
 fn check_case(rule: &str, name: &str, run: &Run) {
-    assert!(run.stdout.contains(&format!("[{rule}]: ")), "{rule} is not found\n{}", run.stdout);
+    let is_found = rule == malformed::NO_RULE || run.stdout.contains(&format!("[{rule}]: "));
+    assert!(is_found, "{rule} is not found\n{}", run.stdout);
     let sum = run.stdout.lines().last().unwrap();
     run.exits(if sum.contains(" 0 errors, ") { 0 } else { 1 });
     snapshot::check(&format!("{name}.stdout"), &run.stdout);
@@ -412,9 +407,10 @@ fn whole() -> Vec<Trial> {
 }
 
 fn every_rule_has_a_case() {
-    let mut covered: BTreeSet<String> = malformed_examples().iter().map(|case| malformed_rule(case).0).collect();
+    let mut covered: BTreeSet<String> = malformed::cases().iter().map(|case| malformed_rule(case).0).collect();
     covered.extend(check_sources().into_iter().map(|(rule, _)| rule));
     covered.extend(super::broken::BROKEN.iter().map(|broken| broken.rule.to_string()));
+    covered.remove(malformed::NO_RULE);
     let missing: Vec<RuleId> = RULES.iter().map(|rule| rule.id).filter(|id| !covered.contains(id.as_str())).collect();
     assert_eq!(missing, TESTED_IN_SRC, "rules without a case");
     let unknown: Vec<&String> = covered.iter().filter(|id| RULES.iter().all(|rule| rule.id.as_str() != *id)).collect();
@@ -454,7 +450,7 @@ fn every_snapshot_has_a_case() {
     for file in files_below(&releases, &["pte", "ptd", "bpte"]) {
         expected.extend(outputs(&format!("releases/{}", file.strip_prefix(&releases).unwrap().display())));
     }
-    for case in malformed_examples() {
+    for case in malformed::cases() {
         expected.extend(outputs(&format!("check/{}/{}", malformed_rule(&case).0, case.name())));
         expected.insert(format!("malformed/{}.txt", case.name()));
     }

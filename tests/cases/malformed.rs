@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use libtest_mimic::Trial;
-use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity, RuntimeError, rules};
+use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity, rules};
 use pte_emit::PrintOptions;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan};
@@ -19,19 +19,19 @@ use pte_emit::{Assembly, Model, Options as AssembleOptions};
 use pte_model::data::Blob;
 use pte_model::data::Origin;
 
-use crate::support::case::{Case, inputs};
 use crate::support::folder::{Done, Folder};
+use crate::support::malformed::{self, FirstLine, MODES, NO_RULE, RELEASES, Security};
 use crate::support::runner::{self, Mode};
 use crate::support::{files, properties, snapshot, sources, trial};
 
 /// The cases, by name.
 pub fn trials() -> Vec<Trial> {
     let mut tests = vec![trial("every_defect_is_unique", every_defect_is_unique)];
-    for case in cases() {
+    for case in malformed::cases() {
         let path = case.input.clone();
         tests.push(trial(case.name().to_owned(), move || example(&Example::read(&path))));
         let (path, name) = (case.input.clone(), format!("{}/in_the_real_runtime", case.name()));
-        if Example::read(&path).answers.is_some() {
+        if Example::read(&path).first.answers.is_some() {
             let test = trial(name, move || in_the_real_runtime(&Example::read(&path)));
             tests.push(test.with_ignored_flag(true));
         }
@@ -39,43 +39,22 @@ pub fn trials() -> Vec<Trial> {
     tests
 }
 
-fn cases() -> Vec<Case> {
-    inputs("examples/malformed")
-}
-
-/// Names of the loading modes in the first line, and the options of the runner.
-const MODES: [(&str, Mode); 2] =
-    [("verified", Mode { verify: "full", loader: "file" }), ("unverified", Mode { verify: "minimal", loader: "file" })];
+/// Options of the runner for the loading modes of the first line.
+const RUNS: [Mode; 2] = [Mode { verify: "full", loader: "file" }, Mode { verify: "minimal", loader: "file" }];
 
 /// Malformed example.
 struct Example {
     path: PathBuf,
     name: String,
     text: String,
-    /// First line: the rule, the defect, and the answers of the runtime in the order of `MODES`; no answers for a `.bpte`.
-    rule: String,
-    defect: String,
-    answers: Option<[String; 2]>,
+    first: FirstLine,
 }
 
 impl Example {
     fn read(path: &Path) -> Example {
         let text = fs::read_to_string(path).unwrap();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let first = text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
-        let (rule, defect, answers) = match first.split(" | ").collect::<Vec<_>>()[..] {
-            [rule, defect, "runtime: not run"] => (rule, defect, None),
-            [rule, defect, verified, unverified] => {
-                let answer = |(part, (mode, _)): (&str, (&str, Mode))| {
-                    let answer = part.strip_prefix(mode).and_then(|part| part.strip_prefix(": "));
-                    answer.unwrap_or_else(|| panic!("{name}: `{part}` is not an answer")).to_owned()
-                };
-                let [first, second] = MODES;
-                (rule, defect, Some([answer((verified, first)), answer((unverified, second))]))
-            }
-            _ => panic!("{name}: the first line is `# RULE | DEFECT | verified: ANSWER | unverified: ANSWER`"),
-        };
-        Example { rule: rule.to_owned(), defect: defect.to_owned(), answers, path: path.to_owned(), name, text }
+        Example { first: FirstLine::read(&name, &text), path: path.to_owned(), name, text }
     }
 
     fn folder(&self) -> &Path {
@@ -88,7 +67,7 @@ impl Example {
 
     /// Returns true if the defect is in the `.bpte` around a program.
     fn is_bundle(&self) -> bool {
-        self.answers.is_none()
+        self.first.answers.is_none()
     }
 
     /// Assembled files with their names.
@@ -105,7 +84,7 @@ impl Example {
 }
 
 fn example(example: &Example) {
-    has_a_valid_first_line(example);
+    has_valid_first_lines(example);
     properties::parsers_agree(&example.text);
     properties::valid_by_schema(&example.text);
     let files = example.files();
@@ -117,9 +96,9 @@ fn example(example: &Example) {
     is_dumped_and_assembled_again(example, &files);
 }
 
-fn has_a_valid_first_line(example: &Example) {
-    let Example { name, text, rule, answers, .. } = example;
-    assert!(rule.parse::<rules::RuleId>().is_ok(), "unknown rule {rule}");
+fn has_valid_first_lines(example: &Example) {
+    let Example { name, text, path, first: FirstLine { rule, answers, .. } } = example;
+    assert!(rule.parse::<rules::RuleId>().is_ok() || rule == NO_RULE, "unknown rule {rule}");
     assert!(
         text.is_ascii() && text.ends_with('\n') && !text.contains(" \n"),
         "it is not ASCII, has trailing spaces, or no newline at the end"
@@ -128,21 +107,55 @@ fn has_a_valid_first_line(example: &Example) {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     assert!(name.bytes().all(is_allowed), "the name has other characters than lower-case letters, digits and _");
     for answer in answers.iter().flatten().flat_map(|answers| answers.split(" or ")) {
-        let known = match answer.split_once(' ') {
-            None => ["accepts", "crashes"].contains(&answer),
-            Some((step, error)) => {
-                ["program", "methods", "load", "execute"].contains(&step)
-                    && RuntimeError::find(error).is_some_and(|known| known.name == error)
-            }
-        };
-        assert!(known, "`{answer}` is not an answer of the runtime");
+        assert!(malformed::is_answer(answer), "`{answer}` is not an answer of the runtime");
     }
+    match malformed::is_security(path) {
+        true => has_valid_security_lines(&Security::read(name, text), &example.first),
+        false => assert_ne!(rule, NO_RULE, "an example without a rule is not in `security/`"),
+    }
+}
+
+fn has_valid_security_lines(security: &Security, first: &FirstLine) {
+    let Security { ids, fixes, safe_since, affected, harm } = security;
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    for id in ids {
+        let known = match id.split('-').collect::<Vec<_>>()[..] {
+            ["CVE", year, rest] => number(year) && number(rest),
+            ["GHSA", a, b, c] => [a, b, c].iter().all(|part| part.len() == 4),
+            ["TOB", "EXECUTORCH", rest] => number(rest),
+            ["hardening"] => ids.len() == 1,
+            _ => false,
+        };
+        assert!(known, "`{id}` is not an advisory, a finding, or `hardening`");
+    }
+    for fix in fixes {
+        let (commit, change) = fix.split_once(" (").map_or((fix.as_str(), None), |(a, b)| (a, b.strip_suffix(')')));
+        let is_change = |change: &str| change.strip_prefix('#').is_some_and(number);
+        let is_commit = commit.len() == 10 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!((is_commit && change.is_none_or(is_change)) || is_change(fix), "`{fix}` is not COMMIT (#CHANGE)");
+    }
+    let position = |release: &str| {
+        let found = RELEASES.iter().position(|known| *known == release);
+        found.unwrap_or_else(|| panic!("{release} is not a measured release: {RELEASES:?}"))
+    };
+    let safe = safe_since.as_deref().map_or(RELEASES.len(), position);
+    for (release, condition, answer) in affected {
+        assert!(position(release) < safe, "{release} is affected, and safe since {safe_since:?}");
+        let known = |condition: &String| malformed::CONDITIONS.iter().any(|(name, _)| name == condition);
+        assert!(condition.as_ref().is_none_or(known), "unknown condition {condition:?}");
+        assert!(malformed::is_answer(answer), "`{answer}` is not an answer of a runtime");
+    }
+    assert!(harm.ends_with('.') && harm.len() <= 200, "the third line is not a sentence of at most 200 bytes");
+    let ours = first.answers.as_ref().map_or_else(|| "accepts".to_owned(), |[verified, _]| verified.clone());
+    let survives = ours != "crashes" && ours != "hangs";
+    assert!(survives || safe_since.is_none(), "1.5.1 {ours}, but it is safe since {safe_since:?}");
+    assert!(first.rule != NO_RULE || ours == "accepts", "1.5.1 rejects it, but it has no rule");
 }
 
 fn every_defect_is_unique() {
     let mut defects = BTreeMap::new();
-    for case in cases() {
-        let Example { name, rule, defect, .. } = Example::read(&case.input);
+    for case in malformed::cases() {
+        let Example { name, first: FirstLine { rule, defect, .. }, .. } = Example::read(&case.input);
         if let Some(other) = defects.insert((rule.clone(), defect.clone()), name.clone()) {
             panic!("{other} and {name} have the same defect: {rule}, {defect}");
         }
@@ -169,11 +182,18 @@ fn check_finds_the_defect(example: &Example, files: &[(String, Vec<u8>)]) {
     let findings = findings(files);
     let all = || findings.iter().flat_map(|findings| &findings.list);
     let found: BTreeSet<&str> = all().map(|finding| finding.rule.id.as_str()).collect();
-    assert!(found.contains(example.rule.as_str()), "check: {} is not reported, but {found:?}", example.rule);
+    let rule = example.first.rule.as_str();
     let reported = all().any(|finding| finding.rule.severity < RuleSeverity::Note);
-    let accepted = example.answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer == "accepts"));
+    if rule == NO_RULE {
+        return assert!(!reported, "check: {found:?} of an example without a rule");
+    }
+    assert!(found.contains(rule), "check: {rule} is not reported, but {found:?}");
+    let refused = findings.iter().any(Findings::has_errors);
+    assert!(refused || !malformed::is_security(&example.path), "check: no error in a file that harms a runtime");
+    let accepted =
+        example.first.answers.as_ref().is_some_and(|answers| answers.iter().all(|answer| answer == "accepts"));
     // An application may register backends that the runtime of the tests does not have.
-    let is_registered = example.rule == "D-22";
+    let is_registered = rule == "D-22";
     assert!(reported || accepted || is_registered, "check: the runtime rejects it, but there is no error or warning");
 }
 
@@ -260,14 +280,14 @@ static RUNNER: LazyLock<PathBuf> = LazyLock::new(runner::locate);
 
 /// The first of these tests downloads the runtime from a package index.
 fn in_the_real_runtime(example: &Example) {
-    let expected = example.answers.as_ref().expect("a .pte has answers");
+    let expected = example.first.answers.as_ref().expect("a .pte has answers");
     let folder = tempfile::tempdir().unwrap();
     let assembly = example.assemble();
     let (pte, ptds) = files::write(&assembly, folder.path()).unwrap();
     let plans = assembly.program().plans();
     let answer = |mode| answer(&RUNNER, &pte, &ptds, mode, plans).unwrap_or_else(|error| panic!("{error}"));
     if snapshot::blessing() {
-        let mut answers = MODES.iter().zip(expected).map(|((_, mode), expected)| {
+        let mut answers = RUNS.iter().zip(expected).map(|(mode, expected)| {
             // Answers that depend on uninitialized memory are not deterministic.
             let found: BTreeSet<String> = (0..5).map(|_| answer(*mode)).collect();
             let known: BTreeSet<&str> = expected.split(" or ").collect();
@@ -278,11 +298,11 @@ fn in_the_real_runtime(example: &Example) {
         });
         let (verified, unverified) = (answers.next().unwrap(), answers.next().unwrap());
         let (_, rest) = example.text.split_once('\n').unwrap();
-        let Example { rule, defect, .. } = example;
+        let FirstLine { rule, defect, .. } = &example.first;
         let text = format!("# {rule} | {defect} | verified: {verified} | unverified: {unverified}\n{rest}");
         return fs::write(&example.path, text).unwrap();
     }
-    for ((level, mode), expected) in MODES.into_iter().zip(expected) {
+    for ((level, mode), expected) in MODES.into_iter().zip(RUNS).zip(expected) {
         let found = answer(mode);
         assert!(
             expected.split(" or ").any(|answer| answer == found),

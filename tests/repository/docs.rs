@@ -13,7 +13,7 @@ use pte_check::rules::{self, Rule};
 use pte_check::semantics::limits::{LIMITS, Limit};
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
-use crate::support::{root, snapshot};
+use crate::support::{malformed, root, snapshot};
 
 pub fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
@@ -270,6 +270,8 @@ const NOT_REPRODUCED: [(&[&str], &str); 7] = [
 #[test]
 fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
     let folder = root().join("tests/golden/snapshots/malformed");
+    let paths: BTreeMap<String, String> =
+        malformed::cases().iter().map(|case| (case.name().to_owned(), malformed::relative(&case.input))).collect();
     let mut names: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
     let mut groups = vec![Vec::new(); NOT_REPRODUCED.len()];
@@ -278,7 +280,7 @@ fn the_files_that_dump_does_not_reproduce_are_up_to_date() {
         let group = NOT_REPRODUCED.iter().position(|(parts, _)| parts.iter().any(|part| message.contains(part)));
         let group =
             group.unwrap_or_else(|| panic!("{name}: NOT_REPRODUCED in {} has no reason for {message}", file!()));
-        groups[group].push(format!("[{name}](../examples/malformed/{name}.yaml)"));
+        groups[group].push(format!("[{name}](../examples/malformed/{}.yaml)", paths[&name.to_string()]));
     }
     let rows = NOT_REPRODUCED
         .iter()

@@ -5,8 +5,10 @@ mod support;
 
 mod architecture;
 mod citations;
+mod corpus;
 mod counts;
 mod docs;
 mod list;
 mod output;
 mod public_api;
+mod security;

@@ -17,6 +17,7 @@ mod kernel_calls;
 mod memory;
 mod memory_trials;
 mod mutants;
+mod next_release;
 mod optimize_memory;
 mod program_mutants;
 mod sharing;

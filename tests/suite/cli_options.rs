@@ -1,6 +1,7 @@
 //! Options that several commands have: inputs, forms of the output, quiet. Their names and descriptions are tested in src/cli/mod.rs.
 
 use crate::support::folder::{Done, Folder, RELU};
+use crate::support::{files_below, root};
 use serde_json::Value;
 
 /// A method that reads a value which does not exist, and an unknown operator.
@@ -270,10 +271,7 @@ fn assert_is_sarif(log: &Value, context: &str) {
 #[test]
 fn findings_are_printed_as_sarif() {
     let folder = Folder::new(&[("invalid.yaml", INVALID), ("a b#c.yaml", INVALID), ("junk.pte", "junk")]);
-    let malformed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/malformed");
-    let mut examples: Vec<_> = std::fs::read_dir(malformed).unwrap().map(|entry| entry.unwrap().path()).collect();
-    examples.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
-    examples.sort();
+    let examples = files_below(&root().join("examples/malformed"), &["yaml"]);
     assert!(examples.len() > 100);
     std::fs::create_dir(folder.path().join("out")).unwrap();
     let paths: Vec<&str> = examples.iter().map(|path| path.to_str().unwrap()).collect();

@@ -8,6 +8,7 @@ pub mod execution;
 pub mod fields;
 pub mod files;
 pub mod folder;
+pub mod malformed;
 pub mod mutation;
 pub mod patch;
 pub mod program;

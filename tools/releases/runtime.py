@@ -50,6 +50,22 @@ def package(release):
     return found[0]
 
 
+def package_facts(release):
+    """Facts from the package: version, date of the build, commit, torch that it requires, and file name."""
+    path = package(release)
+    with zipfile.ZipFile(path) as files:
+        metadata = next(item for item in files.infolist() if item.filename.endswith(".dist-info/METADATA"))
+        requires = re.search(r"^Requires-Dist: torch(\W.*)$", files.read(metadata).decode(), re.M)
+        commit = re.search(r"git_version.*'([0-9a-f]{40})'", files.read("executorch/version.py").decode()).group(1)
+    return {
+        "version": release,
+        "date": "{:04}-{:02}-{:02}".format(*metadata.date_time[:3]),
+        "commit": commit,
+        "torch": requires.group(1).strip(" ()") if requires else "any",
+        "package": path.name,
+    }
+
+
 def unpacked(release):
     """The folder with the package's headers and libraries."""
     tree = cache() / f"executorch-{release}"
@@ -103,6 +119,10 @@ def is_data(name, kind):
 SCHEMA = "_ZN3c106detail30inferFunctionSchemaFromFunctor"
 
 
+# Symbols of Python, of the conversions to tensors of torch, and of a newer libstdc++, which need not do anything.
+OF_TORCH = r"_?Py|_Z.*(2at|3c10|5torch|6caffe2|8pybind11|15make_tensor_ptr|_M_replace_cold)|_ZT[VISh]|_ZSt21ios_base_library_initv"
+
+
 def assembly(absent):
     """Functions that return 0, and data of zeros."""
     schemas = sorted(name for name in absent if name.startswith(SCHEMA))
@@ -133,6 +153,9 @@ def replace_torch(paths, folder):
     absent = {name: kind for name, kind in undefined.items() if name not in defined}
     # Kernels are registered in torch, too, by functions that each library has.
     absent |= {name: "FUNC" for name in defined if name.startswith(("_ZN5torch6detail16TorchLibraryInitC", SCHEMA))}
+    unknown = sorted(name for name in absent if not re.match(OF_TORCH, name))
+    if unknown:
+        sys.exit(f"torch.cpp does not have: {' '.join(unknown)}")
     (folder / "absent.s").write_text(assembly(absent))
     run("gcc", "-shared", "-nostdlib", "-o", folder / "absent.so", "-Wl,-soname,absent.so", folder / "absent.s")
     for name in missing:

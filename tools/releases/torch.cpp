@@ -50,6 +50,7 @@ bool cpuinfo_initialize() {
   return true;
 }
 uint32_t cpuinfo_get_processors_count() { return 1; }
+uint32_t cpuinfo_get_uarchs_count() { return 1; }
 const void* cpuinfo_get_processor(uint32_t) { return nothing; }
 const void* cpuinfo_get_core(uint32_t) { return nothing; }
 const void* cpuinfo_get_uarch(uint32_t) { return nothing; }
@@ -60,7 +61,10 @@ GEMM(cgemm_, std::complex<float>)
 GEMM(zgemm_, std::complex<double>)
 
 void* pthreadpool_create(size_t) { return nothing; }
+void* pthreadpool_create_v2(const void*, void*, size_t) { return nothing; }
 void pthreadpool_destroy(void*) {}
+bool pthreadpool_update_executor(void*, const void*, void*) { return true; }
+void pthreadpool_release_executor_threads(void*) {}
 size_t pthreadpool_get_threads_count(void*) { return 1; }
 POOL(1d, (void*, Z), Z a) { EACH(i, a) call(c, i); }
 POOL(1d_with_thread, (void*, Z, Z), Z a) { EACH(i, a) call(c, 0, i); }
@@ -81,6 +85,32 @@ POOL(3d_tile_2d, (void*, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z tb, Z td) {
 }
 POOL(4d, (void*, Z, Z, Z, Z), Z a, Z b, Z d, Z e) { EACH(i, a) EACH(j, b) EACH(k, d) EACH(l, e) call(c, i, j, k, l); }
 POOL(4d_tile_2d, (void*, Z, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z e, Z td, Z te) {
+  EACH(i, a) EACH(j, b) TILES(k, d, td) TILES(l, e, te) call(c, i, j, k, l, least(td, d - k), least(te, e - l));
+}
+// The tiles of these may be larger than the given ones, which they are not.
+POOL(1d_tile_1d_dynamic, (void*, Z, Z), Z a, Z ta) { TILES(i, a, ta) call(c, i, least(ta, a - i)); }
+POOL(1d_tile_1d_dynamic_with_thread, (void*, Z, Z, Z), Z a, Z ta) { TILES(i, a, ta) call(c, 0, i, least(ta, a - i)); }
+POOL(2d_tile_1d_dynamic, (void*, Z, Z, Z), Z a, Z b, Z tb) { EACH(i, a) TILES(j, b, tb) call(c, i, j, least(tb, b - j)); }
+POOL(2d_tile_1d_dynamic_with_thread, (void*, Z, Z, Z, Z), Z a, Z b, Z tb) { EACH(i, a) TILES(j, b, tb) call(c, 0, i, j, least(tb, b - j)); }
+POOL(2d_tile_2d_dynamic, (void*, Z, Z, Z, Z), Z a, Z b, Z ta, Z tb) {
+  TILES(i, a, ta) TILES(j, b, tb) call(c, i, j, least(ta, a - i), least(tb, b - j));
+}
+POOL(2d_tile_2d_dynamic_with_thread, (void*, Z, Z, Z, Z, Z), Z a, Z b, Z ta, Z tb) {
+  TILES(i, a, ta) TILES(j, b, tb) call(c, 0, i, j, least(ta, a - i), least(tb, b - j));
+}
+POOL(3d_tile_1d_dynamic, (void*, Z, Z, Z, Z), Z a, Z b, Z d, Z td) {
+  EACH(i, a) EACH(j, b) TILES(k, d, td) call(c, i, j, k, least(td, d - k));
+}
+POOL(3d_tile_1d_dynamic_with_thread, (void*, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z td) {
+  EACH(i, a) EACH(j, b) TILES(k, d, td) call(c, 0, i, j, k, least(td, d - k));
+}
+POOL(3d_tile_2d_dynamic, (void*, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z tb, Z td) {
+  EACH(i, a) TILES(j, b, tb) TILES(k, d, td) call(c, i, j, k, least(tb, b - j), least(td, d - k));
+}
+POOL(3d_tile_2d_dynamic_with_thread, (void*, Z, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z tb, Z td) {
+  EACH(i, a) TILES(j, b, tb) TILES(k, d, td) call(c, 0, i, j, k, least(tb, b - j), least(td, d - k));
+}
+POOL(4d_tile_2d_dynamic, (void*, Z, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z e, Z td, Z te) {
   EACH(i, a) EACH(j, b) TILES(k, d, td) TILES(l, e, te) call(c, i, j, k, l, least(td, d - k), least(te, e - l));
 }
 POOL(5d, (void*, Z, Z, Z, Z, Z), Z a, Z b, Z d, Z e, Z f) { EACH(i, a) EACH(j, b) EACH(k, d) EACH(l, e) EACH(m, f) call(c, i, j, k, l, m); }

@@ -20,6 +20,7 @@ use crate::rename::{name_of, trained_method};
 
 /// What [`extract`] kept and removed, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Extracted {
     /// Methods that were kept, in the order of the program.

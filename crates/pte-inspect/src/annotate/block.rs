@@ -17,6 +17,8 @@ pub enum BlockKind {
     PayloadConstants,
     /// Zeros up to an aligned offset.
     Padding,
+    /// Objects that only parts of a newer schema refer to.
+    Newer,
     /// Bytes without references.
     Unreachable,
 }

@@ -54,7 +54,7 @@ fn block_paths(map: &FileMap, block: &FileBlock) -> (Vec<u8>, Vec<u8>) {
             whole.extend_from_slice(b"segments");
             write_item(map.segments(block).list[index as usize].index as u64, &mut whole);
         }
-        BlockKind::Padding | BlockKind::Unreachable => {}
+        BlockKind::Padding | BlockKind::Newer | BlockKind::Unreachable => {}
     }
     (whole.clone(), whole)
 }
@@ -128,6 +128,7 @@ fn describe_overlap(map: &FileMap, overlap: &super::map::Overlap) -> String {
         // The blocks of payloads never overlap.
         BlockKind::Header
         | BlockKind::Padding
+        | BlockKind::Newer
         | BlockKind::Unreachable
         | BlockKind::PayloadHeader
         | BlockKind::PayloadConstants => path.extend_from_slice(b"the header"),

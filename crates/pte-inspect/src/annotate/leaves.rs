@@ -67,6 +67,7 @@ pub fn each(origin: &Origin, format: Format, take: &mut dyn FnMut(&Leaf<'_>)) ->
             }
             BlockKind::Header => take(&nobody(name(part, "header", "header of the bundle"), "header")),
             BlockKind::Padding => take(&nobody(PADDING, PADDING)),
+            BlockKind::Newer => take(&nobody(place, "newer schema")),
             BlockKind::Unreachable => take(&nobody(UNREACHABLE, UNREACHABLE)),
             BlockKind::Segment(index) => {
                 let segment = &map.segments(block).list[index as usize];

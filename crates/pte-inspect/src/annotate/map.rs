@@ -89,7 +89,13 @@ impl FileMap {
         };
         let segments: Vec<SegmentMap> = parts.iter().map(of_part).collect::<io::Result<_>>()?;
         let claims = BlockClaims::new(&parts, &segments, inner.map(|(id, ..)| id));
-        let (blocks, overlaps) = sweep(&claims, &segments, parts.last().map_or(0, |part| part.start), len, &source)?;
+        let (mut blocks, overlaps) =
+            sweep(&claims, &segments, parts.last().map_or(0, |part| part.start), len, &source)?;
+        for block in blocks.iter_mut().filter(|block| block.kind == BlockKind::Unreachable) {
+            if parts[block.part as usize].has_newer(block.at, block.end) {
+                block.kind = BlockKind::Newer;
+            }
+        }
         let mut beyond = BTreeMap::new();
         for block in
             blocks.iter().filter(|block| block.kind == BlockKind::Unreachable && block.end > bytes.len() as u64)
@@ -377,6 +383,7 @@ fn max_padding(before: &FileBlock, part: u32, inner: u64) -> u64 {
         | BlockKind::PayloadHeader
         | BlockKind::PayloadConstants
         | BlockKind::Padding
+        | BlockKind::Newer
         | BlockKind::Unreachable => 0,
     }
 }

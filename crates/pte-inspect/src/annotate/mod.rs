@@ -246,9 +246,9 @@ fn is_selected(map: &FileMap, block: &FileBlock, options: &AnnotateOptions) -> b
             (AnnotatePart::Segments, _) if part.payload.is_some() => behind,
             (AnnotatePart::Program, _) if part.payload.is_some() => !behind,
             (AnnotatePart::Segments, BlockKind::Segment(_)) => true,
-            (AnnotatePart::Segments, BlockKind::Padding | BlockKind::Unreachable) => behind,
+            (AnnotatePart::Segments, BlockKind::Padding | BlockKind::Newer | BlockKind::Unreachable) => behind,
             (AnnotatePart::Program, BlockKind::Object(_)) => true,
-            (AnnotatePart::Program, BlockKind::Padding | BlockKind::Unreachable) => !behind,
+            (AnnotatePart::Program, BlockKind::Padding | BlockKind::Newer | BlockKind::Unreachable) => !behind,
             (
                 AnnotatePart::Segments,
                 BlockKind::Header | BlockKind::Object(_) | BlockKind::PayloadHeader | BlockKind::PayloadConstants,

@@ -6,11 +6,13 @@ use pte_model::format::Format;
 use pte_model::format::TableSchema;
 use pte_model::format::bundled_program;
 use pte_model::format::container::{self, Container, ExtendedHeader, PREAMBLE, SEGMENT_BASE_OFFSET};
+use pte_model::format::flatbuffer::unknown;
 use pte_model::format::flatbuffer::view;
 use pte_model::format::flatbuffer::walk::{NONE, Objects};
 use pte_model::format::flatbuffer::{ObjectKind, Scalar, follow, u32_at};
 use pte_model::format::path::MethodName;
 use pte_model::format::program::{chain, execution_plan, program};
+use pte_model::format::unknown::UnknownObject;
 use pte_payload::header::{HEADER, HEADER_FIELDS};
 
 /// The extended header of a file, with the value of its length field.
@@ -72,6 +74,8 @@ pub struct FilePart {
     pub objects: Objects,
     /// Methods in the order of the file.
     pub methods: Vec<MethodPath>,
+    /// Ranges of the objects that only parts of a newer schema refer to, ascending.
+    pub newer: Vec<Range<u64>>,
     /// Payload of a delegate that contains the FlatBuffer; `None` for a file and the program in a `.bpte`.
     pub payload: Option<PayloadBytes>,
 }
@@ -133,7 +137,35 @@ impl FilePart {
         let objects = Objects::find(bytes, root);
         let methods = if let Format::Program = format { methods(bytes, &objects) } else { Vec::new() };
         let (prefix, memory) = (prefix.to_owned(), bytes.len());
-        FilePart { format, root, identifier, prefix, start, len, memory, header, objects, methods, payload: None }
+        let mut part = FilePart {
+            format,
+            root,
+            identifier,
+            prefix,
+            start,
+            len,
+            memory,
+            header,
+            objects,
+            methods,
+            newer: Vec::new(),
+            payload: None,
+        };
+        let head = usize::try_from(part.header_bytes().0).unwrap_or(memory).min(memory);
+        let objects = unknown::find_in(bytes, &part.objects, head).map(|parts| parts.objects).unwrap_or_default();
+        // They are in the order from the end.
+        let range = |object: UnknownObject| {
+            let at = start + memory as u64 - u64::from(object.end).min(memory as u64);
+            at..at + object.bytes.len() as u64
+        };
+        part.newer = objects.into_iter().rev().map(range).collect();
+        part
+    }
+
+    /// Returns true if a range of the file has an object that only parts of a newer schema refer to.
+    pub fn has_newer(&self, from: u64, to: u64) -> bool {
+        let next = self.newer.partition_point(|range| range.end <= from);
+        self.newer.get(next).is_some_and(|range| range.start < to)
     }
 
     /// Returns the offset of the end of the header, and `true` if the header is longer than its known fields.

@@ -61,6 +61,7 @@ pub fn of(
         | BlockKind::PayloadHeader
         | BlockKind::PayloadConstants
         | BlockKind::Padding
+        | BlockKind::Newer
         | BlockKind::Unreachable => None,
     };
     let Some((path, at)) = found.filter(|(_, at)| *at < block.end) else { return Ok(None) };
@@ -131,6 +132,7 @@ fn split(
         header: None,
         objects,
         methods: Vec::new(),
+        newer: Vec::new(),
         payload: Some(PayloadBytes { at, head, start: start as usize, in_segment }),
     };
     Ok(Some(PayloadBlocks { part, segments: SegmentMap { inline, constants, ..SegmentMap::default() }, blocks }))

@@ -27,6 +27,9 @@ const SHOWN: usize = 64;
 /// Upper bound on the number of fields of a table of the schemas.
 const MAX_FIELDS: usize = 32;
 
+/// Number of unknown fields of a table that are listed.
+const MAX_UNKNOWN: usize = 256;
+
 /// Bytes of padding outside memory.
 static ZEROS: [u8; SHOWN] = [0; SHOWN];
 
@@ -142,6 +145,7 @@ pub fn of<'m>(map: &'m FileMap, block: &FileBlock, out: &mut Vec<Region<'m>>) {
         BlockKind::PayloadHeader => part.payload.iter().for_each(|payload| builder.payload_header(payload)),
         BlockKind::PayloadConstants => builder.segment(&map.segments(block).constants),
         BlockKind::Padding => builder.rest(block, RegionType::Padding),
+        BlockKind::Newer => builder.rest(block, RegionType::Data),
         BlockKind::Unreachable => builder.rest(block, RegionType::Unreachable),
     }
     tile(map, block, out);
@@ -250,7 +254,11 @@ impl<'m> RegionBuilder<'m, '_> {
                 | RegionType::Unreachable => self.map.beyond.get(&from).map_or(bytes, Vec::as_slice),
             };
         }
-        let meaning = Meaning::Text(if form == RegionType::Padding { "padding" } else { "unreferenced" });
+        let meaning = Meaning::Text(match block.kind {
+            BlockKind::Newer => "tables, vectors and strings of unknown types",
+            _ if form == RegionType::Padding => "padding",
+            _ => "unreferenced",
+        });
         self.out.push(Region { offset: from, size: to - from, bytes, form, meaning, target: None, defect: None });
     }
 
@@ -605,7 +613,7 @@ impl<'m> RegionBuilder<'m, '_> {
         for (offset, slot) in &fields[..count] {
             let position = at + usize::from(*offset);
             if position > end {
-                self.gap(end, position);
+                self.unknown_fields(at, table, &vtable, end..position);
             }
             let region = self.field(at, position, table, usize::from(*slot), &vtable);
             end = end.max(position + region.size as usize);
@@ -613,7 +621,24 @@ impl<'m> RegionBuilder<'m, '_> {
         }
         let whole = at + object.size as usize;
         if whole > end {
-            self.gap(end, whole);
+            self.unknown_fields(at, table, &vtable, end..whole);
+        }
+    }
+
+    /// Adds the fields of a table that the schema does not have, in a range between others. Their sizes are unknown: each extends to the next.
+    fn unknown_fields(&mut self, at: usize, table: &TableSchema, vtable: &Vtable, range: Range<usize>) {
+        let slots = table.fields.len()..(vtable.size / 2).min(table.fields.len() + MAX_UNKNOWN);
+        let place = |slot: usize| Some((at + vtable.offset(self.bytes, slot)?, slot));
+        let mut fields: Vec<(usize, usize)> = slots.filter_map(place).filter(|(at, _)| range.contains(at)).collect();
+        fields.sort_unstable();
+        let first = fields.first().map_or(range.end, |(at, _)| *at);
+        if first > range.start {
+            self.gap(range.start, first);
+        }
+        let ends: Vec<usize> = fields.iter().skip(1).map(|(at, _)| *at).chain([range.end]).collect();
+        for ((from, slot), to) in fields.into_iter().zip(ends) {
+            let region = self.region(from, to - from, RegionType::Data, Meaning::Unknown(slot as u32));
+            self.out.push(Region { bytes: &region.bytes[..region.bytes.len().min(SHOWN)], ..region });
         }
     }
 

@@ -130,8 +130,8 @@ fn heading(map: &FileMap, block: &FileBlock, out: &mut Vec<u8>) {
             put(out, inside);
         }
         BlockKind::Padding => {}
-        BlockKind::Unreachable => {
-            put(out, "unreachable  ");
+        BlockKind::Newer | BlockKind::Unreachable => {
+            put(out, if block.kind == BlockKind::Newer { "of a newer schema  " } else { "unreachable  " });
             write_decimal(block.end - block.at, out);
             put(out, " bytes");
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct BlobId(pub u32);
 /// let weight: &Blob = &program.blobs[0];
 /// assert_eq!(weight.len(), 48);
 /// assert!(!weight.is_empty());
-/// assert_eq!(weight.file(), None); // the bytes are in memory
+/// assert_eq!((weight.file(), weight.file_range()), (None, None)); // the bytes are in memory
 /// assert_eq!(weight.read_at(0, 4)?, 0.2576316f32.to_le_bytes());
 ///
 /// let mut copy = Vec::new();
@@ -50,8 +51,30 @@ pub struct Blob {
 /// the same constant.
 #[derive(Clone)]
 pub struct SharedBytes {
-    bytes: Arc<[u8]>,
+    bytes: Held,
     range: Range<usize>,
+}
+
+/// What holds the bytes of [`SharedBytes`].
+#[derive(Clone)]
+enum Held {
+    /// The bytes themselves.
+    Bytes(Arc<[u8]>),
+    /// Memory of the caller.
+    Owner(Arc<dyn AsRef<[u8]> + Send + Sync>),
+}
+
+// The bytes are only read, so that a panic while they are read leaves nothing half-changed.
+impl RefUnwindSafe for Held {}
+impl UnwindSafe for Held {}
+
+impl Held {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Held::Bytes(bytes) => bytes,
+            Held::Owner(owner) => (**owner).as_ref(),
+        }
+    }
 }
 
 impl SharedBytes {
@@ -64,14 +87,14 @@ impl SharedBytes {
 
     /// Returns `true` if two ranges are the same bytes of the same memory. It reads none.
     pub fn is_same_memory(&self, other: &SharedBytes) -> bool {
-        self.range == other.range && Arc::ptr_eq(&self.bytes, &other.bytes)
+        self.range == other.range && std::ptr::eq(self.bytes.bytes(), other.bytes.bytes())
     }
 }
 
 impl From<Arc<[u8]>> for SharedBytes {
     fn from(bytes: Arc<[u8]>) -> SharedBytes {
         let range = 0..bytes.len();
-        SharedBytes { bytes, range }
+        SharedBytes { bytes: Held::Bytes(bytes), range }
     }
 }
 
@@ -79,7 +102,7 @@ impl std::ops::Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.bytes[self.range.clone()]
+        &self.bytes.bytes()[self.range.clone()]
     }
 }
 
@@ -164,6 +187,22 @@ impl Blob {
     pub fn bytes(bytes: impl Into<Arc<[u8]>>) -> Blob {
         let bytes: Arc<[u8]> = bytes.into();
         Blob::new(bytes.len() as u64, BlobSource::Bytes(bytes.into()))
+    }
+
+    /// Creates a blob of the bytes of an owner, without a copy: a mapped file, or an array of another language. The owner is dropped with
+    /// the last blob that has the bytes, and must return the same bytes until then.
+    ///
+    /// ```
+    /// use pte_model::data::Blob;
+    ///
+    /// let blob = Blob::owned(vec![1, 2, 3]);
+    /// assert_eq!((blob.len(), blob.read_at(1, 2)?), (3, vec![2, 3]));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn owned(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Blob {
+        let bytes = Held::Owner(Arc::new(owner));
+        let range = 0..bytes.bytes().len();
+        Blob::new(range.len() as u64, BlobSource::Bytes(SharedBytes { bytes, range }))
     }
 
     /// Joins blobs, one after the other, without empty ones. `None` if the length overflows.
@@ -278,6 +317,20 @@ impl Blob {
         let mut first = None;
         self.each_file(&mut |path| first = first.or(Some(path)));
         first
+    }
+
+    /// Returns the file and the offset of the first byte in it, if the bytes are one range of a file.
+    pub fn file_range(&self) -> Option<(&Path, u64)> {
+        match &self.source {
+            BlobSource::File { path, offset } => Some((path, *offset)),
+            BlobSource::Bytes(_)
+            | BlobSource::Repeat(_)
+            | BlobSource::Iota { .. }
+            | BlobSource::Random { .. }
+            | BlobSource::Converted { .. }
+            | BlobSource::Reordered { .. }
+            | BlobSource::Joined(_) => None,
+        }
     }
 
     /// Calls `take` with each file that the bytes are read from.

@@ -4,7 +4,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::element::ProgramMethods;
-use super::{ExecutionPlan, FieldReference, Program};
+use super::{ExecutionPlan, FieldReference, Instruction, Program};
+use crate::diagnostics::first_names;
 use crate::format::path::{self, FieldPath, PathStep};
 use crate::format::program::{CHAIN, EXECUTION_PLAN, PROGRAM, execution_plan};
 use crate::format::unknown::{SlotBytes, TableStep, UnknownParts, UnknownTable, table_named, targets};
@@ -65,6 +66,14 @@ impl Program {
             let slot = move |(slot, content)| NewerSlot { path: path.clone(), table: table.name, slot, content };
             slots.into_iter().map(slot)
         })
+    }
+
+    /// Returns the paths of the tables with parts of a newer schema, for a message.
+    #[doc(hidden)]
+    pub fn newer_paths(&self) -> String {
+        let tables = self.newer_parts().map_or(&[][..], |parts| &parts.tables);
+        let paths: Vec<String> = tables.iter().map(|table| self.path_of(table, &PROGRAM)).collect();
+        first_names(paths.iter().map(String::as_str))
     }
 
     /// Returns true if the elements with parts of a newer schema are where they were. Methods may have been added after them.
@@ -154,6 +163,14 @@ fn find(tables: &[&'static TableSchema], name: &str) -> Option<(u16, &'static Ki
 fn union(table: &'static TableSchema) -> Option<(u16, &'static Kind)> {
     let mut fields = (0u16..).zip(table.fields);
     fields.find(|(_, field)| matches!(field.kind, Kind::Union(_))).map(|(slot, field)| (slot, &field.kind))
+}
+
+impl ExecutionPlan {
+    /// Returns true if an instruction is of a newer schema, so that what it reads and writes is unknown.
+    #[doc(hidden)]
+    pub fn has_unknown_instruction(&self) -> bool {
+        self.instructions().any(|instruction| matches!(instruction, Instruction::Unknown { .. }))
+    }
 }
 
 /// Returns a digest of each method, and one of the keys of named data.

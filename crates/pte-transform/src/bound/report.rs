@@ -61,6 +61,7 @@ impl FromStr for InputBound {
 
 /// What [`bound`](crate::bound::bound) changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Bounded {
     /// Index of the method.
@@ -80,6 +81,7 @@ pub struct Bounded {
 
 /// An input with a new bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundedInput {
     /// Name.
@@ -94,6 +96,7 @@ pub struct BoundedInput {
 
 /// A delegate whose payload changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundedDelegate {
     /// Index.
@@ -106,6 +109,7 @@ pub struct BoundedDelegate {
 
 /// A call whose results keep their bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KeptResults {
     /// The instruction, as in messages: `instruction 3`.

@@ -32,6 +32,7 @@ pub struct MergeOptions {
 
 /// What [`merge`](crate::merge::merge) did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Merged {
     /// Methods of the result, in its order.
@@ -50,6 +51,7 @@ pub struct Merged {
 
 /// A method of a merged program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MergedMethod {
     /// Name in the result.
@@ -62,6 +64,7 @@ pub struct MergedMethod {
 
 /// A mutable buffer that methods share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SharedBuffer {
     /// Fully qualified name.

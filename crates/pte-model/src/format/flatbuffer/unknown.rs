@@ -24,10 +24,22 @@ const MAX_PADDING: usize = 15;
 /// Finds the unknown parts of a FlatBuffer whose first `head` bytes are the file's preamble and header. `None` if tables share so many bytes
 /// that keeping those of each would need several times the size of the file.
 pub fn find(bytes: &[u8], root: &'static TableSchema, head: usize) -> Option<UnknownParts> {
-    let objects = Objects::find(bytes, root);
+    find_in(bytes, &Objects::find(bytes, root), head)
+}
+
+/// As [`find`], of a FlatBuffer with these objects.
+pub fn find_in(bytes: &[u8], objects: &Objects, head: usize) -> Option<UnknownParts> {
+    let is_newer = |object: &BufferObject| {
+        let ObjectKind::Table(schema) = object.what else { return false };
+        let vtable = Vtable::of(bytes, object.at as usize);
+        vtable.is_some_and(|vtable| !unknown_slots(bytes, object.at as usize, &vtable, schema).is_empty())
+    };
+    if !objects.list.iter().any(is_newer) {
+        return Some(UnknownParts::default());
+    }
     let mut search = Search {
         bytes,
-        known: KnownBytes::of(&objects, head),
+        known: KnownBytes::of(objects, head),
         nodes: BTreeMap::new(),
         vtables: BTreeMap::new(),
         weak: Vec::new(),
@@ -44,20 +56,17 @@ pub fn find(bytes: &[u8], root: &'static TableSchema, head: usize) -> Option<Unk
         if slots.is_empty() {
             continue;
         }
-        let path = path_of(&objects, object);
+        let path = path_of(objects, object);
         let table = Image::of(bytes, at, &vtable)?;
         search.spend(table.bytes.len() + 8 * path.len())?;
         tables.push(FoundTable { path, schema, slots, table });
-    }
-    if tables.is_empty() {
-        return Some(UnknownParts::default());
     }
     for FoundTable { slots, table, .. } in &mut tables {
         for slot in slots {
             search.field(table, *slot)?;
         }
     }
-    search.finish(tables, &objects)
+    search.finish(tables, objects)
 }
 
 /// A table of the schema with unknown slots.
@@ -453,6 +462,8 @@ impl Search<'_> {
         let mut parts = UnknownParts::default();
         for ((at, node), end) in self.nodes.into_iter().zip(ends).rev() {
             let leaf = |bytes: Vec<u8>, references| Image { at, vtable: Vec::new(), bytes, references };
+            // The width of the items of a vector is unknown, so that zeros at the end may be items.
+            let end = if let Node::Vector(_) = node { end } else { end.min(at + node.size()) };
             let bytes = || self.bytes.get(at..end).map(<[u8]>::to_vec).unwrap_or_default();
             let image = match node {
                 Node::Table(table) => table,

@@ -220,7 +220,12 @@ impl Verifier<'_, '_> {
         let shown = shown.collect::<Vec<String>>().join("; ");
         let more = if present().count() > SHOWN_FIELDS { "; ..." } else { "" };
         let found = format_args!("{} with fields of a newer schema ({shown}{more})", table.name);
-        self.report.add(UnknownPart, path, at, found, format_args!("slots 0 to {}", table.fields.len() - 1));
+        // Some tables of unions have no fields.
+        let expected = match table.fields.len().checked_sub(1) {
+            Some(last) => format!("slots 0 to {last}"),
+            None => "no slots".to_owned(),
+        };
+        self.report.add(UnknownPart, path, at, found, format_args!("{expected}"));
     }
 
     /// Reports a member of a union that the schema does not have, with the first bytes of its table.

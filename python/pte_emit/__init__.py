@@ -1,0 +1,108 @@
+"""Reads, checks, changes and writes ExecuTorch ``.pte`` and ``.ptd`` files, without torch.
+
+>>> import pte_emit
+>>> add = pte_emit.assemble('''
+... methods:
+...   forward:
+...     values: {x: {tensor: float32, sizes: [2]}}
+...     inputs: [x]
+...     outputs: [y]
+...     instructions: [{kernel: aten::add.out, args: [x, x, 1], out: y}]
+... ''')
+>>> model = pte_emit.open(add.program, name="add.pte")
+>>> model
+<pte_emit.Model add.pte: pte>
+>>> model.check().errors
+0
+>>> model.memory().methods[0].planned
+32
+"""
+
+from ._errors import Diagnostic, Error, FileError, MissingFileError
+from ._pte_emit import (
+    EXECUTORCH,
+    Assembly,
+    BuilderValue,
+    Delegate,
+    DType,
+    Instruction,
+    Method,
+    MethodBuilder,
+    Model,
+    Program,
+    Tensor,
+    Value,
+    __version__,
+    assemble,
+    bound,
+    embed,
+    extract,
+    merge,
+    open,
+    optimize,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import results
+    from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
+    from ._typed import Report
+
+__all__ = [
+    "EXECUTORCH",
+    "Assembly",
+    "BuilderValue",
+    "DType",
+    "Delegate",
+    "Diagnostic",
+    "Error",
+    "FileError",
+    "Instruction",
+    "Method",
+    "MethodBuilder",
+    "MissingFileError",
+    "Model",
+    "Program",
+    "Report",
+    "Tensor",
+    "Value",
+    "__version__",
+    "assemble",
+    "bound",
+    "embed",
+    "extract",
+    "load_ptd",
+    "load_safetensors",
+    "merge",
+    "open",
+    "optimize",
+    "results",
+    "save_ptd",
+    "save_safetensors",
+]
+
+# Modules that are imported when one of their names is first used: `import pte_emit` stays fast.
+_LAZY = {
+    "Report": "_typed",
+    "load_ptd": "_tensors",
+    "load_safetensors": "_tensors",
+    "results": "results",
+    "save_ptd": "_tensors",
+    "save_safetensors": "_tensors",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pte_emit' has no attribute {name!r}")
+    from importlib import import_module
+
+    imported = import_module(f"pte_emit.{module}")
+    value = imported if name == module else getattr(imported, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,18 @@
+"""The command ``pte-emit``, also as ``python -m pte_emit``."""
+
+import sys
+
+from ._pte_emit import main as _main
+
+
+def main() -> int:
+    """Runs the command with the arguments of the process.
+
+    >>> main.__module__
+    'pte_emit.__main__'
+    """
+    return _main(["pte-emit", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,262 @@
+//! `pte_emit.MethodBuilder`: builds a method call by call, as the builder of the library.
+
+use std::sync::{Mutex, PoisonError};
+
+use pte_emit::{Argument, MethodBuilder as Builder, ScalarType, Value as Id};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::buffer::Bytes;
+
+/// Builds a method: inputs, constants, calls, outputs. `Program.build` makes a program of methods.
+#[pyclass(frozen, module = "pte_emit")]
+pub struct MethodBuilder(Mutex<Option<Builder>>);
+
+/// A value of the method that a `MethodBuilder` builds.
+#[pyclass(frozen, eq, module = "pte_emit")]
+#[derive(Clone, Copy, PartialEq)]
+pub struct BuilderValue(Id);
+
+/// An element type as an argument of a call: `DType("float32")`.
+#[pyclass(frozen, eq, module = "pte_emit")]
+#[derive(Clone, Copy, PartialEq)]
+pub struct DType(ScalarType);
+
+#[pymethods]
+impl DType {
+    #[new]
+    fn new(name: &str) -> PyResult<DType> {
+        scalar_type(name).map(DType)
+    }
+
+    /// Name, as in YAML.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("pte_emit.DType(\"{}\")", self.0)
+    }
+}
+
+/// Returns the element type with this name.
+///
+/// # Errors
+/// `ValueError` with all names.
+pub fn scalar_type(name: &str) -> PyResult<ScalarType> {
+    ScalarType::parse(name).ok_or_else(|| {
+        let names: Vec<&str> = ScalarType::names().collect();
+        PyValueError::new_err(format!("unknown element type {name:?}: expected one of {}", names.join(", ")))
+    })
+}
+
+impl MethodBuilder {
+    /// Takes the builder: it can be used once.
+    ///
+    /// # Errors
+    /// It is used already.
+    pub fn take(&self) -> PyResult<Builder> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(used)
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Builder) -> T) -> PyResult<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(change).ok_or_else(used)
+    }
+
+    /// Adds a tensor with elements: an array, which has its element type and sizes.
+    fn with_data(
+        &self,
+        array: &Bound<'_, PyAny>,
+        name: Option<String>,
+        add: impl FnOnce(&mut Builder, ScalarType, &[i32], &[u8]) -> Id,
+    ) -> PyResult<BuilderValue> {
+        let arrays = array.py().import("pte_emit._arrays")?;
+        let described = arrays.call_method1("described", (array,))?;
+        let (dtype, sizes, bytes): (String, Vec<i32>, Bound<'_, PyAny>) = described.extract()?;
+        let (scalar_type, bytes) = (scalar_type(&dtype)?, Bytes::of(&bytes)?);
+        self.with(|builder| {
+            let value = add(builder, scalar_type, &sizes, bytes.as_ref());
+            if let Some(name) = name {
+                builder.name(value, name);
+            }
+            BuilderValue(value)
+        })
+    }
+}
+
+fn used() -> PyErr {
+    PyValueError::new_err("the builder is used: Program.build has made a method of it")
+}
+
+/// Returns an argument of a call.
+fn argument(object: &Bound<'_, PyAny>) -> PyResult<Argument> {
+    if let Ok(items) = object.cast::<PyList>() {
+        return list(&items.iter().collect::<Vec<_>>());
+    }
+    if let Ok(items) = object.cast::<PyTuple>() {
+        return list(&items.iter().collect::<Vec<_>>());
+    }
+    if object.is_none() {
+        return Ok(Argument::NONE);
+    }
+    if let Ok(value) = object.cast::<BuilderValue>() {
+        return Ok(value.get().0.into());
+    }
+    if let Ok(dtype) = object.cast::<DType>() {
+        return Ok(dtype.get().0.into());
+    }
+    if let Ok(flag) = object.cast::<PyBool>() {
+        return Ok(flag.is_true().into());
+    }
+    if object.is_instance_of::<PyInt>() {
+        return Ok(object.extract::<i64>()?.into());
+    }
+    if object.is_instance_of::<PyFloat>() {
+        return Ok(object.extract::<f64>()?.into());
+    }
+    if object.is_instance_of::<PyString>() {
+        return Ok(object.extract::<String>()?.as_str().into());
+    }
+    Err(unsuitable(object))
+}
+
+fn unsuitable(object: &Bound<'_, PyAny>) -> PyErr {
+    let expected = "None, bool, int, float, str, DType, BuilderValue, or a list of numbers or values";
+    PyTypeError::new_err(format!("{} is no argument of a call: expected {expected}", object.get_type()))
+}
+
+/// Returns a list as an argument: of the kind of its first item that is not None; an empty one is a list of ints.
+fn list(items: &[Bound<'_, PyAny>]) -> PyResult<Argument> {
+    let Some(first) = items.iter().find(|item| !item.is_none()).or(items.first()) else {
+        return Ok(Argument::from(&[] as &[i64]));
+    };
+    let has_none = items.iter().any(|item| item.is_none());
+    if has_none || first.cast::<BuilderValue>().is_ok() {
+        let value = |item: &Bound<'_, PyAny>| match item.is_none() {
+            true => Ok(None),
+            false => Ok(Some(item.cast::<BuilderValue>().map_err(|_| unsuitable(item))?.get().0)),
+        };
+        let values: Vec<Option<Id>> = items.iter().map(value).collect::<PyResult<_>>()?;
+        return Ok(match values.iter().copied().collect::<Option<Vec<Id>>>() {
+            Some(all) => Argument::from(&all[..]),
+            None => Argument::list(&values),
+        });
+    }
+    if first.is_instance_of::<PyBool>() {
+        let flags = items.iter().map(|item| item.extract()).collect::<PyResult<Vec<bool>>>()?;
+        return Ok(Argument::from(&flags[..]));
+    }
+    if items.iter().any(|item| item.is_instance_of::<PyFloat>()) {
+        let numbers = items.iter().map(|item| item.extract()).collect::<PyResult<Vec<f64>>>()?;
+        return Ok(Argument::from(&numbers[..]));
+    }
+    if first.is_instance_of::<PyInt>() {
+        let numbers = items.iter().map(|item| item.extract()).collect::<PyResult<Vec<i64>>>()?;
+        return Ok(Argument::from(&numbers[..]));
+    }
+    Err(unsuitable(first))
+}
+
+fn arguments(tuple: &Bound<'_, PyTuple>) -> PyResult<Vec<Argument>> {
+    tuple.iter().map(|object| argument(&object)).collect()
+}
+
+fn ids(values: &[PyRef<'_, BuilderValue>]) -> Vec<Id> {
+    values.iter().map(|value| value.0).collect()
+}
+
+#[pymethods]
+impl MethodBuilder {
+    #[new]
+    fn new(name: String) -> MethodBuilder {
+        MethodBuilder(Mutex::new(Some(Builder::new(name))))
+    }
+
+    /// Adds a tensor that the caller provides. With `dynamic`, its sizes are upper bounds.
+    #[pyo3(signature = (dtype, sizes, *, dynamic=false))]
+    fn input(&self, dtype: &str, sizes: Vec<i32>, dynamic: bool) -> PyResult<BuilderValue> {
+        let dtype = scalar_type(dtype)?;
+        self.with(|builder| {
+            let value = builder.input(dtype, &sizes);
+            if dynamic {
+                builder.dynamic(value);
+            }
+            BuilderValue(value)
+        })
+    }
+
+    /// Adds a constant with the elements of an array. `name` is its key in a `.ptd`.
+    #[pyo3(signature = (array, *, name=None))]
+    fn constant(&self, array: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<BuilderValue> {
+        self.with_data(array, name, |builder, dtype, sizes, bytes| builder.constant_bytes(dtype, sizes, bytes))
+    }
+
+    /// Adds a tensor that keeps its elements from one execution to the next; the array has those of the first one.
+    #[pyo3(signature = (array, *, name=None))]
+    fn state(&self, array: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<BuilderValue> {
+        self.with_data(array, name, |builder, dtype, sizes, bytes| builder.state_bytes(dtype, sizes, bytes))
+    }
+
+    /// Adds a tensor for a result, which `call_into` or a delegate writes.
+    fn tensor(&self, dtype: &str, sizes: Vec<i32>) -> PyResult<BuilderValue> {
+        let dtype = scalar_type(dtype)?;
+        self.with(|builder| BuilderValue(builder.tensor(dtype, &sizes)))
+    }
+
+    /// Adds a value for a result, which `call_into` writes; its element type and sizes are inferred.
+    fn inferred(&self) -> PyResult<BuilderValue> {
+        self.with(|builder| BuilderValue(builder.inferred()))
+    }
+
+    /// Adds a kernel call with one result. The schema of the operator gives the out argument and the defaults of arguments.
+    ///
+    /// Arguments are values, None, numbers, strings, DType, and lists. The element type and sizes of the result are inferred, unless `dtype` and
+    /// `sizes` state them.
+    #[pyo3(signature = (operator, *args, dtype=None, sizes=None))]
+    fn call(
+        &self,
+        operator: &str,
+        args: &Bound<'_, PyTuple>,
+        dtype: Option<&str>,
+        sizes: Option<Vec<i32>>,
+    ) -> PyResult<BuilderValue> {
+        let arguments = arguments(args)?;
+        match (dtype, sizes) {
+            (None, None) => self.with(|builder| BuilderValue(builder.call_inferred(operator, &arguments))),
+            (Some(dtype), Some(sizes)) => {
+                let dtype = scalar_type(dtype)?;
+                self.with(|builder| BuilderValue(builder.call(operator, &arguments, dtype, &sizes)))
+            }
+            (Some(_), None) | (None, Some(_)) => Err(PyTypeError::new_err("state both dtype= and sizes=, or none")),
+        }
+    }
+
+    /// Adds a kernel call that writes these results.
+    fn call_into(
+        &self,
+        operator: &str,
+        args: &Bound<'_, PyTuple>,
+        results: Vec<PyRef<'_, BuilderValue>>,
+    ) -> PyResult<()> {
+        let (arguments, results) = (arguments(args)?, ids(&results));
+        self.with(|builder| builder.call_into(operator, &arguments, &results))
+    }
+
+    /// Adds a call of a delegate with this payload. The last of `args` are its results.
+    fn call_delegate(
+        &self,
+        backend: &str,
+        payload: &Bound<'_, PyAny>,
+        args: Vec<PyRef<'_, BuilderValue>>,
+    ) -> PyResult<()> {
+        let (payload, args) = (Bytes::of(payload)?.as_ref().to_vec(), ids(&args));
+        self.with(|builder| builder.call_delegate(backend, payload, &args))
+    }
+
+    /// Adds an output.
+    fn output(&self, value: PyRef<'_, BuilderValue>) -> PyResult<()> {
+        self.with(|builder| builder.output(value.0))
+    }
+}

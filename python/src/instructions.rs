@@ -1,0 +1,177 @@
+//! Instructions and delegates of a method as live objects, like the parts in `elements`.
+
+use pte_emit::Blob;
+use pte_emit::program::{ExecutionPlan, Instruction as Content, Operator, OperatorId, ValueId};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::buffer::Bytes;
+use crate::error::raised;
+use crate::program::{Program, gone};
+
+/// An instruction of a method.
+#[pyclass(frozen, module = "pte_emit")]
+pub struct Instruction {
+    /// Program.
+    pub program: Py<Program>,
+    /// Index of the method.
+    pub method: usize,
+    /// Indices of the chain, and in it.
+    pub at: (usize, usize),
+}
+
+/// A delegate of a method: a part that a backend executes.
+#[pyclass(frozen, module = "pte_emit")]
+pub struct Delegate {
+    /// Program.
+    pub program: Py<Program>,
+    /// Index of the method.
+    pub method: usize,
+    /// Index in the method.
+    pub index: usize,
+}
+
+impl Instruction {
+    fn read<T>(&self, read: impl FnOnce(&Content, &ExecutionPlan) -> PyResult<T>) -> PyResult<T> {
+        let state = self.program.get().lock();
+        let plan = state.plan(self.method)?;
+        let chain = plan.chains.as_ref().and_then(|chains| chains.get(self.at.0));
+        let instruction = chain.and_then(|chain| chain.instructions.as_ref()?.get(self.at.1));
+        read(instruction.ok_or_else(|| gone("instruction"))?, plan)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Content)) -> PyResult<()> {
+        let mut state = self.program.get().lock();
+        let chain = state.plan_mut(self.method)?.chains.as_mut().and_then(|chains| chains.get_mut(self.at.0));
+        let instruction = chain.and_then(|chain| chain.instructions.as_mut()?.get_mut(self.at.1));
+        instruction.map(change).ok_or_else(|| gone("instruction"))
+    }
+}
+
+#[pymethods]
+impl Instruction {
+    /// Kind, as in YAML: `kernel`, `delegate`, `move`, `jump_false`, `free`; `unknown` if a later schema has it.
+    #[getter]
+    fn kind(&self) -> PyResult<&'static str> {
+        self.read(|instruction, _| {
+            Ok(match instruction {
+                Content::KernelCall { .. } => "kernel",
+                Content::DelegateCall { .. } => "delegate",
+                Content::MoveCall { .. } => "move",
+                Content::JumpFalseCall { .. } => "jump_false",
+                Content::FreeCall { .. } => "free",
+                Content::Unknown { .. } => "unknown",
+            })
+        })
+    }
+
+    /// Operator that a kernel call calls, with its overload: `aten::relu.out`; None for other instructions. Assigning another one keeps the
+    /// arguments.
+    #[getter]
+    fn operator(&self) -> PyResult<Option<String>> {
+        self.read(|instruction, plan| {
+            Ok(instruction.operator().and_then(|id| plan.operator(id)).and_then(Operator::full_name))
+        })
+    }
+
+    #[setter]
+    fn set_operator(&self, name: &str) -> PyResult<()> {
+        if self.kind()? != "kernel" {
+            return Err(PyTypeError::new_err("only a kernel call has an operator"));
+        }
+        let id = {
+            let mut state = self.program.get().lock();
+            let operators = state.plan_mut(self.method)?.operators.get_or_insert_default();
+            let known = operators.iter().position(|operator| operator.full_name().as_deref() == Some(name));
+            let index = known.unwrap_or(operators.len());
+            if known.is_none() {
+                operators.push(Operator::new(name));
+            }
+            OperatorId(i32::try_from(index).map_err(|_| PyValueError::new_err("too many operators"))?)
+        };
+        self.change(|instruction| {
+            if let Content::KernelCall { op_index, .. } = instruction {
+                *op_index = id;
+            }
+        })
+    }
+
+    /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be replaced.
+    #[getter]
+    fn args(&self) -> PyResult<Vec<i32>> {
+        self.read(|instruction, _| Ok(instruction.args().iter().map(|id| id.0).collect()))
+    }
+
+    #[setter]
+    fn set_args(&self, args: Vec<i32>) -> PyResult<()> {
+        let count = self.read(|_, plan| Ok(plan.values().len()))?;
+        if let Some(wrong) =
+            args.iter().find(|index| usize::try_from(**index).is_ok_and(|index| index >= count) || **index < 0)
+        {
+            return Err(PyValueError::new_err(format!("no value has the index {wrong}: the method has {count}")));
+        }
+        if !matches!(self.kind()?, "kernel" | "delegate") {
+            return Err(PyTypeError::new_err("only a call of a kernel or delegate has arguments"));
+        }
+        self.change(|instruction| {
+            if let Content::KernelCall { args: old, .. } | Content::DelegateCall { args: old, .. } = instruction {
+                *old = Some(args.into_iter().map(ValueId).collect());
+            }
+        })
+    }
+
+    /// Values that a move copies from and to; None for other instructions.
+    #[getter]
+    fn moved(&self) -> PyResult<Option<(i32, i32)>> {
+        self.read(|instruction, _| Ok(instruction.moved().map(|(from, to)| (from.0, to.0))))
+    }
+
+    /// Index in its chain of the instruction that a jump continues with; None for other instructions.
+    #[getter]
+    fn destination(&self) -> PyResult<Option<i32>> {
+        self.read(|instruction, _| Ok(instruction.destination()))
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let what = self.operator()?.map_or_else(|| self.kind().map(str::to_owned), Ok)?;
+        Ok(format!("<pte_emit.Instruction {what} {:?}>", self.args()?))
+    }
+}
+
+#[pymethods]
+impl Delegate {
+    /// Name of the backend.
+    #[getter]
+    fn backend(&self) -> PyResult<String> {
+        let state = self.program.get().lock();
+        let delegate = state.plan(self.method)?.delegates().get(self.index).ok_or_else(|| gone("delegate"))?;
+        Ok(delegate.id.clone().unwrap_or_default())
+    }
+
+    /// The payload, which can be replaced.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let blob = {
+            let state = self.program.get().lock();
+            let delegate = state.plan(self.method)?.delegates().get(self.index).ok_or_else(|| gone("delegate"))?;
+            state.content.blob(delegate.processed).clone()
+        };
+        let bytes = blob.to_vec().map_err(|error| raised(py, &pte_emit::Error::io("", "", &error)))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[setter]
+    fn set_payload(&self, payload: &Bound<'_, PyAny>) -> PyResult<()> {
+        let blob = Blob::bytes(Bytes::of(payload)?.as_ref());
+        let mut state = self.program.get().lock();
+        let id = state.content.add_blob(blob);
+        let delegates = state.plan_mut(self.method)?.delegates.iter_mut().flatten();
+        delegates.into_iter().nth(self.index).ok_or_else(|| gone("delegate"))?.processed = id;
+        Ok(())
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        Ok(format!("<pte_emit.Delegate {}>", self.backend()?))
+    }
+}

@@ -1,0 +1,375 @@
+//! `pte_emit.Model`: an opened source and the questions about it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pte_emit::{
+    Abi, AnnotateOptions, CheckOptions, DataFile, DiffArea, DiffData, DiffOptions, InspectOptions, LargeData,
+    MemoryOptions, PayloadSummary, PrintOptions, Profile, Release, Report, ReportFormat, ReportOptions, SizeDimension,
+    SizeOptions,
+};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use serde::Serialize;
+
+use crate::assembly::Assembly;
+use crate::buffer::Bytes;
+use crate::cli::findings::{self, FileFindings, FindingsFormat, Level};
+use crate::error::{diagnostics, raised, requested};
+use crate::options::{choice, options};
+use crate::program::Program;
+use crate::run::attempt;
+
+/// An opened source: YAML, JSON, a `.pte`, `.ptd`, `.bpte` or `.safetensors`. `pte_emit.open` creates it.
+#[pyclass(frozen, module = "pte_emit")]
+pub struct Model(pub pte_emit::Model);
+
+/// Opens a source.
+///
+/// `source` is a path, or bytes: of a file of a binary format, or YAML. Relative paths in YAML are resolved from its folder, or from `folder`;
+/// `confine` is the folder outside of which YAML must not read files. `name` is used in messages. `define` has the values of `${NAME}`;
+/// `document` is the number of the document, from 1, if the YAML has several.
+#[pyfunction]
+#[pyo3(signature = (source, *, name=None, folder=None, define=None, document=None, confine=None))]
+pub fn open(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    name: Option<String>,
+    folder: Option<PathBuf>,
+    define: Option<BTreeMap<String, String>>,
+    document: Option<usize>,
+    confine: Option<PathBuf>,
+) -> PyResult<Model> {
+    let opened = match source.extract::<PathBuf>() {
+        Ok(path) => {
+            if folder.is_some() || name.is_some() {
+                return Err(PyTypeError::new_err("name= and folder= are for bytes: a path has its own"));
+            }
+            attempt(py, move |_| pte_emit::Model::open(path))?
+        }
+        Err(_) => {
+            let bytes = Bytes::of(source)?.as_ref().to_vec();
+            let name = name.unwrap_or_else(|| "<bytes>".to_owned());
+            let folder = folder.unwrap_or_else(|| PathBuf::from("."));
+            attempt(py, move |_| pte_emit::Model::from_bytes(name, bytes, folder))?
+        }
+    };
+    prepared(py, opened, define.unwrap_or_default(), document, confine).map(Model)
+}
+
+/// Confines the files of a source, fills its variables, and selects its document.
+///
+/// # Errors
+/// A variable without a definition; several documents, or no document of the number.
+pub fn prepared(
+    py: Python<'_>,
+    model: pte_emit::Model,
+    define: BTreeMap<String, String>,
+    document: Option<usize>,
+    confine: Option<PathBuf>,
+) -> PyResult<pte_emit::Model> {
+    let model = match confine {
+        Some(folder) => model.confined_to(folder),
+        None => model,
+    };
+    if !model.is_text() {
+        return Ok(model);
+    }
+    let documents = attempt(py, move |_| model.documents(&define))?;
+    let count = documents.models.len();
+    let index = match document {
+        None if count == 1 => 0,
+        None => {
+            return Err(PyValueError::new_err(format!(
+                "the YAML has {count} documents: pass document=1 to document={count}"
+            )));
+        }
+        Some(number) if (1..=count).contains(&number) => number - 1,
+        Some(number) => return Err(PyIndexError::new_err(format!("document={number}: the YAML has {count}"))),
+    };
+    documents.models.into_iter().nth(index).ok_or_else(|| PyIndexError::new_err("no such document"))
+}
+
+/// Creates an object of a class of `pte_emit.results` from the JSON of a result.
+pub fn typed<'py>(py: Python<'py>, class: &str, json: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("pte_emit._typed")?.call_method1("typed", (class, json))
+}
+
+/// JSON of a result. It has no maps whose keys are no strings, so it has one.
+pub fn json(result: &impl Serialize) -> String {
+    serde_json::to_string(result).unwrap_or_default()
+}
+
+const PROFILES: &[(&str, Profile)] = &[
+    ("strict", Profile::Strict),
+    ("portable", Profile::Portable),
+    ("aten", Profile::Aten),
+    ("32bit", Profile::Bits32),
+    ("legacy", Profile::Legacy),
+];
+
+const ABIS: &[(&str, Abi)] = &[("64", Abi::Bits64), ("arm32", Abi::Arm32)];
+
+const DATA: &[(&str, DiffData)] =
+    &[("none", DiffData::None), ("hash", DiffData::Hash), ("statistics", DiffData::Statistics)];
+
+const FORMATS: &[(&str, ReportFormat)] =
+    &[("html", ReportFormat::Html), ("dot", ReportFormat::Dot), ("model-explorer", ReportFormat::ModelExplorer)];
+
+fn areas() -> Vec<(&'static str, DiffArea)> {
+    DiffArea::ALL.map(|area| (area.name(), area)).to_vec()
+}
+
+fn dimensions() -> Vec<(&'static str, SizeDimension)> {
+    SizeDimension::ALL.map(|dimension| (dimension.name(), dimension)).to_vec()
+}
+
+impl Model {
+    /// Asks a question, and returns its answer as an object of a class of `pte_emit.results`.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        class: &str,
+        question: impl FnOnce(&pte_emit::Model) -> Result<String, pte_emit::Error> + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let model = self.0.clone();
+        typed(py, class, &attempt(py, move |_| question(&model))?)
+    }
+}
+
+/// The answer for one of the files of a source.
+fn nth<T: Serialize>(answers: Vec<(String, T)>, file: usize) -> Result<String, pte_emit::Error> {
+    let count = answers.len();
+    let answer = answers.into_iter().nth(file);
+    let missing =
+        || requested(&format!("file={file}: the source has {}", pte_emit::text::counted(count as u64, "file")));
+    answer.map(|(_, answer)| json(&answer)).ok_or_else(missing)
+}
+
+#[pymethods]
+impl Model {
+    /// Name in messages: the path, or the name that was given.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// True for YAML or JSON, false for a file of a binary format.
+    #[getter]
+    fn is_text(&self) -> bool {
+        self.0.is_text()
+    }
+
+    /// The YAML or JSON; None for a file of a binary format.
+    #[getter]
+    fn text(&self) -> Option<&str> {
+        self.0.text()
+    }
+
+    /// Format by the first bytes: `pte`, `ptd`, `bpte`, `safetensors`; None for YAML and unknown formats.
+    #[getter]
+    fn format(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        let format = self.0.format().map_err(|error| raised(py, &error))?;
+        Ok(format.map(pte_emit::Format::extension))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let format = self.format(py).ok().flatten().unwrap_or(if self.0.is_text() { "YAML" } else { "unknown format" });
+        Ok(format!("<pte_emit.Model {}: {format}>", self.0.label()))
+    }
+
+    /// Validates the files: of a program, all rules of docs/check.md. Defects are findings, not exceptions.
+    ///
+    /// `profile` is the build of the runtime; `with_files` are `.ptd` files that the program is loaded with; `data` also validates the elements
+    /// of constants; `runtime` is a release of ExecuTorch such as `"1.0.1"`, whose answers to the program are predicted.
+    #[pyo3(signature = (*, profile="strict", with_files=Vec::new(), data=false, runtime=None))]
+    fn check<'py>(
+        &self,
+        py: Python<'py>,
+        profile: &str,
+        with_files: Vec<PathBuf>,
+        data: bool,
+        runtime: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = CheckOptions::default();
+        (options.profile, options.data) = (choice("profile", profile, PROFILES)?, data);
+        if let Some(text) = runtime {
+            let release = Release::find(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            options.runtime = Some(Arc::new(release.clone()));
+        }
+        self.ask(py, "Findings", move |model| {
+            options.with = with_files.iter().map(DataFile::open).collect::<Result<_, _>>()?;
+            let found = model.check(&options)?;
+            let report = if model.is_text() { model.assembly()?.warnings.clone() } else { Report::default() };
+            let file = FileFindings::of_source(model, report, found);
+            Ok(findings::document(&[file], FindingsFormat::Json, Level::Note))
+        })
+    }
+
+    /// Says what a file contains: inputs, outputs, operators, delegates, constants, memory. `data` also looks for data that are stored twice.
+    /// YAML with external data assembles to several files: `file` is the index of one.
+    #[pyo3(signature = (*, data=false, file=0))]
+    fn inspect<'py>(&self, py: Python<'py>, data: bool, file: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = InspectOptions::default();
+        options.data = data;
+        self.ask(py, "Inspection", move |model| nth(model.inspect(&options)?, file))
+    }
+
+    /// Says how much memory the methods need, and when.
+    ///
+    /// `abi` is `"64"` or `"arm32"`; `external` says that the program is loaded with `.ptd` files, which `with_files` states.
+    #[pyo3(signature = (*, abi="64", external=false, with_files=Vec::new()))]
+    fn memory<'py>(
+        &self,
+        py: Python<'py>,
+        abi: &str,
+        external: bool,
+        with_files: Vec<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = MemoryOptions::default();
+        (options.abi, options.external, options.with) = (choice("abi", abi, ABIS)?, external, with_files);
+        self.ask(py, "ProgramMemory", move |model| Ok(json(&model.memory(&options)?)))
+    }
+
+    /// Says where the bytes of a file are, as a tree with a level for each dimension: `segment`, `method`, `kind`, `tensor`.
+    #[pyo3(signature = (*, dimensions=None, file=0))]
+    fn size<'py>(&self, py: Python<'py>, dimensions: Option<Vec<String>>, file: usize) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = SizeOptions::default();
+        if let Some(names) = dimensions {
+            let known = self::dimensions();
+            let parse = |name: &String| choice("dimensions", name, &known);
+            options.dimensions = names.iter().map(parse).collect::<PyResult<_>>()?;
+        }
+        self.ask(py, "FileSize", move |model| nth(model.size(&options)?, file))
+    }
+
+    /// Compares with a newer source. Elements are aligned by names and structure.
+    ///
+    /// `data` is the extent to which data are compared: `"none"`, `"hash"`, `"statistics"`; `only` is an area: `"meaning"`, `"layout"`, `"data"`.
+    #[pyo3(signature = (newer, *, data="statistics", only=None))]
+    fn diff<'py>(
+        &self,
+        py: Python<'py>,
+        newer: PyRef<'py, Model>,
+        data: &str,
+        only: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = DiffOptions::default();
+        options.data = choice("data", data, DATA)?;
+        options.only = only.map(|name| choice("only", name, &areas())).transpose()?;
+        let newer = newer.0.clone();
+        self.ask(py, "Differences", move |model| Ok(json(&model.diff(&newer, &options)?)))
+    }
+
+    /// Writes a page for a browser: graphs, memory plan, sizes, tables, findings; of `before` and this source if it is stated.
+    ///
+    /// `format` is `"html"`, `"dot"` or `"model-explorer"`; `data_statistics` adds those of constants.
+    #[pyo3(signature = (*, before=None, format="html", data_statistics=false))]
+    fn report<'py>(
+        &self,
+        py: Python<'py>,
+        before: Option<PyRef<'py, Model>>,
+        format: &str,
+        data_statistics: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut options = ReportOptions::default();
+        (options.format, options.data_statistics) = (choice("format", format, FORMATS)?, data_statistics);
+        let (model, before) = (self.0.clone(), before.map(|before| before.0.clone()));
+        let text = attempt(py, move |_| model.report(before.as_ref(), &options))?;
+        py.import("pte_emit._typed")?.call_method1("Report", (text, format))
+    }
+
+    /// Prints a file as YAML that reproduces it byte for byte; YAML as it is.
+    ///
+    /// `explicit` states what is inferred. Large data of a file are references to it, unless `inline`.
+    #[pyo3(signature = (*, explicit=false, inline=false))]
+    fn to_yaml(&self, py: Python<'_>, explicit: bool, inline: bool) -> PyResult<String> {
+        if let Some(text) = self.0.text() {
+            return Ok(text.to_owned());
+        }
+        let mut options = PrintOptions::default();
+        options.explicit = explicit;
+        let path = Path::new(self.0.name());
+        if !inline && path.is_file() {
+            (options.large_data, options.file) = (LargeData::Refer, self.0.name().to_owned());
+        }
+        let model = self.0.clone();
+        Ok(attempt(py, move |_| model.to_yaml(Path::new(""), &options))?.text)
+    }
+
+    /// Explains every byte of a file, as text.
+    fn annotate(&self, py: Python<'_>) -> PyResult<String> {
+        let model = self.0.clone();
+        let text = attempt(py, move |_| {
+            let mut out = Vec::new();
+            model.annotate(&AnnotateOptions::default(), &mut out).map(|()| out)
+        })?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Lists the kernels and backends that a build of the runtime needs.
+    fn kernels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "KernelList", |model| Ok(json(&model.kernels()?)))
+    }
+
+    /// Lists the weights: names, types, sizes, hashes, where they are stored and who uses them.
+    #[pyo3(signature = (*, with_files=Vec::new()))]
+    fn weights<'py>(&self, py: Python<'py>, with_files: Vec<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, "WeightList", move |model| Ok(json(&model.weights(&with_files)?)))
+    }
+
+    /// Lists the payloads of delegates, with a description of each.
+    fn payloads<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let model = self.0.clone();
+        let list = attempt(py, move |_| {
+            let payloads = model.payloads()?;
+            payloads.iter().map(|payload| payload.summary(true)).collect::<Result<Vec<PayloadSummary>, _>>()
+        })?;
+        let items = list.iter().map(|payload| typed(py, "PayloadSummary", &json(payload)));
+        PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Returns the bytes of a payload: `"METHOD/DELEGATE"`, as `payloads` names it.
+    fn payload<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyBytes>> {
+        let model = self.0.clone();
+        let bytes = attempt(py, move |_| {
+            let payloads = model.payloads()?;
+            let found = payloads.iter().find(|payload| payload.path == name);
+            let known = || pte_emit::text::first_names(payloads.iter().map(|payload| &*payload.path));
+            let found = found
+                .ok_or_else(|| requested(&format!("no payload is called `{name}`: the source has {}", known())))?;
+            found.data.to_vec().map_err(|error| pte_emit::Error::io(model.name(), "", &error))
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Assembles YAML, or lays out a file again, with these options: those of the layout by name, and `external_data`, `internal_data`,
+    /// `max_size`, `prune`, `with_files`.
+    #[pyo3(signature = (**layout))]
+    fn assemble(&self, py: Python<'_>, layout: Option<&Bound<'_, PyDict>>) -> PyResult<Assembly> {
+        let options = options(layout)?;
+        let model = self.0.clone().with_options(options);
+        let assembled = model.clone();
+        attempt(py, move |_| assembled.assembly().map(drop))?;
+        Ok(Assembly::of_model(model))
+    }
+
+    /// Returns the program as an object that can be changed.
+    fn program(&self, py: Python<'_>) -> PyResult<Program> {
+        let model = self.0.clone();
+        Program::create(py, move || Program::of_model(&model))
+    }
+
+    /// Warnings about YAML, as a list of `pte_emit.Diagnostic`; empty for files.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        if !self.0.is_text() {
+            return Ok(PyList::empty(py));
+        }
+        let model = self.0.clone();
+        let report = attempt(py, move |_| model.assembly().map(|assembly| assembly.warnings.clone()))?;
+        diagnostics(py, &report)
+    }
+}

@@ -1,0 +1,89 @@
+"""ExecuTorch reads and executes what the module writes. Needs the package executorch: left out without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pte_emit
+import pytest
+
+from conftest import EXAMPLES
+from test_program import linear_program
+
+pytest.importorskip("executorch.runtime")
+torch: Any = pytest.importorskip("torch")
+
+
+def deserialized(data: bytes) -> Any:
+    program = pytest.importorskip("executorch.exir._serialize._program")
+    file = program.deserialize_pte_binary(data)
+    return getattr(file, "program", file)
+
+
+def executed(path: Path, method: str, inputs: list[Any], data: Path | None = None) -> list[Any]:
+    from executorch.runtime import Runtime, Verification
+
+    program = Runtime.get().load_program(path, verification=Verification.InternalConsistency, data_path=data)
+    loaded = program.load_method(method)
+    assert loaded is not None
+    return [output.numpy() if hasattr(output, "numpy") else output for output in loaded.execute(inputs)]
+
+
+def test_a_program_built_from_nothing_is_executed(tmp_path: Path) -> None:
+    [path] = linear_program().write(tmp_path / "linear.pte")
+    x = numpy.array([[1, -2, 3, -4]], numpy.float32)
+    weight = numpy.arange(12, dtype=numpy.float32).reshape(3, 4)
+    [y] = executed(Path(path), "forward", [torch.from_numpy(x)])
+    assert numpy.allclose(y, numpy.maximum(x @ weight.T + 1, 0))
+
+
+def test_a_program_built_from_nothing_is_read() -> None:
+    program = deserialized(linear_program().to_bytes())
+    [plan] = program.execution_plan
+    assert plan.name == "forward" and [operator.name for operator in plan.operators] == ["aten::permute_copy", "aten::addmm", "aten::relu"]
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_programs_that_the_module_writes_are_read(path: Path) -> None:
+    assembly = pte_emit.open(path).assemble()
+    if assembly.program is None:
+        pytest.skip("no methods")
+    names = [method.name for method in pte_emit.open(path).program().methods]
+    assert [plan.name for plan in deserialized(pte_emit.open(path).program().to_bytes()).execution_plan] == names
+
+
+def test_a_changed_program_computes_something_else(linear: Path, tmp_path: Path) -> None:
+    program = pte_emit.open(linear).program()
+    forward = program["forward"]
+    weight, bias = forward.constants["weight"], forward.constants["bias"]
+    weight.data, bias.data = weight.data * -2, bias.data + 1
+    [path] = program.write(tmp_path / "changed.pte")
+    x = numpy.array([[1, 2, 3, 4]], numpy.float32)
+    [y] = executed(Path(path), "forward", [torch.from_numpy(x)])
+    assert numpy.allclose(y, numpy.maximum(x @ weight.data.T + bias.data, 0), atol=1e-6)
+
+
+def test_edited_programs_compute_the_same(linear: Path, tmp_path: Path) -> None:
+    model = pte_emit.open(linear)
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]])
+    [before] = model.assemble().write(tmp_path / "before.pte")
+    [expected] = executed(Path(before), "forward", [x])
+    optimized, _ = pte_emit.optimize(model)
+    merged, _ = pte_emit.merge([model, pte_emit.open(EXAMPLES / "add.yaml")], renames=[{}, {"forward": "add"}])
+    extracted, _ = pte_emit.extract(merged.model(), ["forward"])
+    for number, program in enumerate([optimized, merged, extracted]):
+        [path] = program.write(tmp_path / f"{number}.pte")
+        [found] = executed(Path(path), "forward", [x])
+        assert numpy.allclose(found, expected)
+
+
+def test_weights_of_another_file_are_loaded(linear: Path, tmp_path: Path) -> None:
+    written = pte_emit.open(linear).assemble(external_data=True).write(tmp_path / "linear.pte")
+    weights = {name: array * 3 for name, array in pte_emit.load_ptd(written[1]).items()}
+    assert sorted(weights) == ["bias", "weight"]
+    pte_emit.save_ptd(tmp_path / "other.ptd", {"unused": b"\1", **weights})
+    x = numpy.array([[1, 2, 3, 4]], numpy.float32)
+    [y] = executed(Path(written[0]), "forward", [torch.from_numpy(x)], tmp_path / "other.ptd")
+    assert numpy.allclose(y, numpy.maximum(x @ weights["weight"].T + weights["bias"], 0), atol=1e-5)

@@ -1,0 +1,176 @@
+"""Programs as objects: read, changed, built, written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy
+import pte_emit
+import pytest
+
+from conftest import EXAMPLES
+
+
+def linear_program() -> pte_emit.Program:
+    forward = pte_emit.MethodBuilder("forward")
+    x = forward.input("float32", [1, 4])
+    weight = forward.constant(numpy.arange(12, dtype=numpy.float32).reshape(3, 4), name="weight")
+    bias = forward.constant(numpy.ones(3, numpy.float32), name="bias")
+    transposed = forward.call("aten::permute_copy.out", weight, [1, 0])
+    product = forward.call("aten::addmm.out", bias, x, transposed, 1, 1)
+    forward.output(forward.call("aten::relu.out", product))
+    return pte_emit.Program.build(forward)
+
+
+def test_the_linear_layer_is_built_from_nothing(tmp_path: Path) -> None:
+    program = linear_program()
+    [path] = program.write(tmp_path / "linear.pte")
+    model = pte_emit.open(path)
+    assert model.check().errors == 0
+    operators = [instruction.operator for instruction in model.program()["forward"].instructions]
+    assert operators == ["aten::permute_copy.out", "aten::addmm.out", "aten::relu.out"]
+    assert program.to_bytes() == Path(path).read_bytes()
+
+
+def test_the_parts_of_a_program_can_be_read(linear: Path) -> None:
+    program = pte_emit.open(linear).program()
+    assert program.test_count == 3
+    [method] = program.methods
+    assert method.name == "forward" and repr(program) == "<pte_emit.Program: `forward`>"
+    assert [value.name for value in method.inputs + method.outputs] == ["x", "y"]
+    kinds = {value.kind for value in method.values}
+    assert {"Tensor", "Int"} <= kinds
+    weight = method.constants["weight"]
+    assert (weight.dtype, weight.sizes, weight.dim_order, weight.nbytes) == ("float32", [3, 4], [0, 1], 48)
+    assert weight.has_data and not weight.is_external and not weight.is_dynamic and weight.memory is None
+    assert weight.data.shape == (3, 4) and not weight.data.flags.writeable
+    relu = method.instructions[2]
+    assert (relu.kind, relu.operator, relu.moved, relu.destination) == ("kernel", "aten::relu.out", None, None)
+    assert method.values[relu.args[0]].name == "mm"
+
+
+def test_a_file_that_is_read_and_written_has_the_same_bytes() -> None:
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        before = pte_emit.open(path).assemble().program
+        if before is not None:
+            assert pte_emit.open(before).program().to_bytes() == before, path
+
+
+def test_constants_instructions_and_numbers_can_be_changed(linear: Path) -> None:
+    program = pte_emit.open(linear).program()
+    forward = program["forward"]
+    forward.name = "run"
+    weight = forward.constants["weight"]
+    weight.data = weight.data * 2
+    relu = forward.instructions[2]
+    relu.operator = "aten::abs.out"
+    number = forward.values[forward.instructions[1].args[3]]
+    assert (number.kind, number.value) == ("Int", 1)
+    number.value = 3
+    changed = program.model()
+    assert changed.check().errors == 0
+    after = changed.program()["run"]
+    assert after.instructions[2].operator == "aten::abs.out"
+    assert numpy.array_equal(after.values[weight.index].tensor.data, weight.data)  # type: ignore[union-attr]
+    assert any(value.value == 3 for value in after.values)
+    assert pte_emit.open(linear).program()["forward"].instructions[2].operator == "aten::relu.out"
+
+
+def test_one_of_two_equal_constants_is_changed() -> None:
+    forward = pte_emit.MethodBuilder("forward")
+    ones = numpy.ones(4, numpy.float32)
+    a, b = forward.constant(ones, name="a"), forward.constant(ones, name="b")
+    forward.output(forward.call("aten::add.out", a, b, 1))
+    program = pte_emit.open(pte_emit.Program.build(forward).to_bytes()).program()
+    first, second = (value.tensor for value in program["forward"].values if value.tensor and value.tensor.has_data)
+    first.data = first.data + 1
+    assert (first.data.tolist(), second.data.tolist()) == ([2.0] * 4, [1.0] * 4)
+
+
+def test_wrong_changes_are_exceptions_and_change_nothing(linear: Path) -> None:
+    program = pte_emit.open(linear).program()
+    before = program.to_bytes()
+    forward = program["forward"]
+    weight, relu = forward.constants["weight"], forward.instructions[2]
+    with pytest.raises(ValueError, match=r"expected float32 \[3, 4\], found float64 \[3, 4\]"):
+        weight.data = weight.data.astype(numpy.float64)
+    with pytest.raises(ValueError, match=r"found float32 \[4, 3\]"):
+        weight.data = weight.data.T
+    with pytest.raises(TypeError, match="found list"):
+        weight.data = weight.data.tolist()
+    with pytest.raises(TypeError, match="big-endian"):
+        weight.data = weight.data.astype(">f4")
+    with pytest.raises(ValueError, match="no data"):
+        forward.inputs[0].tensor.data = numpy.ones((1, 4), numpy.float32)  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="no value has the index 99"):
+        relu.args = [99]
+    with pytest.raises(OverflowError):
+        relu.args = [1 << 40]
+    number = next(value for value in forward.values if value.kind == "Int")
+    for wrong in (True, 1.5, "1", None):
+        with pytest.raises(TypeError):
+            number.value = wrong  # type: ignore[assignment]
+    with pytest.raises(OverflowError):
+        number.value = 1 << 80
+    with pytest.raises(KeyError):
+        program["backward"]
+    assert program.to_bytes() == before
+
+
+def test_lists_delegates_and_data_types_of_a_builder() -> None:
+    forward = pte_emit.MethodBuilder("forward")
+    x = forward.input("float32", [8, 4], dynamic=True)
+    clamped = forward.call("aten::clamp.out", x, None, 6.0, dtype="float32", sizes=[8, 4])
+    both = forward.call("aten::cat.out", [clamped, x], 1)
+    values, indices = forward.inferred(), forward.inferred()
+    forward.call_into("aten::topk.values", (both, 2), [values, indices])
+    count = forward.state(numpy.zeros(1, numpy.int64), name="counter")
+    forward.call_into("aten::add.Scalar_out", (count, 1), [count])
+    out = forward.tensor("float32", [8, 2])
+    forward.call_delegate("MyBackend", b"payload", [values, out])
+    forward.output(out)
+    forward.output(indices)
+    program = pte_emit.Program.build(forward)
+    method = program["forward"]
+    assert (method.delegates[0].backend, method.delegates[0].payload) == ("MyBackend", b"payload")
+    method.delegates[0].payload = b"another"
+    assert program.model().payload("forward/part0") == b"another"
+    assert method.inputs[0].tensor is not None and method.inputs[0].tensor.is_dynamic
+    with pytest.raises(ValueError, match="used"):
+        forward.output(x)
+    with pytest.raises(ValueError, match="used"):
+        pte_emit.Program.build(forward)
+
+
+def test_an_element_type_is_an_argument() -> None:
+    forward = pte_emit.MethodBuilder("forward")
+    x = forward.input("float32", [2])
+    dtype = pte_emit.DType("float32")
+    forward.output(forward.call("aten::empty.out", [2], None, dtype="float32", sizes=[2]))
+    forward.output(x)
+    assert dtype == pte_emit.DType("float32") != pte_emit.DType("int8") and dtype.name == "float32"
+    with pytest.raises(ValueError, match="float23"):
+        pte_emit.DType("float23")
+    assert pte_emit.Program.build(forward).methods
+
+
+def test_wrong_arguments_of_a_builder_are_exceptions() -> None:
+    forward, other = pte_emit.MethodBuilder("forward"), pte_emit.MethodBuilder("other")
+    x = forward.input("float32", [2])
+    for wrong in (object(), [object()], [x, 1], b"bytes", {1: 2}):
+        with pytest.raises(TypeError):
+            forward.call("aten::relu.out", wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        forward.call("aten::relu.out", x, dtype="float32")
+    with pytest.raises(OverflowError):
+        forward.call("aten::add.out", x, 1 << 70)
+    with pytest.raises(TypeError):
+        pte_emit.Program.build(1)  # type: ignore[arg-type]
+    other.output(x)
+    with pytest.raises(pte_emit.Error) as failed:
+        pte_emit.Program.build(other)
+    assert failed.value.diagnostics[0].name == "foreign-value"
+    y = forward.call("aten::relu.outt", x)
+    forward.output(y)
+    with pytest.raises(pte_emit.Error, match="relu"):
+        pte_emit.Program.build(forward)
