@@ -6,6 +6,7 @@
 use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::Contradiction;
 use crate::pipeline::{Options, Resolved};
+use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_releases::Release;
@@ -92,14 +93,31 @@ impl Resolved {
         Ok(done.written_for(release))
     }
 
-    /// Checks that a release has the features of the program.
+    /// Checks that a release has the features of the program, and shares delegates as its exporter does. `same` has for each blob the first
+    /// one with its bytes.
     ///
     /// # Errors
     /// All parts that need a later release.
-    pub(crate) fn check_features(&self, release: &Release) -> Result<(), Error> {
+    pub(crate) fn finish_for(&mut self, release: &Release, same: &[BlobId]) -> Result<(), Error> {
         let target = Target::of(release);
         let found = Inexpressible::features(&self.program, &target);
-        if found.is_empty() { Ok(()) } else { Err(self.inexpressible(release, &found)) }
+        if !found.is_empty() {
+            return Err(self.inexpressible(release, &found));
+        }
+        for (method, delegates) in for_release::share_delegates(&mut self.program, same, &target).iter().enumerate() {
+            let values: Vec<usize> = (0..self.program.plans()[method].values().len()).collect();
+            self.retain_origins(method, &values, delegates, true);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if some tensors need memory that they do not have yet, once the program is rewritten for a release.
+    ///
+    /// # Errors
+    /// Data of payloads that cannot be read.
+    pub(crate) fn needs_memory_for(&self, release: &Release) -> Result<bool, Error> {
+        let done = for_release::rewrite(&mut self.program.clone(), &Target::of(release));
+        done.map(|done| done.needs_memory).map_err(|error| self.unreadable(&error))
     }
 
     /// Returns an error about parts that a release cannot express, in the order of the source.

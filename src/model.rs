@@ -477,7 +477,12 @@ impl Model {
     pub fn assemble(&self, options: &Options) -> Result<Assembly, Error> {
         #[cfg(test)]
         tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
-        self.resolve()?.to_files(options)
+        let resolved = self.resolve()?;
+        // New tensors of a binary file get memory from a planner, not after that of the others.
+        match options.for_runtime.as_deref().filter(|_| !self.is_text()) {
+            Some(release) if resolved.needs_memory_for(release)? => self.resolve_for_changes()?.to_files(options),
+            Some(_) | None => resolved.to_files(options),
+        }
     }
 
     /// Returns the assembly with the options of [`Model::with_options`]. It is computed once; clones share it.

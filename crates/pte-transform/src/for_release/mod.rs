@@ -14,6 +14,7 @@ mod result;
 mod target;
 mod written;
 
+pub use fields::share_delegates;
 pub use problems::Inexpressible;
 pub use result::{ForRelease, ReplacedCall};
 pub use target::{Target, exporter_of};

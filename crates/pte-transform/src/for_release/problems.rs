@@ -28,12 +28,16 @@ impl Inexpressible {
         Inexpressible { at, what: what.into(), help }
     }
 
-    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices.
+    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices, fields of newer schemas.
     pub fn features(program: &Program, target: &Target<'_>) -> Vec<Inexpressible> {
         let mut found = Vec::new();
         external_data(program, target, &mut found);
         named_data(program, target, &mut found);
         devices(program, target, &mut found);
+        found.extend(program.newer_slots().map(|newer| {
+            let what = format!("slot {} of {} at {}, a field of a newer schema", newer.slot, newer.table, newer.path);
+            Inexpressible::new(Element::Program, what, None)
+        }));
         found
     }
 }
