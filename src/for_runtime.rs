@@ -6,16 +6,11 @@
 use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::Contradiction;
 use crate::pipeline::{Options, Resolved};
+use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
-use pte_model::format::exporter::Exporter;
-use pte_releases::{Release, Version};
-use pte_transform::for_release::{self, Inexpressible, Target, WrittenFor};
-
-/// Returns the exporter of a release.
-fn exporter(version: Version) -> &'static Exporter {
-    Exporter::of((version.major, version.minor))
-}
+use pte_releases::Release;
+use pte_transform::for_release::{self, Inexpressible, Target, WrittenFor, exporter_of};
 
 impl Resolved {
     /// Sets the layout of the exporter of a release; options of an export stay.
@@ -23,7 +18,7 @@ impl Resolved {
     /// # Errors
     /// Options of the source or of the caller that contradict it.
     pub(crate) fn lay_out_for(&mut self, release: &Release, options: &Options) -> Result<(), Error> {
-        let exporter = exporter(release.version());
+        let exporter = exporter_of(release);
         let by_source = self.stated.contradictions(exporter);
         let by_caller = options.layout.contradictions(exporter);
         let is_option = options.for_runtime.is_some();
@@ -36,6 +31,15 @@ impl Resolved {
         self.layout = self.layout.for_exporter(exporter);
         self.stated.apply(&mut self.layout);
         Ok(())
+    }
+
+    /// Keeps the layout of the release that the source states, but no longer the release.
+    pub(crate) fn without_runtime(mut self) -> Resolved {
+        if let Some(release) = self.runtime.take() {
+            self.layout = self.layout.for_exporter(exporter_of(&release));
+            self.stated.apply(&mut self.layout);
+        }
+        self
     }
 
     /// Returns the error about an option that contradicts a release.
@@ -74,7 +78,7 @@ impl Resolved {
     /// # Errors
     /// All calls and operations of payloads that have no replacement; data that cannot be read.
     pub(crate) fn rewrite_for(&mut self, release: &Release) -> Result<WrittenFor, Error> {
-        let target = Target { release, exporter: exporter(release.version()) };
+        let target = Target::of(release);
         let before = self.program.plans().iter().map(|plan| plan.delegates().len()).collect::<Vec<_>>();
         let done = for_release::rewrite(&mut self.program, &target).map_err(|error| self.unreadable(&error))?;
         if !done.problems.is_empty() {
@@ -89,31 +93,44 @@ impl Resolved {
         Ok(done.written_for(release))
     }
 
-    /// Checks that a release has the features of the program.
+    /// Checks that a release has the features of the program, and shares delegates as its exporter does. `same` has for each blob the first
+    /// one with its bytes.
     ///
     /// # Errors
     /// All parts that need a later release.
-    pub(crate) fn check_features(&self, release: &Release) -> Result<(), Error> {
-        let target = Target { release, exporter: exporter(release.version()) };
+    pub(crate) fn finish_for(&mut self, release: &Release, same: &[BlobId]) -> Result<(), Error> {
+        let target = Target::of(release);
         let found = Inexpressible::features(&self.program, &target);
-        if found.is_empty() { Ok(()) } else { Err(self.inexpressible(release, &found)) }
+        if !found.is_empty() {
+            return Err(self.inexpressible(release, &found));
+        }
+        for (method, delegates) in for_release::share_delegates(&mut self.program, same, &target).iter().enumerate() {
+            let values: Vec<usize> = (0..self.program.plans()[method].values().len()).collect();
+            self.retain_origins(method, &values, delegates, true);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if some tensors need memory that they do not have yet, once the program is rewritten for a release.
+    ///
+    /// # Errors
+    /// Data of payloads that cannot be read.
+    pub(crate) fn needs_memory_for(&self, release: &Release) -> Result<bool, Error> {
+        let done = for_release::rewrite(&mut self.program.clone(), &Target::of(release));
+        done.map(|done| done.needs_memory).map_err(|error| self.unreadable(&error))
     }
 
     /// Returns an error about parts that a release cannot express, in the order of the source.
     fn inexpressible(&self, release: &Release, found: &[Inexpressible]) -> Error {
-        let message = |Inexpressible { at, what, first }: &Inexpressible| {
+        let message = |Inexpressible { at, what, help }: &Inexpressible| {
             let node = self.origins.node(*at);
             let what = match (node, &*at.path(&self.program)) {
                 (Some(_), _) | (None, "") => what.clone(),
                 (None, path) => format!("{path}: {what}"),
             };
-            let help = match first {
-                Some(first) => format!("ExecuTorch {first} is the first release that can"),
-                None => "no known release can".to_owned(),
-            };
             let text = format!("not in ExecuTorch {}: {what}", release.version());
             let whole = Code::NotInRelease.whole(text);
-            NodeDiagnostic { at: node, ..whole }.help(help)
+            NodeDiagnostic { at: node, ..whole }.help(help.clone())
         };
         let mut messages: Vec<NodeDiagnostic> = found.iter().map(message).collect();
         messages.sort_by_key(|message| message.at);

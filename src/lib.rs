@@ -143,7 +143,7 @@ pub use pte_payload::memory::{
     Accuracy as DelegateAccuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor,
 };
 pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
-pub use pte_releases::{Answer, ExampleAnswer, FactsError, NotAVersion, Release, TypeFacts, UnknownRelease, Version};
+pub use pte_releases::{Answer, ExampleAnswer, FactsError, NotAVersion, Release, UnknownRelease, Version};
 pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
 pub use pte_transform::externalize::ExternalRule;
 pub use pte_transform::extract::Extracted;

@@ -453,7 +453,9 @@ impl Model {
         (options.large_data, options.file) = (LargeData::Refer, self.name().to_owned());
         let printed = self.to_yaml(Path::new(""), &options)?;
         let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
-        yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve)
+        let resolved = yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve);
+        // A changed program need not be one of the release that wrote the file.
+        resolved.map(Resolved::without_runtime)
     }
 
     /// Assembles the source, or writes a binary file again, with these options in place of those of
@@ -475,7 +477,12 @@ impl Model {
     pub fn assemble(&self, options: &Options) -> Result<Assembly, Error> {
         #[cfg(test)]
         tests::ASSEMBLED.with_borrow_mut(|assembled| assembled.push(self.label()));
-        self.resolve()?.to_files(options)
+        let resolved = self.resolve()?;
+        // New tensors of a binary file get memory from a planner, not after that of the others.
+        match options.for_runtime.as_deref().filter(|_| !self.is_text()) {
+            Some(release) if resolved.needs_memory_for(release)? => self.resolve_for_changes()?.to_files(options),
+            Some(_) | None => resolved.to_files(options),
+        }
     }
 
     /// Returns the assembly with the options of [`Model::with_options`]. It is computed once; clones share it.

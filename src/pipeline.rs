@@ -307,7 +307,7 @@ impl Resolved {
         let written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
         let same = move_outside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
         if let Some(release) = &runtime {
-            resolved.check_features(release)?;
+            resolved.finish_for(release, &same)?;
         }
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)
             .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));

@@ -13,7 +13,7 @@ _ITEMS = 3
 class Result:
     """A result as an object with typed attributes. Results with equal attributes are equal."""
 
-    __slots__: tuple[str, ...] = ()
+    __slots__: tuple[str, ...] = ("_absent",)
     # Class of the objects in an attribute, by its key in JSON; "tuple" and "tuples" for arrays of a fixed length.
     _made: ClassVar[dict[str, Any]] = {}
     _renamed: ClassVar[dict[str, str]] = {}
@@ -22,10 +22,12 @@ class Result:
     _rest: ClassVar[str | None] = None
 
     def __init__(self, **attributes: Any) -> None:
+        # Attributes without a key in JSON, which are None.
+        self._absent = {name for name in self._optional if name not in attributes}
         for name in self.__slots__:
             if name in attributes:
                 setattr(self, name, attributes.pop(name))
-            elif name in self._optional:
+            elif name in self._absent:
                 setattr(self, name, None)
             else:
                 raise TypeError(f"{type(self).__name__} lacks {name!r}")
@@ -51,9 +53,10 @@ class Result:
         {'event': 'aten::relu.out', 'time': 1}
         """
         keys: dict[str, str] = {attribute: key for key, attribute in self._renamed.items()}
-        items = ((keys.get(name, name), getattr(self, name)) for name in self.__slots__)
-        plain: dict[str, Any] = {key: _plain(value) for key, value in items if value is not None or key not in self._optional}
-        return plain if self._rest is None else {**plain, **plain.pop(self._rest)}
+        names = [name for name in self.__slots__ if name not in self._absent]
+        plain: dict[str, Any] = {keys.get(name, name): _plain(getattr(self, name)) for name in names}
+        others: dict[str, Any] = {} if self._rest is None else plain.pop(self._rest)
+        return {**plain, **others}
 
     def _repr_html_(self) -> str:
         picture = _PICTURES.get(type(self).__name__)

@@ -26,6 +26,7 @@ pub struct Method {
 pub struct Value {
     program: Py<Program>,
     method: usize,
+    /// Index in the method.
     #[pyo3(get)]
     index: usize,
 }
@@ -185,7 +186,7 @@ impl Value {
         Ok(is_tensor.then(|| Tensor { program: self.program.clone_ref(py), method: self.method, index: self.index }))
     }
 
-    /// The number, truth value, string or list; None for null and tensors. Items of lists of tensors are indices of values. Numbers, truth values
+    /// The number, truth value, string or list; None for null and tensors. Items of lists of ints and of tensors are indices of values. Numbers, truth values
     /// and strings can be replaced by others of the same kind.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -196,7 +197,6 @@ impl Value {
             EValue::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
             EValue::Double(number) => PyFloat::new(py, *number).into_any(),
             EValue::String(text) => text.as_deref().into_pyobject(py)?.into_any(),
-            // Items are values, each an Int.
             EValue::IntList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,
             EValue::DoubleList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,
             EValue::BoolList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,

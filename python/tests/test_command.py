@@ -73,6 +73,17 @@ def test_all_names_are_there() -> None:
     assert all(hasattr(pte_emit.results, name) for name in pte_emit.results.__all__)
 
 
+def test_everything_public_is_described() -> None:
+    for name in pte_emit.__all__:
+        item = getattr(pte_emit, name)
+        if name in ("EXECUTORCH", "__version__"):
+            continue
+        assert item.__doc__, name
+        for attribute in dir(item) if isinstance(item, type) and not issubclass(item, Exception) else []:
+            if not attribute.startswith("_") and item.__module__ == "pte_emit":
+                assert getattr(item, attribute).__doc__, f"{name}.{attribute}"
+
+
 def test_the_classes_of_results_are_those_of_the_schemas() -> None:
     generator = ROOT / "python" / "generate_results.py"
     subprocess.run([sys.executable, generator, "--check"], check=True)

@@ -64,7 +64,8 @@ def test_constants_instructions_and_numbers_can_be_changed(linear: Path) -> None
     weight.data = weight.data * 2
     relu = forward.instructions[2]
     relu.operator = "aten::abs.out"
-    number = next(value for value in forward.values if value.kind == "Int" and value.value == 1)
+    number = forward.values[forward.instructions[1].args[3]]
+    assert (number.kind, number.value) == ("Int", 1)
     number.value = 3
     changed = program.model()
     assert changed.check().errors == 0

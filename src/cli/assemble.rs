@@ -51,7 +51,7 @@ pub struct AssembleArguments {
     #[arg(long, value_name = "BYTES", value_parser = io::size)]
     max_shard_size: Option<u64>,
     /// Write the program of a .bpte unchanged, without its tests
-    #[arg(long, conflicts_with_all = ["external_data", "with"])]
+    #[arg(long, conflicts_with_all = ["external_data", "with", "for_runtime"])]
     strip_tests: bool,
     /// Store the data of the --with files in the program; with a pattern those of such keys, as in 'encoder.*'. May be repeated
     #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "", action = ArgAction::Append)]

@@ -1,4 +1,4 @@
-//! `pte-emit generate --seed N -o FOLDER`: writes random programs.
+//! `pte-emit generate --seed N -o FOLDER`: writes random programs; with `--corpus`, malformed ones.
 
 use std::path::{Path, PathBuf};
 
@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use pte_emit::text::clipped;
 use pte_emit::{Blob, Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
 
+use super::corpus;
 use super::exit::{Exit, Failure};
 use super::outputs::{NewFolder, Outputs};
 
@@ -31,8 +32,11 @@ pub struct GenerateArguments {
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: Option<ProgramFormat>,
     /// Output: the folder of the files SEED-NUMBER.yaml or SEED-NUMBER.pte; created if it does not exist
-    #[arg(short, long, value_name = "PATH")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "PATH", required_unless_present = "corpus")]
+    output: Option<PathBuf>,
+    /// Files with one defect each instead, for fuzzers and tests of loaders: pte/, ptd/ and bpte/ in this folder, and manifest.json
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "count", "operators", "instructions", "wild", "to", "output"])]
+    corpus: Option<PathBuf>,
 }
 
 /// Largest number of programs: their files are written together.
@@ -49,36 +53,44 @@ enum ProgramFormat {
     Pte,
 }
 
-/// Writes the programs: all or none.
+/// Writes the programs, or the files of the corpus: all or none.
 ///
 /// # Errors
 /// A pattern that no operator contains; an output that cannot be written.
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
-    let mut generator = match arguments.wild {
-        true => ProgramGenerator::wild(arguments.seed),
-        false => ProgramGenerator::valid(arguments.seed, arguments.instructions as usize),
-    };
-    if let Some(pattern) = &arguments.operators
-        && !generator.retain(|name| name.contains(pattern.as_str()))
-    {
-        return Err(Failure::Usage(not_generated(pattern)));
+    match (&arguments.corpus, &arguments.output) {
+        (Some(folder), _) => corpus::run(folder),
+        (None, Some(folder)) => arguments.write(folder),
+        (None, None) => Err(Failure::usage("-o is missing")),
     }
-    let folder = arguments.output.display().to_string();
-    let new =
-        NewFolder::create(&arguments.output).map_err(|error| Error::io(&folder, "cannot create folder", &error))?;
-    let mut outputs = Outputs::new();
-    for number in 0..arguments.count {
-        let (extension, bytes) = arguments.file(&generator, number)?;
-        let path = arguments.output.join(Path::new(&format!("{}-{number}.{extension}", arguments.seed)));
-        let written = outputs.write_new(&path, &Blob::bytes(bytes));
-        written.map_err(|error| Failure::writing(&folder, &error))?;
-    }
-    outputs.commit().map_err(|error| Failure::writing(&folder, &error))?;
-    drop(new);
-    Ok(Exit::Ok)
 }
 
 impl GenerateArguments {
+    /// Writes the programs into a folder.
+    fn write(&self, output: &Path) -> Result<Exit, Failure> {
+        let mut generator = match self.wild {
+            true => ProgramGenerator::wild(self.seed),
+            false => ProgramGenerator::valid(self.seed, self.instructions as usize),
+        };
+        if let Some(pattern) = &self.operators
+            && !generator.retain(|name| name.contains(pattern.as_str()))
+        {
+            return Err(Failure::Usage(not_generated(pattern)));
+        }
+        let folder = output.display().to_string();
+        let new = NewFolder::create(output).map_err(|error| Error::io(&folder, "cannot create folder", &error))?;
+        let mut outputs = Outputs::new();
+        for number in 0..self.count {
+            let (extension, bytes) = self.file(&generator, number)?;
+            let path = output.join(Path::new(&format!("{}-{number}.{extension}", self.seed)));
+            let written = outputs.write_new(&path, &Blob::bytes(bytes));
+            written.map_err(|error| Failure::writing(&folder, &error))?;
+        }
+        outputs.commit().map_err(|error| Failure::writing(&folder, &error))?;
+        drop(new);
+        Ok(Exit::Ok)
+    }
+
     /// Returns the extension and the content of a file.
     fn file(&self, generator: &ProgramGenerator, number: u64) -> Result<(&'static str, Vec<u8>), Failure> {
         let assembly = Resolved::from(generator.program(number)).to_files(&Options::default())?;

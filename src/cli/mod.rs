@@ -8,6 +8,7 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod corpus;
 mod delegates;
 mod depfile;
 pub mod destination;
@@ -91,6 +92,7 @@ Examples:
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
   pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
+  pte-emit generate --corpus malformed/               files with one defect each, for fuzzers and tests of loaders
   pte-emit reduce crash.pte --test './run {}' -o small.yaml
                                                       a small program for which ./run exits as with crash.pte
   pte-emit optimize model.pte -o small.pte            the same outputs with less planned memory
@@ -170,7 +172,7 @@ enum Command {
     Optimize(optimize::OptimizeArguments),
     /// List the known operators, or print their arguments, results and an instruction that calls them.
     Ops(ops::OpsArguments),
-    /// Write random programs, for tests of a runtime.
+    /// Write random programs, or malformed ones, for tests of a runtime.
     Generate(generate::GenerateArguments),
     /// Find a small program for which a command still exits as it does with FILE.
     Reduce(reduce::ReduceArguments),

@@ -22,6 +22,7 @@ mod tests {
     use schemars::{JsonSchema, Schema, SchemaGenerator};
     use serde_json::{Value, json};
 
+    use super::super::corpus::CorpusManifest;
     use super::super::diff::DiffDocument;
     use super::super::explain::Explained;
     use super::super::findings::FindingsDocument;
@@ -87,6 +88,7 @@ mod tests {
                     &[of::<Optimization>, of::<BoundReport>, of::<Merged>, of::<Extracted>],
                 ),
             ),
+            ("corpus", schema("manifest.json of pte-emit generate --corpus", &[of::<CorpusManifest<'static>>])),
             ("diff", schema("Document of pte-emit diff with --json", &[of::<DiffDocument<'static>>])),
             ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
             ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),

@@ -2,7 +2,7 @@
 //!
 //! An exporter decides some options; the others are options of an export, which stay as they are.
 
-use super::options::{HeaderMode, LayoutConfig, LayoutOptions, OPTIONS, OptionType, OptionValue};
+use super::options::{HeaderMode, LayoutConfig, LayoutOptions, OPTIONS, OptionSpec, OptionType, OptionValue};
 use pte_model::format::exporter::Exporter;
 use pte_model::format::serializer::Serializer;
 
@@ -21,6 +21,24 @@ impl LayoutConfig {
             constants,
             ..self.clone()
         }
+    }
+
+    /// Returns the newest exporter whose program has this layout, and what it does not decide, if it replaces several options. `has_segments`
+    /// is `true` for a program whose segments have bytes.
+    pub(crate) fn exporter_of_program(&self, has_segments: bool) -> Option<(&'static Exporter, LayoutConfig)> {
+        Exporter::all().iter().find_map(|exporter| {
+            let mut layout = self.clone();
+            if has_segments && layout.header == HeaderMode::Length(exporter.header) {
+                layout.header = HeaderMode::Auto;
+            }
+            // A program says nothing about `.ptd` files.
+            let LayoutConfig { ptd_builder, ptd_segment_alignment, .. } = self.clone();
+            let own = LayoutConfig { ptd_builder, ptd_segment_alignment, ..layout.for_exporter(exporter) };
+            let rest = self.for_exporter(Exporter::current());
+            let replaced = |option: &&OptionSpec| option.get(self) != option.get(&rest);
+            let is_own = LayoutConfig { exporter, ..layout } == own;
+            (is_own && OPTIONS.iter().filter(replaced).count() > 1).then_some((exporter, rest))
+        })
     }
 
     /// Returns the alignment of segments in `.ptd` files, in bytes.
@@ -81,6 +99,24 @@ mod tests {
         assert_eq!((newer.builder, newer.bpte_builder), (Serializer::Exir, Some(Serializer::Flatc)));
         assert_eq!(newer.alignment_in_data_files(), 4096);
         assert_eq!(newer.for_exporter(Exporter::current()).bpte_builder, None);
+    }
+
+    #[test]
+    fn several_options_are_those_of_an_exporter() {
+        let program =
+            |builder, header| LayoutConfig { builder, header, segment_alignment: 64, ..LayoutConfig::default() };
+        let since = |layout: LayoutConfig, has_segments| Some(layout.exporter_of_program(has_segments)?.0.since);
+        let (flatc, header) = (Serializer::Flatc, HeaderMode::Length(24));
+        assert_eq!(since(program(flatc, header), true), Some((0, 7)));
+        assert_eq!(
+            program(flatc, header).exporter_of_program(true).unwrap().1,
+            program(Serializer::Exir, HeaderMode::Auto)
+        );
+        // One option is not replaced, and a header without segments is not of an exporter.
+        assert_eq!(since(program(flatc, HeaderMode::Auto), true), None);
+        assert_eq!(since(program(flatc, header), false), None);
+        assert_eq!(since(program(Serializer::Exir, header), true), None);
+        assert_eq!(since(LayoutConfig { constants: Storage::Inline, ..program(flatc, header) }, true), None);
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Res
         None => FileOverrides::default(),
     };
     let out = print_keys(&program, printer)?;
-    let text = out.clone() + &layout::print_all(&options, &raw, printer)?;
+    let text = out.clone() + &layout::print_all(None, &options, &raw, printer)?;
     let difference = match printer.assemble(&text) {
         Ok(assembly) => match assembly.data_files().next() {
             Some((_, file)) => layout::difference(origin, &file)?,

@@ -15,13 +15,23 @@ use pte_model::data::Origin;
 use pte_model::data::number;
 use pte_model::data::{Blob, BlobSource};
 use pte_model::diagnostics::counted;
+use pte_releases::Version;
 
-/// Returns `layout:` and `raw:`; an empty string if neither is needed.
+/// Returns `runtime:`, `layout:` and `raw:`; an empty string if none is needed. `release` is that of an exporter whose program has the layout
+/// besides `layout`.
 ///
 /// # Errors
 /// Data that cannot be read.
-pub fn print_all(layout: &LayoutConfig, raw: &FileOverrides, printer: Printer<'_>) -> io::Result<String> {
+pub fn print_all(
+    release: Option<Version>,
+    layout: &LayoutConfig,
+    raw: &FileOverrides,
+    printer: Printer<'_>,
+) -> io::Result<String> {
     let mut out = String::new();
+    if let Some(Version { major, minor, .. }) = release {
+        let _ = writeln!(out, "runtime: \"{major}.{minor}\"");
+    }
     print(layout, &mut out);
     print_raw(raw, &mut out, &mut DataPrinter::new(printer.options, printer.readable, printer.extracted))?;
     Ok(out)

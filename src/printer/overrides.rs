@@ -68,7 +68,7 @@ impl OverrideSearch<'_> {
 
     /// Returns the YAML with these overrides.
     fn yaml(&self, raw: &FileOverrides) -> io::Result<String> {
-        Ok(self.body.to_owned() + &layout::print_all(self.layout, raw, self.printer)?)
+        Ok(self.body.to_owned() + &layout::print_all(None, self.layout, raw, self.printer)?)
     }
 
     /// Assembles the YAML with these overrides and calls `find` with the file; `None` if there are errors or no file.

@@ -28,6 +28,8 @@ use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{Program, UnknownParts};
 use pte_model::reader;
+use pte_releases::{Release, Version};
+use pte_transform::for_release::{self, Target, exporter_of};
 
 /// Prints a `.pte`.
 ///
@@ -119,7 +121,11 @@ fn print_with_tests(
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
     };
-    rounds.append(layout::print_all(&layout, &raw, printer)?);
+    let release = if raw.is_empty() { release(&found, &layout)? } else { None };
+    rounds.append(match release {
+        Some((release, rest)) => layout::print_all(Some(release), &rest, &raw, printer)?,
+        None => layout::print_all(None, &layout, &raw, printer)?,
+    });
     let difference = rounds.complete(|assembly| {
         let differs = match assembly.program_file() {
             Some(file) => layout::difference(origin, &file)?,
@@ -144,6 +150,21 @@ fn print_with_tests(
         None => difference,
     });
     Ok(Printed { stats, ..Printed::new(rounds.text, difference) })
+}
+
+/// Returns the newest release whose exporter wrote a program, and the layout options that it does not decide, if that replaces several options:
+/// the program is expressed in this release as it is.
+fn release(
+    found: &reader::program::ProgramContents,
+    layout: &LayoutConfig,
+) -> io::Result<Option<(Version, LayoutConfig)>> {
+    let has_segments = found.segments.iter().any(|(_, size)| *size > 0);
+    let Some((exporter, rest)) = layout.exporter_of_program(has_segments) else { return Ok(None) };
+    let release = Release::known().rfind(|release| exporter_of(release) == exporter);
+    match release.map(Target::of) {
+        Some(target) if for_release::is_of(&found.program, &target)? => Ok(Some((target.release.version(), rest))),
+        Some(_) | None => Ok(None),
+    }
 }
 
 /// Maximum number of times that a program is assembled to find its hints.

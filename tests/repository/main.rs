@@ -5,6 +5,7 @@ mod support;
 
 mod architecture;
 mod citations;
+mod corpus;
 mod counts;
 mod docs;
 mod list;

@@ -6,6 +6,7 @@
 #include <executorch/runtime/platform/runtime.h>
 
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@
 
 namespace {
 
-constexpr unsigned kSeconds = 10;
+// Of the processor, and of a clock.
+constexpr time_t kBusySeconds = 3;
+constexpr unsigned kSeconds = 60;
 constexpr rlim_t kGigabytes = 64;
 
 // ---- what a child says ------------------------------------------------------
@@ -335,6 +338,9 @@ void judge(const Job& job) {
   if (pid == 0) {
     (void)dup2(log, STDERR_FILENO);
     (void)dup2(log, STDOUT_FILENO);
+    struct itimerval busy = {};
+    busy.it_value.tv_sec = kBusySeconds;
+    (void)setitimer(ITIMER_PROF, &busy, nullptr);
     alarm(kSeconds);
     guarding = job.guards;
     try_file(job, bytes);
@@ -345,7 +351,7 @@ void judge(const Job& job) {
     std::fprintf(stderr, "judge: cannot start a child\n");
     std::exit(3);
   }
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+  if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGPROF)) {
     std::printf("answer timeout %s\n", said->step);
   } else if (WIFSIGNALED(status)) {
     std::printf("answer signal %d %s\n", WTERMSIG(status), said->step);

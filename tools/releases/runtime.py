@@ -50,6 +50,22 @@ def package(release):
     return found[0]
 
 
+def package_facts(release):
+    """Facts from the package: version, date of the build, commit, torch that it requires, and file name."""
+    path = package(release)
+    with zipfile.ZipFile(path) as files:
+        metadata = next(item for item in files.infolist() if item.filename.endswith(".dist-info/METADATA"))
+        requires = re.search(r"^Requires-Dist: torch(\W.*)$", files.read(metadata).decode(), re.M)
+        commit = re.search(r"git_version.*'([0-9a-f]{40})'", files.read("executorch/version.py").decode()).group(1)
+    return {
+        "version": release,
+        "date": "{:04}-{:02}-{:02}".format(*metadata.date_time[:3]),
+        "commit": commit,
+        "torch": requires.group(1).strip(" ()") if requires else "any",
+        "package": path.name,
+    }
+
+
 def unpacked(release):
     """The folder with the package's headers and libraries."""
     tree = cache() / f"executorch-{release}"

@@ -247,7 +247,7 @@ fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
 }
 
 /// Features of files that the profile for old files accepts.
-const LEGACY_FEATURES: &[&str] = &["header-none", "header-24", "inline-constants"];
+const LEGACY_FEATURES: &[&str] = &["header.none", "header.24", "constants.inline"];
 
 /// Validates a `.pte` like [`program`], and its data with `data`, which returns ranges of the file.
 pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOptions) -> Findings {

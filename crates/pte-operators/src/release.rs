@@ -146,6 +146,14 @@ impl Release {
         Some(Operator { name, library: entry.library, constraints, in_place, temporary, facts, signature })
     }
 
+    /// Parses constraints in the form of the table of types, whose named sets they may refer to. `None` for an unknown operator, and for
+    /// words that are malformed.
+    pub(super) fn constraints(&self, name: &str, words: &str) -> Option<Vec<Constraint>> {
+        let signature = &self.find(name)?.signature;
+        let types = self.types.get_or_init(|| lines(self.tables.types));
+        words.split_whitespace().map(|word| constraints::parse(word, signature, |set| row(types, set))).collect()
+    }
+
     fn facts(&self, name: &str) -> &'static Facts {
         let find = |rows: &'static [Facts]| rows.binary_search_by(|row| row.name.cmp(name)).ok().map(|at| &rows[at]);
         let own = self.tables.rows.iter().find_map(|rows| find(rows));

@@ -2,60 +2,62 @@
 
 use std::fmt;
 
-/// What a runtime does with a file: the last step that it reached, and how it ended.
+/// What a runtime does with a file; the later ones are the more severe.
 ///
 /// ```
 /// use pte_releases::Answer;
 ///
-/// let answer = Answer::parse("load 0x23").unwrap();
-/// assert_eq!(answer, Answer::Rejects { step: "load".to_owned(), error: 0x23 });
-/// assert_eq!(answer.to_string(), "rejects it (load: 0x23)");
-/// assert!(Answer::parse("signal 11 execute").unwrap().is_fatal());
-/// assert_eq!(Answer::parse("maybe"), None);
+/// let answer = Answer::parse("load InvalidProgram").unwrap();
+/// assert_eq!(answer, Answer::Rejects { step: "load".to_owned(), error: "InvalidProgram".to_owned() });
+/// assert_eq!(answer.to_string(), "rejects it (load: InvalidProgram)");
+/// assert!(!answer.is_fatal() && !answer.is_usable());
+///
+/// // Of answers that vary, the most severe one.
+/// assert_eq!(Answer::parse("accepts or crashes"), Some(Answer::Crashes));
+/// assert!(Answer::Crashes.is_fatal() && Answer::Runs.is_usable());
+/// assert_eq!(Answer::parse("perhaps"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
+    /// The release has no functions for such files.
+    NotTried,
     /// The file runs, and what it contains is used.
     Runs,
     /// The file runs as if it did not contain it.
     Ignores,
     /// A step ends with an error of the runtime.
     Rejects {
-        /// The step: `program`, `load`, `input` or `execute`.
+        /// The step: `program`, `methods`, `load` or `execute`.
         step: String,
-        /// Number of the error.
-        error: u32,
-    },
-    /// The process ends by a signal.
-    Crashes {
-        /// The step.
-        step: String,
-        /// Number of the signal.
-        signal: u32,
+        /// Name of the error, such as `InvalidProgram`.
+        error: String,
     },
     /// A step does not end.
-    Hangs {
-        /// The step.
-        step: String,
-    },
-    /// The file cannot be tried with the release.
-    NotTried,
+    Hangs,
+    /// The process ends by a signal.
+    Crashes,
 }
 
+/// Steps of a runtime that can end with an error.
+const STEPS: [&str; 4] = ["program", "methods", "load", "execute"];
+
 impl Answer {
-    /// Parses the form of the tables; `None` for anything else.
+    /// Parses the form of the tables: `reads` or `accepts`, `ignores`, `unable`, `hangs`, `crashes`, or a step and its error. Several
+    /// are joined by ` or `: the result is the most severe one. `None` for anything else.
     pub fn parse(text: &str) -> Option<Answer> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let step = |step: &str| step.to_owned();
-        match words[..] {
-            ["runs"] => Some(Answer::Runs),
+        let answers: Option<Vec<Answer>> = text.split(" or ").map(Answer::parse_one).collect();
+        answers?.into_iter().max()
+    }
+
+    fn parse_one(text: &str) -> Option<Answer> {
+        match text.split_whitespace().collect::<Vec<_>>()[..] {
+            ["reads" | "accepts"] => Some(Answer::Runs),
             ["ignores"] => Some(Answer::Ignores),
-            ["not-tried"] => Some(Answer::NotTried),
-            ["timeout", at] => Some(Answer::Hangs { step: step(at) }),
-            ["signal", signal, at] => Some(Answer::Crashes { step: step(at), signal: signal.parse().ok()? }),
-            [at, error] => {
-                let error = u32::from_str_radix(error.strip_prefix("0x")?, 16).ok()?;
-                Some(Answer::Rejects { step: step(at), error })
+            ["unable"] => Some(Answer::NotTried),
+            ["hangs"] => Some(Answer::Hangs),
+            ["crashes"] => Some(Answer::Crashes),
+            [step, error] if STEPS.contains(&step) => {
+                Some(Answer::Rejects { step: step.to_owned(), error: error.to_owned() })
             }
             _ => None,
         }
@@ -63,7 +65,7 @@ impl Answer {
 
     /// Returns `true` if the application does not survive the file.
     pub fn is_fatal(&self) -> bool {
-        matches!(self, Answer::Crashes { .. } | Answer::Hangs { .. })
+        matches!(self, Answer::Crashes | Answer::Hangs)
     }
 
     /// Returns `true` if the file can be used.
@@ -75,12 +77,12 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Answer::NotTried => f.write_str("was not tried with it"),
             Answer::Runs => f.write_str("runs it"),
             Answer::Ignores => f.write_str("ignores it"),
-            Answer::Rejects { step, error } => write!(f, "rejects it ({step}: 0x{error:02X})"),
-            Answer::Crashes { step, signal } => write!(f, "crashes ({step}: signal {signal})"),
-            Answer::Hangs { step } => write!(f, "hangs ({step})"),
-            Answer::NotTried => f.write_str("was not tried with it"),
+            Answer::Rejects { step, error } => write!(f, "rejects it ({step}: {error})"),
+            Answer::Hangs => f.write_str("hangs"),
+            Answer::Crashes => f.write_str("crashes"),
         }
     }
 }

@@ -15,9 +15,9 @@ use super::version::Version;
 /// | `operators` | `NAME KERNELS`: a registered operator, and its number of kernels |
 /// | `backends` | `NAME` of a registered backend |
 /// | `xnnpack` | `PART ANSWER`: a part of a graph in a payload of XNNPACK, such as `gelu` |
-/// | `types` | `OPERATOR ARGUMENT TYPE...`: element types that 1.5.1 takes and this release refuses |
+/// | `types` | `OPERATOR WORD...`: constraints on element types, in the form of `types.table` of `pte-operators`, where they differ from 1.5.1; `none` if no call was executed |
 /// | `features` | `FEATURE ANSWER` |
-/// | `answers` | `RULE EXAMPLE ANSWER`: a malformed example that violates the rule of `check`, loaded as the release does by default |
+/// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: a malformed example that violates the rule of `check`, and the answers with full and with minimal verification |
 pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
 
 /// Facts about a release of ExecuTorch, or about a build of one's own.
@@ -32,12 +32,12 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert_eq!(release.backends().collect::<Vec<_>>(), ["XnnpackBackend"]);
 ///
 /// // A build of one's own; `Release::open` reads its tables from a folder.
-/// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load 0x01", "aten::add.out self float16", "device ignores", "M-9 list runs"];
+/// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", "aten::add.out self:float32", "device ignores", "M-9 list load InvalidProgram | accepts"];
 /// let own = Release::parse(tables).unwrap();
 /// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));
-/// assert_eq!(own.types("aten::add.out")[0].refused, ["float16"]);
+/// assert_eq!(own.types("aten::add.out"), Some("self:float32"));
 /// assert_eq!((own.feature("device"), own.feature("state")), (Some(&Answer::Ignores), None));
-/// assert_eq!(own.answers("M-9")[0].answer, Answer::Runs);
+/// assert!(!own.answers("M-9")[0].answer.is_usable());
 /// assert!(Release::open("missing".as_ref()).is_err());
 /// ```
 #[derive(Debug, Clone)]
@@ -47,18 +47,9 @@ pub struct Release {
     operators: BTreeMap<String, u32>,
     backends: Vec<String>,
     xnnpack: BTreeMap<String, Answer>,
-    types: BTreeMap<String, Vec<TypeFacts>>,
+    types: BTreeMap<String, String>,
     features: BTreeMap<String, Answer>,
     answers: BTreeMap<String, Vec<ExampleAnswer>>,
-}
-
-/// Element types that the kernel of a release refuses, although that of 1.5.1 takes them: an item of `types` of a [`Release`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypeFacts {
-    /// Name of the argument.
-    pub argument: String,
-    /// Names of the element types.
-    pub refused: Vec<String>,
 }
 
 /// Answer to a malformed example: an item of `answers` of a [`Release`].
@@ -66,7 +57,7 @@ pub struct TypeFacts {
 pub struct ExampleAnswer {
     /// Name of the file in `examples/malformed`, without its extension.
     pub example: String,
-    /// The answer.
+    /// The more severe answer of those with full and with minimal verification.
     pub answer: Answer,
 }
 
@@ -130,14 +121,13 @@ impl Release {
             .collect(),
             backends: rows("backends", backends, "NAME", |name, rest| rest.is_empty().then(|| name.to_owned()))?,
             xnnpack: rows("xnnpack", xnnpack, "PART ANSWER", answer)?.into_iter().collect(),
-            types: BTreeMap::new(),
+            types: rows("types", types, "OPERATOR WORD...", |name, words| Some((name.to_owned(), words.to_owned())))?
+                .into_iter()
+                .collect(),
             features: rows("features", features, "FEATURE ANSWER", answer)?.into_iter().collect(),
             answers: BTreeMap::new(),
         };
-        for (name, facts) in rows("types", types, "OPERATOR ARGUMENT TYPE...", type_facts)? {
-            release.types.entry(name).or_default().push(facts);
-        }
-        for (rule, answer) in rows("answers", answers, "RULE EXAMPLE ANSWER", example_answer)? {
+        for (rule, answer) in rows("answers", answers, "RULE EXAMPLE VERIFIED | UNVERIFIED", example_answer)? {
             release.answers.entry(rule).or_default().push(answer);
         }
         Ok(release)
@@ -173,9 +163,9 @@ impl Release {
         self.xnnpack.get(part)
     }
 
-    /// Returns the element types of arguments of an operator that the release refuses although 1.5.1 takes them.
-    pub fn types(&self, operator: &str) -> &[TypeFacts] {
-        self.types.get(operator).map_or(&[], Vec::as_slice)
+    /// Returns the constraints of an operator on element types, if they differ from those of 1.5.1: words of the table `types`.
+    pub fn types(&self, operator: &str) -> Option<&str> {
+        self.types.get(operator).map(String::as_str).filter(|words| *words != "none")
     }
 
     /// Returns the answer to programs with a feature; `None` if the feature was not measured.
@@ -204,15 +194,10 @@ fn rows<T>(
     parsed.collect()
 }
 
-fn type_facts(operator: &str, rest: &str) -> Option<(String, TypeFacts)> {
-    let (argument, types) = rest.split_once(' ')?;
-    let refused = types.split_whitespace().map(str::to_owned).collect();
-    Some((operator.to_owned(), TypeFacts { argument: argument.to_owned(), refused }))
-}
-
 fn example_answer(rule: &str, rest: &str) -> Option<(String, ExampleAnswer)> {
-    let (example, answer) = rest.split_once(' ')?;
-    Some((rule.to_owned(), ExampleAnswer { example: example.to_owned(), answer: Answer::parse(answer)? }))
+    let (example, answers) = rest.split_once(' ')?;
+    let answers: Option<Vec<Answer>> = answers.split(" | ").map(Answer::parse).collect();
+    Some((rule.to_owned(), ExampleAnswer { example: example.to_owned(), answer: answers?.into_iter().max()? }))
 }
 
 /// Reads a table of a limited size.
@@ -256,8 +241,7 @@ mod tests {
         assert_eq!(error(1, "# comment\n\na b"), "operators.table:3: expected NAME KERNELS");
         assert_eq!(error(2, "a b"), "backends.table:1: expected NAME");
         assert_eq!(error(3, "gelu often"), "xnnpack.table:1: expected PART ANSWER");
-        assert_eq!(error(4, "aten::add.out"), "types.table:1: expected OPERATOR ARGUMENT TYPE...");
-        assert_eq!(error(6, "M-1 values_absent"), "answers.table:1: expected RULE EXAMPLE ANSWER");
+        assert_eq!(error(6, "M-1 values_absent"), "answers.table:1: expected RULE EXAMPLE VERIFIED | UNVERIFIED");
     }
 
     #[test]

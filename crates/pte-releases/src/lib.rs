@@ -9,7 +9,7 @@ mod known;
 mod version;
 
 pub use answer::Answer;
-pub use facts::{ExampleAnswer, FactsError, Release, TABLES, TypeFacts};
+pub use facts::{ExampleAnswer, FactsError, Release, TABLES};
 pub use known::UnknownRelease;
 pub use version::{NotAVersion, Version};
 

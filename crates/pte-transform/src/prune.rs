@@ -359,25 +359,29 @@ pub fn drop_unreferenced(program: &mut Program) {
 /// Removes the instructions whose flag in `kept`, counted through all chains, is false. A jump to a removed instruction
 /// then leads to the next remaining one.
 pub fn keep_instructions(plan: &mut ExecutionPlan, kept: &[bool]) {
-    let all = |count: usize| vec![true; count];
-    let uses = MethodUses {
-        values: all(plan.values().len()),
-        steps: kept.to_vec(),
-        operators: all(plan.operators.as_ref().map_or(0, Vec::len)),
-        delegates: all(plan.delegates().len()),
-    };
+    let uses = MethodUses { steps: kept.to_vec(), ..all_used(plan) };
     sweep(plan, &uses, &mut PrunedMethod::default());
+}
+
+/// Returns the uses of a method all of whose parts are kept.
+fn all_used(plan: &ExecutionPlan) -> MethodUses {
+    MethodUses {
+        values: vec![true; plan.values().len()],
+        steps: vec![true; plan.instructions().count()],
+        operators: vec![true; plan.operators.as_ref().map_or(0, Vec::len)],
+        delegates: vec![true; plan.delegates().len()],
+    }
 }
 
 /// Removes the values whose flag in `kept` is false, and renumbers the others. Nothing may refer to removed ones.
 pub(crate) fn keep_values(plan: &mut ExecutionPlan, kept: &[bool]) {
-    let all = |count: usize| vec![true; count];
-    let uses = MethodUses {
-        values: kept.to_vec(),
-        steps: all(plan.instructions().count()),
-        operators: all(plan.operators.as_ref().map_or(0, Vec::len)),
-        delegates: all(plan.delegates().len()),
-    };
+    let uses = MethodUses { values: kept.to_vec(), ..all_used(plan) };
+    sweep(plan, &uses, &mut PrunedMethod::default());
+}
+
+/// Removes the delegates whose flag in `kept` is false, and renumbers the others. No instruction may call removed ones.
+pub(crate) fn keep_delegates(plan: &mut ExecutionPlan, kept: &[bool]) {
+    let uses = MethodUses { delegates: kept.to_vec(), ..all_used(plan) };
     sweep(plan, &uses, &mut PrunedMethod::default());
 }
 

@@ -11,11 +11,14 @@ mod payloads;
 
 pub(super) use answers::malformed;
 
+use std::collections::BTreeMap;
+
 use super::finding::{Findings, Location, Locator};
 use crate::Profile;
 use crate::RuleId::*;
 use first::first_after;
 use pte_model::program::Program;
+use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{newest, used};
 use pte_releases::{Answer, Release};
 
@@ -48,17 +51,30 @@ pub fn runs_on(program: &Program, release: &Release) -> bool {
 pub(super) fn compare(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
     operators::check(program, release, findings, locate);
     payloads::check(program, release, findings, locate);
-    for (feature, element) in used(program) {
-        let Some(answer) = release.feature(feature.key) else { continue };
+    let types = types(program).map(|(name, element)| (format!("type.{name}"), format!("a tensor of {name}"), element));
+    let others = used(program).into_iter().map(|(feature, at)| (feature.key.to_owned(), feature.name.to_owned(), at));
+    for (key, name, element) in others.chain(types) {
+        let Some(answer) = release.feature(&key) else { continue };
         let rule = match answer {
             Answer::Runs | Answer::NotTried => continue,
             Answer::Ignores => V_5,
-            Answer::Rejects { .. } | Answer::Crashes { .. } | Answer::Hangs { .. } => V_4,
+            Answer::Rejects { .. } | Answer::Crashes | Answer::Hangs => V_4,
         };
         findings.add(rule, || {
-            let found = format!("{}: ExecuTorch {} {answer}", feature.name, release.version());
-            let does = |other: &Release| other.feature(feature.key).is_some_and(|answer| *answer == Answer::Runs);
+            let found = format!("{name}: ExecuTorch {} {answer}", release.version());
+            let does = |other: &Release| other.feature(&key).is_some_and(|answer| *answer == Answer::Runs);
             (locate(&element), found, first_after(release, does))
         });
     }
+}
+
+/// Returns the element types of the tensors of a program, each with the first tensor that has it.
+fn types(program: &Program) -> impl Iterator<Item = (String, Element)> {
+    let mut found = BTreeMap::new();
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            found.entry(tensor.scalar_type).or_insert(Element::Method(method, Part::Value(value)));
+        }
+    }
+    found.into_iter().map(|(scalar_type, element)| (scalar_type.to_string(), element))
 }

@@ -10,7 +10,8 @@ use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{ExecutionPlan, Program};
-use pte_releases::{Release, TypeFacts};
+use pte_operators::refused_type;
+use pte_releases::Release;
 
 /// Compares the operators and calls of all methods with those of a release.
 pub fn check(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
@@ -38,7 +39,7 @@ pub fn check(program: &Program, release: &Release, findings: &mut Findings, loca
                 (locate(&Element::Method(method, Part::Operator(index))), found, expected)
             });
         }
-        types(method, plan, &names, release, findings, locate);
+        Types { method, plan, names: &names, release }.check(findings, locate);
     }
 }
 
@@ -48,59 +49,45 @@ fn is_missing(name: &str, release: &Release) -> bool {
     !release.has_operator(name) && Release::known().any(|other| other.has_operator(name))
 }
 
-/// Reports calls with element types that the kernel of the release refuses, each combination of operator, argument and type once.
-fn types(
+/// Calls of a method whose element types are compared with what the kernels of a release take.
+struct Types<'p> {
     method: usize,
-    plan: &ExecutionPlan,
-    names: &[Option<String>],
-    release: &Release,
-    findings: &mut Findings,
-    locate: &Locator<'_>,
-) {
-    let facts: Vec<Vec<(usize, &TypeFacts)>> = names.iter().map(|name| positions(name.as_deref(), release)).collect();
-    if facts.iter().all(Vec::is_empty) {
-        return;
-    }
-    let mut reported = BTreeSet::new();
-    for (chain, instructions) in plan.chains.iter().flatten().enumerate() {
-        for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
-            let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
-            let Some(of_operator) = operator.item(&facts) else { continue };
-            for (position, refused) in of_operator {
-                let Some(tensor) = instruction.args().get(*position).and_then(|arg| first_tensor(plan, *arg)) else {
-                    continue;
+    plan: &'p ExecutionPlan,
+    names: &'p [Option<String>],
+    release: &'p Release,
+}
+
+impl Types<'_> {
+    /// Reports calls with element types that the kernel of the release refuses; of each operator, the first one.
+    fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
+        let has_facts = |name: &Option<String>| name.as_deref().and_then(|name| self.release.types(name)).is_some();
+        if !self.names.iter().any(has_facts) {
+            return;
+        }
+        let mut reported = BTreeSet::new();
+        for (chain, instructions) in self.plan.chains.iter().flatten().enumerate() {
+            for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
+                let Some(Callee::Operator(id)) = instruction.callee() else { continue };
+                let Some(name) = id.item(self.names).and_then(Option::as_deref) else { continue };
+                let types = |position: usize| {
+                    first_tensor(self.plan, *instruction.args().get(position)?).map(|tensor| tensor.scalar_type)
                 };
-                let scalar_type = tensor.scalar_type;
-                let word = scalar_type.to_string();
-                if !refused.refused.contains(&word) || !reported.insert((operator, *position, scalar_type)) {
-                    continue;
-                }
+                let refused = |release: &Release| refused_type(name, release.types(name)?, &types);
+                let Some((position, found)) = refused(self.release).filter(|_| reported.insert(id)) else { continue };
                 findings.add(V_2, || {
-                    let name = operator.item(names).and_then(Option::as_deref).unwrap_or_default();
+                    let signature = pte_operators::find(name).map(|operator| &operator.signature);
+                    let argument = signature.and_then(|signature| signature.args.get(position));
+                    let argument = argument.map_or("", |argument| &*argument.name);
+                    let version = self.release.version();
                     let found = format!(
-                        "`{}` of {word} for `{}`, which the kernel of ExecuTorch {} refuses",
-                        refused.argument,
-                        clipped(name),
-                        release.version()
+                        "`{argument}` of {found} for `{}`, which the kernel of ExecuTorch {version} refuses",
+                        clipped(name)
                     );
-                    let takes = |other: &Release| {
-                        let mut others = other.types(name).iter();
-                        other.has_operator(name)
-                            && !others.any(|facts| facts.argument == refused.argument && facts.refused.contains(&word))
-                    };
-                    let at = Part::Arg(chain, index, *position);
-                    (locate(&Element::Method(method, at)), found, first_after(release, takes))
+                    let takes = |other: &Release| other.has_operator(name) && refused(other).is_none();
+                    let at = Part::Arg(chain, index, position);
+                    (locate(&Element::Method(self.method, at)), found, first_after(self.release, takes))
                 });
             }
         }
     }
-}
-
-/// Returns the facts about the types of an operator with the positions of their arguments.
-fn positions<'r>(name: Option<&str>, release: &'r Release) -> Vec<(usize, &'r TypeFacts)> {
-    let Some(name) = name else { return Vec::new() };
-    let facts = release.types(name);
-    let Some(operator) = pte_operators::find(name).filter(|_| !facts.is_empty()) else { return Vec::new() };
-    let position = |argument: &str| operator.signature.args.iter().position(|arg| arg.name == argument);
-    facts.iter().filter_map(|facts| Some((position(&facts.argument)?, facts))).collect()
 }

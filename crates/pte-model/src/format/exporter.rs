@@ -50,6 +50,10 @@ pub struct Exporter {
     pub has_dim_order_operators: bool,
     /// Location of the constants of XNNPACK graphs.
     pub xnnpack_constants: XnnpackConstants,
+    /// Arguments of XNNPACK delegates may be in another order of memory than that of their dimensions.
+    pub has_xnnpack_orders: bool,
+    /// Dynamic quantization in XNNPACK graphs may have one scale for several trailing dimensions.
+    pub has_xnnpack_blocks: bool,
     /// Calls of a method with equal payloads call the same delegate.
     pub shares_delegates: bool,
 }
@@ -67,6 +71,8 @@ const CURRENT: Exporter = Exporter {
     has_devices: true,
     has_dim_order_operators: true,
     xnnpack_constants: XnnpackConstants::NamedWithScales,
+    has_xnnpack_orders: true,
+    has_xnnpack_blocks: true,
     shares_delegates: false,
 };
 
@@ -80,6 +86,8 @@ const V0_6: Exporter = Exporter {
     flat_tensor: FlatTensorTables::Former,
     has_names: false,
     xnnpack_constants: XnnpackConstants::Named,
+    has_xnnpack_orders: false,
+    has_xnnpack_blocks: false,
     ..V0_7
 };
 const V0_5: Exporter =

@@ -21,10 +21,17 @@ pub struct Feature {
 /// Features, the newest one first.
 const FEATURES: &[Feature] = &[
     Feature {
-        key: "device",
+        key: "device.cuda",
         name: "memory on another device than the CPU",
         release: "1.3",
         in_tensor: |tensor| tensor.device() != Device::CPU,
+        elsewhere: |_| None,
+    },
+    Feature {
+        key: "device.buffer_cuda",
+        name: "a planned buffer with a device",
+        release: "1.3",
+        in_tensor: |_| false,
         elsewhere: |program| {
             let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
             let method = program.plans().iter().position(has_device);
@@ -32,28 +39,29 @@ const FEATURES: &[Feature] = &[
         },
     },
     Feature {
-        key: "named-data",
+        key: "named_data.program",
         name: "named data",
         release: "0.6",
         in_tensor: |_| false,
         elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
     },
     Feature {
-        key: "external-data",
+        key: "constants.external",
         name: "a tensor whose data are in a .ptd",
         release: "0.5",
         in_tensor: Tensor::is_external,
         elsewhere: |_| None,
     },
     Feature {
-        key: "recent-types",
+        // Each element type has a word of its own, `type.uint16`.
+        key: "",
         name: "an unsigned or float8 element type",
         release: "0.5",
         in_tensor: |tensor| is_recent(tensor.scalar_type),
         elsewhere: |_| None,
     },
     Feature {
-        key: "state",
+        key: "state.initial",
         name: "an initial state of a tensor",
         release: "0.4",
         in_tensor: has_state,

@@ -398,13 +398,9 @@ impl Constraint {
 
 /// Parses a constraint of `types.table`, whose first lines describe the form; `None` if it is malformed. `set` returns the types of a named
 /// set, empty for an unknown one.
-pub(crate) fn parse<'t>(
-    word: &'t str,
-    signature: &Signature,
-    set: impl Fn(&'t str) -> &'static str,
-) -> Option<Constraint> {
+pub(crate) fn parse(word: &str, signature: &Signature, set: impl Fn(&str) -> &'static str) -> Option<Constraint> {
     // Names of sets and of types, separated by `|`.
-    let types = |text: &'t str| -> Option<TypeSet> {
+    let types = |text: &str| -> Option<TypeSet> {
         text.split('|').try_fold(TypeSet(0), |all, name| {
             let types = match set(name) {
                 "" => TypeSet(0).with(ScalarType::parse(name)?),
@@ -425,6 +421,29 @@ pub(crate) fn parse<'t>(
             }
         }
     }
+}
+
+/// Returns the first argument whose element type does not meet the constraints on types, by its position. `types` returns the element type
+/// of the argument at a position.
+pub(crate) fn refused_type(
+    constraints: &[Constraint],
+    types: &dyn Fn(usize) -> Option<ScalarType>,
+) -> Option<(usize, ScalarType)> {
+    let has = |argument: usize, set: TypeSet| types(argument).is_some_and(|found| set.contains(found));
+    constraints.iter().find_map(|constraint| {
+        let (argument, is_met) = match *constraint {
+            Constraint::Types { argument, types } => (argument, has(argument, types)),
+            Constraint::TypesWith { argument, other, when, types } => {
+                (argument, !has(other, when) || has(argument, types))
+            }
+            Constraint::SameType { argument, other, when } => {
+                (argument, !has(other, when) || types(other) == types(argument))
+            }
+            _ => return None,
+        };
+        let found = types(argument)?;
+        (!is_met).then_some((argument, found))
+    })
 }
 
 /// Returns the element types of an argument; none if it is not known.

@@ -4,7 +4,8 @@
 //! `describe` counts what is in a payload.
 //! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
 //! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
-//! the values that read them. Nothing here depends on YAML, and only [`arguments`] on a program.
+//! the values that read them, [`parts`] what a release may not
+//! accept. Nothing here depends on YAML, and only [`arguments`] on a program.
 
 pub mod arguments;
 pub mod constants;
@@ -16,6 +17,7 @@ pub mod encode;
 mod memory;
 pub mod model;
 pub mod parameters;
+pub mod parts;
 pub mod resize;
 pub mod schema;
 pub mod sizes;

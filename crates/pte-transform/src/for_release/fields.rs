@@ -1,7 +1,60 @@
-//! Fields that the exporter of a release does not write, and that have no effect.
+//! Fields and delegates as the exporter of a release writes them, without an effect on what a program does.
+
+use std::collections::HashMap;
 
 use super::target::Target;
-use pte_model::program::{Device, EValue, ExecutionPlan, ExtraTensorInfo, TensorDataLocation};
+use crate::prune::keep_delegates;
+use pte_model::data::BlobId;
+use pte_model::program::instruction::FieldMut;
+use pte_model::program::{
+    BackendDelegate, DelegateId, Device, EValue, ExecutionPlan, ExtraTensorInfo, Program, TensorDataLocation,
+};
+
+/// Lets the calls of a method share delegates with equal payloads, as an exporter does. `same` has for each blob the first one with its bytes.
+/// Returns, by method, the former indices of the delegates that remain.
+pub fn share_delegates(program: &mut Program, same: &[BlobId], target: &Target<'_>) -> Vec<Vec<usize>> {
+    let plans = program.execution_plan.iter_mut().flatten();
+    plans.map(|plan| if target.exporter.shares_delegates { share(plan, same) } else { all(plan) }).collect()
+}
+
+fn all(plan: &ExecutionPlan) -> Vec<usize> {
+    (0..plan.delegates().len()).collect()
+}
+
+fn share(plan: &mut ExecutionPlan, same: &[BlobId]) -> Vec<usize> {
+    let first = |blob: BlobId| same.get(blob.0 as usize).copied().unwrap_or(blob);
+    let delegates = plan.delegates();
+    let mut alike: HashMap<BlobId, Vec<usize>> = HashMap::new();
+    let mut firsts = Vec::with_capacity(delegates.len());
+    for (index, delegate) in delegates.iter().enumerate() {
+        let BackendDelegate { id, processed, inline, compile_specs } = delegate;
+        let others = alike.entry(first(*processed)).or_default();
+        let is_equal = |other: &&usize| {
+            let other = &delegates[**other];
+            (&other.id, other.inline, &other.compile_specs) == (id, *inline, compile_specs)
+        };
+        let equal = others.iter().find(is_equal).copied();
+        if equal.is_none() {
+            others.push(index);
+        }
+        firsts.push(equal.unwrap_or(index));
+    }
+    let kept: Vec<bool> = firsts.iter().enumerate().map(|(index, first)| index == *first).collect();
+    if kept.iter().all(|kept| *kept) {
+        return all(plan);
+    }
+    for instruction in plan.chains.iter_mut().flatten().flat_map(|chain| chain.instructions.iter_mut().flatten()) {
+        instruction.for_each_field(|field| {
+            if let FieldMut::Delegate(id) = field
+                && let Some(first) = id.item(&firsts)
+            {
+                *id = DelegateId::of(*first);
+            }
+        });
+    }
+    keep_delegates(plan, &kept);
+    (0..kept.len()).filter(|index| kept[*index]).collect()
+}
 
 /// Removes names of tensors that the exporter does not write, and a list of devices that are all the CPU. Returns the number of names.
 pub fn rewrite(plan: &mut ExecutionPlan, target: &Target<'_>) -> usize {

@@ -77,7 +77,7 @@ fn find(method: usize, plan: &ExecutionPlan, target: &Target<'_>, done: &mut Rew
                 }
                 (None, Some(lack)) => {
                     let at = Element::Method(method, Part::Instruction(chain, index));
-                    done.problems.push(Inexpressible { at, what: lack.what, first: lack.first });
+                    done.problems.push(Inexpressible::new(at, lack.what, lack.first));
                 }
                 (None, None) => {}
             }

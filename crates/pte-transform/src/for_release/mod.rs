@@ -14,14 +14,25 @@ mod result;
 mod target;
 mod written;
 
+pub use fields::share_delegates;
 pub use problems::Inexpressible;
 pub use result::{ForRelease, ReplacedCall};
-pub use target::Target;
+pub use target::{Target, exporter_of};
 pub use written::{ReplacedCalls, WrittenFor};
 
 use std::io;
 
 use pte_model::program::Program;
+
+/// Returns `true` if a program can be written for a release without changes.
+///
+/// # Errors
+/// Data of payloads that cannot be read.
+pub fn is_of(program: &Program, target: &Target<'_>) -> io::Result<bool> {
+    let mut copy = program.clone();
+    let done = rewrite(&mut copy, target)?;
+    Ok(done.problems.is_empty() && done.is_unchanged() && Inexpressible::features(program, target).is_empty())
+}
 
 /// Rewrites a program for a release. Whether features such as external data can be expressed is a question about the result:
 /// [`Inexpressible::features`].
@@ -33,6 +44,7 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<ForRele
     let payloads = payload::rewrite(program, target)?;
     done.payloads = payloads.rewritten;
     done.problems = payloads.problems;
+    payload::orders(program, target, &mut done.problems);
     for (method, plan) in program.execution_plan.iter_mut().flatten().enumerate() {
         let rewritten = method::rewrite(method, plan, target);
         done.has_moved.push(!rewritten.replaced.is_empty());

@@ -3,17 +3,20 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use super::problems::Inexpressible;
+use super::problems::{Inexpressible, first_exporter};
 use super::target::Target;
 use crate::named::DelegateGraphs;
 use crate::prune::drop_blobs;
 use pte_model::data::{Blob, BlobId};
+use pte_model::format::DimOrder;
 use pte_model::format::exporter::XnnpackConstants;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::{NamedData, Program};
+use pte_model::program::memory_plan::is_xnnpack_call;
+use pte_model::program::{EValue, NamedData, Program, ValueId};
 use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization, Scales};
-use pte_payload::xnnpack::model::NodeOperation;
-use pte_payload::xnnpack::{constants, encode};
+use pte_payload::xnnpack::model::{FieldContent, Graph};
+use pte_payload::xnnpack::schema::QuantParams;
+use pte_payload::xnnpack::{constants, encode, parts};
 use pte_releases::{Answer, Release};
 
 /// What rewriting the payloads of a program did.
@@ -37,34 +40,35 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
     let delegates: Vec<(usize, usize, BlobId)> = delegates(program).collect();
     for (method, delegate, payload) in delegates {
         let Some(graph) = graphs.graph(payload) else { continue };
-        for (node, operation) in graph.nodes.iter().enumerate() {
-            let NodeOperation::Known(known) = operation.operation else { continue };
-            let at = Element::Method(method, Part::GraphNode(delegate, node));
-            done.problems.extend(unknown_part(known.word(), at, target));
+        let is_inline = program.plans()[method].delegates()[delegate].inline == Some(true);
+        for (part, node) in parts::of(graph, is_inline) {
+            let part_of = node.map_or(Part::Delegate(delegate), |node| Part::GraphNode(delegate, node));
+            if !is_rewritten(&part, target) {
+                done.problems.extend(unknown_part(&part, Element::Method(method, part_of), target));
+            }
         }
+        blocks(graph, method, delegate, target, &mut done.problems);
         if new.contains_key(&payload) || target.exporter.xnnpack_constants == XnnpackConstants::NamedWithScales {
             continue;
         }
         let at = Element::Method(method, Part::Delegate(delegate));
-        let mut problem = |what: String| done.problems.push(Inexpressible { at, what, first: None });
         let draft = match Draft::of(graph) {
             Ok(draft) => draft,
             Err(reason) => {
-                problem(format!(
-                    "a payload that cannot be rewritten for ExecuTorch {}: {reason}",
-                    target.release.version()
-                ));
+                let version = target.release.version();
+                let what = format!("a payload whose constants ExecuTorch {version} does not find: {reason}");
+                done.problems.push(Inexpressible::new(at, what, None));
                 continue;
             }
         };
         let mut inside = Inside { program, target, missing: Vec::new(), is_changed: false };
         let draft = inside.draft(draft)?;
         let Inside { missing, is_changed, .. } = inside;
-        for key in missing {
-            problem(format!(
-                "a payload with the key `{key}` of data that the program does not have; give its .ptd by `--with`, and `--internal-data`"
-            ));
-        }
+        done.problems.extend(missing.into_iter().map(|key| {
+            let what = format!("a payload with the key `{key}`, whose data the program does not have");
+            let help = "`--with FILE.ptd --internal-data` moves data into the program".to_owned();
+            Inexpressible { at, what, help }
+        }));
         if is_changed {
             used.extend(constants::keys(graph).map(str::to_owned));
             let payload_data = encode::encode(&draft.complete())?;
@@ -99,19 +103,68 @@ fn remove_unused(program: &mut Program, used: &HashSet<String>, target: &Target<
     drop_blobs(program);
 }
 
-/// Returns a problem if a release does not accept payloads with an operation.
+/// Returns `true` for a part of a graph that the payloads for a release do not have.
+fn is_rewritten(part: &str, target: &Target<'_>) -> bool {
+    let parts: &[&str] = match target.exporter.xnnpack_constants {
+        XnnpackConstants::Inside => &[parts::NAMED_CONSTANT, parts::NAMED_SCALES, parts::CONSTANT_SCALES],
+        XnnpackConstants::Named => &[parts::NAMED_SCALES, parts::CONSTANT_SCALES],
+        XnnpackConstants::NamedWithScales => &[],
+    };
+    parts.contains(&part)
+}
+
+/// Adds the values of a graph whose dynamic quantization a release does not have.
+fn blocks(graph: &Graph, method: usize, delegate: usize, target: &Target<'_>, problems: &mut Vec<Inexpressible>) {
+    if target.exporter.has_xnnpack_blocks {
+        return;
+    }
+    for (value, found) in graph.values.iter().enumerate() {
+        let Some(params) = found.quantization.as_ref().filter(|params| params.kind == QuantParams::PerTokenDynamic)
+        else {
+            continue;
+        };
+        if params.fields.first() != Some(&FieldContent::Int(1)) {
+            let at = Element::Method(method, Part::GraphValue(delegate, value));
+            let what = "dynamic quantization over several dimensions in a payload".to_owned();
+            problems.push(Inexpressible::new(at, what, first_exporter(|exporter| exporter.has_xnnpack_blocks)));
+        }
+    }
+}
+
+/// Adds the calls of XNNPACK delegates with arguments in an order of memory that a release does not take.
+pub fn orders(program: &Program, target: &Target<'_>, problems: &mut Vec<Inexpressible>) {
+    if target.exporter.has_xnnpack_orders {
+        return;
+    }
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (chain, list) in plan.chains.iter().flatten().enumerate() {
+            for (index, call) in list.instructions.iter().flatten().enumerate() {
+                let is_ordered = |value: &ValueId| {
+                    let tensor = plan.value(*value).and_then(EValue::as_tensor);
+                    tensor
+                        .and_then(|tensor| tensor.dim_order.as_ref())
+                        .is_none_or(|order| *order == DimOrder::contiguous(order.len()))
+                };
+                if is_xnnpack_call(plan, call) && !call.args().iter().all(is_ordered) {
+                    let at = Element::Method(method, Part::Instruction(chain, index));
+                    let what = "arguments of an XNNPACK delegate in another order of memory".to_owned();
+                    problems.push(Inexpressible::new(at, what, first_exporter(|exporter| exporter.has_xnnpack_orders)));
+                }
+            }
+        }
+    }
+}
+
+/// Returns a problem if a release does not accept payloads with a part of this name.
 fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpressible> {
     let is_refused = |release: &Release| {
         let answer = release.xnnpack(part);
         answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::NotTried)
     };
-    is_refused(target.release).then(|| Inexpressible {
-        at,
-        what: format!(
-            "operation `{part}` in a payload, which the XNNPACK backend of ExecuTorch {} refuses",
-            target.release.version()
-        ),
-        first: target.first(|other| !is_refused(other)),
+    is_refused(target.release).then(|| {
+        let version = target.release.version();
+        let what = format!("`{part}` in a payload, which the XNNPACK backend of ExecuTorch {version} refuses");
+        Inexpressible::new(at, what, target.first(|other| !is_refused(other)))
     })
 }
 

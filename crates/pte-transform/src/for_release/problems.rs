@@ -1,6 +1,6 @@
 //! What a release cannot express.
 
-use super::target::Target;
+use super::target::{Target, exporter_of};
 use crate::named::DelegateGraphs;
 use pte_model::format::exporter::{Exporter, FlatTensorTables};
 use pte_model::program::element::{Element, Part};
@@ -14,30 +14,38 @@ pub struct Inexpressible {
     pub at: Element,
     /// What it is, for messages.
     pub what: String,
-    /// First later release that can.
-    pub first: Option<Version>,
+    /// What would help: the first later release that can.
+    pub help: String,
 }
 
 impl Inexpressible {
-    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices.
+    /// Returns a part that a release cannot express; `first` is the first later one that can.
+    pub(super) fn new(at: Element, what: impl Into<String>, first: Option<Version>) -> Inexpressible {
+        let help = match first {
+            Some(first) => format!("ExecuTorch {first} is the first release that can"),
+            None => "no known release can".to_owned(),
+        };
+        Inexpressible { at, what: what.into(), help }
+    }
+
+    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices, fields of newer schemas.
     pub fn features(program: &Program, target: &Target<'_>) -> Vec<Inexpressible> {
         let mut found = Vec::new();
         external_data(program, target, &mut found);
         named_data(program, target, &mut found);
         devices(program, target, &mut found);
+        found.extend(program.newer_slots().map(|newer| {
+            let what = format!("slot {} of {} at {}, a field of a newer schema", newer.slot, newer.table, newer.path);
+            Inexpressible::new(Element::Program, what, None)
+        }));
         found
     }
 }
 
 /// Returns the first known release whose exporter does something.
-fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version> {
-    let exporter = |release: &&Release| does(exporter_of(release.version()));
+pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version> {
+    let exporter = |release: &&Release| does(exporter_of(release));
     Release::known().find(exporter).map(Release::version)
-}
-
-/// Returns the exporter of a release.
-fn exporter_of(version: Version) -> &'static Exporter {
-    Exporter::of((version.major, version.minor))
 }
 
 fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
@@ -51,11 +59,11 @@ fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpre
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, _) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
             let at = Element::Method(method, Part::Value(value));
-            found.push(Inexpressible { at, what: why.clone(), first });
+            found.push(Inexpressible::new(at, why.clone(), first));
         }
     }
     for entry in 0..program.external_data.len() {
-        found.push(Inexpressible { at: Element::ExternalData(entry), what: why.clone(), first });
+        found.push(Inexpressible::new(Element::ExternalData(entry), why.clone(), first));
     }
 }
 
@@ -71,7 +79,7 @@ fn named_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressi
     let others = program.named_data.iter().flatten().enumerate().filter(|(_, data)| !is_constant(data));
     for (entry, _) in others {
         let what = format!("named data, which ExecuTorch {version} does not read");
-        found.push(Inexpressible { at: Element::NamedData(entry), what, first });
+        found.push(Inexpressible::new(Element::NamedData(entry), what, first));
     }
 }
 
@@ -83,7 +91,7 @@ fn devices(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible
     let first = first_exporter(|exporter| exporter.has_devices);
     let mut add = |at, device: Device| {
         let what = format!("memory on the device `{device}`, of which ExecuTorch {version} knows nothing");
-        found.push(Inexpressible { at, what, first });
+        found.push(Inexpressible::new(at, what, first));
     };
     for (method, plan) in program.plans().iter().enumerate() {
         for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.device() != Device::CPU) {

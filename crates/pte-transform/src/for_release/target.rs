@@ -2,6 +2,7 @@
 
 use pte_model::format::ScalarType;
 use pte_model::format::exporter::Exporter;
+use pte_operators::refused_type;
 use pte_releases::{Release, Version};
 
 /// A release that a program is written for.
@@ -21,11 +22,24 @@ pub struct Lack {
     pub first: Option<Version>,
 }
 
+impl<'r> Target<'r> {
+    /// Returns a release with its exporter.
+    pub fn of(release: &'r Release) -> Target<'r> {
+        Target { release, exporter: exporter_of(release) }
+    }
+}
+
+/// Returns the exporter of a release.
+pub fn exporter_of(release: &Release) -> &'static Exporter {
+    let Version { major, minor, .. } = release.version();
+    Exporter::of((major, minor))
+}
+
 impl Target<'_> {
     /// Returns `true` if calls of an operator may have to be replaced.
     pub fn may_replace(&self, name: &str) -> bool {
         let is_former = !self.exporter.has_dim_order_operators;
-        self.is_missing(name) || !self.release.types(name).is_empty() || is_former
+        self.is_missing(name) || self.release.types(name).is_some() || is_former
     }
 
     /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that an
@@ -41,21 +55,12 @@ impl Target<'_> {
             let what = format!("operator `{name}`, which ExecuTorch {version} does not register");
             return Some(Lack { what, first: self.first(|other| other.has_operator(name)) });
         }
-        let operator = pte_operators::find(name)?;
-        self.release.types(name).iter().find_map(|facts| {
-            let position = operator.signature.args.iter().position(|arg| arg.name == facts.argument)?;
-            let word = types(position)?.to_string();
-            let refuses = |other: &Release| {
-                let mut others = other.types(name).iter();
-                others.any(|other| other.argument == facts.argument && other.refused.contains(&word))
-            };
-            facts.refused.contains(&word).then(|| Lack {
-                what: format!(
-                    "`{}` of {word} for `{name}`, which the kernel of ExecuTorch {version} refuses",
-                    facts.argument
-                ),
-                first: self.first(|other| other.has_operator(name) && !refuses(other)),
-            })
+        let refused = |release: &Release| refused_type(name, release.types(name)?, types);
+        let (position, found) = refused(self.release)?;
+        let argument = pte_operators::find(name)?.signature.args.get(position).map_or("", |argument| &*argument.name);
+        Some(Lack {
+            what: format!("`{argument}` of {found} for `{name}`, which the kernel of ExecuTorch {version} refuses"),
+            first: self.first(|other| other.has_operator(name) && refused(other).is_none()),
         })
     }
 

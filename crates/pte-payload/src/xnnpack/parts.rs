@@ -1,0 +1,78 @@
+//! Parts of a graph that a release may not accept: operations, element types of their operands, and properties of the payload.
+//! `tools/releases/xnnpack.py` has a graph for each part, with the same names.
+
+use std::collections::HashMap;
+
+use super::constants::scale_buffer;
+use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
+use super::schema::{Datatype, Operation};
+
+/// Part of a graph whose constants are named data of the program.
+pub const NAMED_CONSTANT: &str = "payload.named_constant";
+
+/// Part of a graph whose scales are named data of the program.
+pub const NAMED_SCALES: &str = "payload.scales_as_named";
+
+/// Part of a graph whose scales are constants in the payload.
+pub const CONSTANT_SCALES: &str = "payload.scales_as_constant";
+
+/// Returns the parts of a graph, each with its node if it is one of a node. `is_inline` is true for a payload inside the FlatBuffer.
+pub fn of(graph: &Graph, is_inline: bool) -> Vec<(String, Option<usize>)> {
+    let mut parts: Vec<(String, Option<usize>)> = Vec::new();
+    let mut whole = |has: bool, part: &str| {
+        if has {
+            parts.push((part.to_owned(), None));
+        }
+    };
+    whole(is_inline, "payload.inline");
+    whole(graph.identifier == "XN00", "payload.identifier_XN00");
+    whole(graph.container == Container::Bare, "payload.without_header");
+    let is_named = |constant: &Constant| constant.key.as_ref().is_some_and(|key| !key.is_empty());
+    whole(graph.constants.iter().any(is_named), NAMED_CONSTANT);
+    let quantized = graph.values.iter().filter_map(|value| value.quantization.as_deref());
+    let indices = quantized.map(|params| scale_buffer(params) as usize).filter(|index| *index > 0);
+    let scales: Vec<&Constant> = indices.filter_map(|index| graph.constants.get(index)).collect();
+    whole(scales.iter().any(|constant| is_named(constant)), NAMED_SCALES);
+    whole(scales.iter().any(|constant| !is_named(constant)), CONSTANT_SCALES);
+    let values: HashMap<u32, &GraphValue> = graph.values.iter().map(|value| (value.id, value)).collect();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        parts.extend(of_node(node, &values).into_iter().map(|part| (part, Some(index))));
+    }
+    parts
+}
+
+fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>) -> Vec<String> {
+    let mut parts = Vec::new();
+    if !node.extra.is_empty() {
+        parts.push("payload.newer_field".to_owned());
+    }
+    let NodeOperation::Known(operation) = node.operation else {
+        parts.push("payload.newer_operation".to_owned());
+        return parts;
+    };
+    parts.push(operation.word().to_owned());
+    let datatype = |name: &str| {
+        let operand = operation.operands().find(|operand| operand.name == name)?;
+        let Some(FieldContent::UInt(id)) = node.fields.get(usize::from(operand.slot)) else { return None };
+        Some(Datatype::of(values.get(id)?.datatype)?.name)
+    };
+    let input = datatype("input_id").or_else(|| datatype("input1_id"));
+    let types = match (operation, input, datatype("filter_id")) {
+        (Operation::Convert, _, _) => datatype("output_id").map(|to| (to, "convert")),
+        (_, Some(input @ ("qdint8" | "qpint8")), Some(filter)) => Some((input, filter)),
+        (_, Some("qint8" | "quint8"), Some(filter)) => Some((filter, "static")),
+        (_, Some(input), Some(_)) => Some((input, "fully_connected")),
+        (_, Some(input), None) => Some((input, "add")),
+        (_, None, _) => None,
+    };
+    parts.extend(types.map(|(first, second)| format!("type.{first}.{second}")));
+    if node.output_min_max.is_some() && operation != Operation::Clamp {
+        let of = match (datatype("filter_id"), operation) {
+            (Some(_), _) => "fully_connected",
+            (None, Operation::Maximum | Operation::Minimum) => "maximum",
+            (None, _) => "add",
+        };
+        parts.push(format!("payload.bounds_of_{of}"));
+    }
+    parts
+}

@@ -1,0 +1,91 @@
+//! The first lines of the malformed examples: the defect, and what ExecuTorch does with it. docs/corpus.schema.json describes what is read.
+
+use serde::Serialize;
+
+/// The first line: `# RULE | DEFECT | verified: ANSWER | unverified: ANSWER`, or `# RULE | DEFECT | runtime: not run`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstLine<'a> {
+    /// Rule of `check`; `None` for the word `none`.
+    pub rule: Option<&'a str>,
+    /// The defect.
+    pub defect: &'a str,
+    /// What ExecuTorch answers; `None` if it was not asked.
+    pub expected: Option<Expected<'a>>,
+}
+
+/// What ExecuTorch answers to the files of an example, in the order in which they are likely. Uninitialized memory has several answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Expected<'a> {
+    /// A program that is verified when it is loaded (`InternalConsistency`).
+    pub verified: Vec<&'a str>,
+    /// A program that is loaded with minimal verification (`Minimal`).
+    pub unverified: Vec<&'a str>,
+}
+
+/// What a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER, ...`, and the harm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Security<'a> {
+    /// Advisories and findings, or the only word `hardening`.
+    pub ids: Vec<&'a str>,
+    /// Commits and numbers of changes of ExecuTorch that fix the defect.
+    pub fixes: Vec<&'a str>,
+    /// First release that survives the files; null if the newest one does not.
+    pub safe_since: Option<&'a str>,
+    /// Answers of releases that are not safe.
+    pub affected: Vec<Affected<'a>>,
+    /// What a file can do to an affected release.
+    pub harm: &'a str,
+}
+
+/// Answer of a release that is not safe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
+pub struct Affected<'a> {
+    /// The release.
+    pub release: &'a str,
+    /// What the application did besides loading and executing all methods, in a word of docs/security.md.
+    pub condition: Option<&'a str>,
+    /// The answer.
+    pub answer: &'a str,
+}
+
+impl<'a> FirstLine<'a> {
+    /// Reads the first line of an example; `None` if it has another form.
+    pub fn read(text: &'a str) -> Option<FirstLine<'a>> {
+        let mut parts = text.lines().next()?.strip_prefix("# ")?.split(" | ");
+        let (rule, defect) = (parts.next()?, parts.next()?);
+        let mut answers = |mode: &str| -> Option<Vec<&'a str>> {
+            Some(parts.next()?.strip_prefix(mode)?.strip_prefix(": ")?.split(" or ").collect())
+        };
+        let expected = match text.lines().next()?.ends_with(" | runtime: not run") {
+            true => None,
+            false => Some(Expected { verified: answers("verified")?, unverified: answers("unverified")? }),
+        };
+        Some(FirstLine { rule: Some(rule).filter(|rule| *rule != "none"), defect, expected })
+    }
+}
+
+impl<'a> Security<'a> {
+    /// Reads the second and the third line of an example of `security/`; `None` if they have another form.
+    pub fn read(text: &'a str) -> Option<Security<'a>> {
+        let mut lines = text.lines().skip(1).map(|line| line.strip_prefix("# "));
+        let mut parts = lines.next()??.split(" | ");
+        let ids = parts.next()?.split(", ").collect();
+        let fixes = parts.next()?.strip_prefix("fixed by ")?;
+        let safe = parts.next()?.strip_prefix("safe since ")?;
+        let affected = parts.next()?.split(", ").map(|text| {
+            let (subject, answer) = text.split_once(": ")?;
+            let (release, condition) = subject.split_once(' ').map_or((subject, None), |(a, b)| (a, Some(b)));
+            Some(Affected { release, condition, answer })
+        });
+        Some(Security {
+            ids,
+            fixes: if fixes == "none" { Vec::new() } else { fixes.split(", ").collect() },
+            safe_since: Some(safe).filter(|safe| *safe != "none"),
+            affected: affected.collect::<Option<_>>()?,
+            harm: lines.next()??,
+        })
+    }
+}

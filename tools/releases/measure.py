@@ -1,0 +1,230 @@
+"""Measures what the releases of ExecuTorch run, and writes the tables of `crates/pte-releases/releases` (README.md next to this file).
+
+    measure.py [--only TABLE] [RELEASE...]
+    measure.py --matrix FOLDER... [--output FILE]
+
+The second form runs all programs below folders on all releases and prints a line for each: the answer of each release.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import cases
+import compare
+import features
+import xnnpack
+from runtime import NEWEST, RELEASES, REPOSITORY, Runtime, dynamic, libraries, package, package_facts, unpacked
+
+TABLES = REPOSITORY / "crates/pte-releases/releases"
+NAMES = ["release", "operators", "backends", "answers", "features", "xnnpack", "types"]
+MODES = {"verified": "full", "unverified": "minimal"}
+TYPES_TEST = "inference_runtime::types::element_types_are_those_of_the_kernels"
+# A kernel of the runtime that is called with any types, and reads and writes memory of other sizes.
+UNSTABLE = ["executorch_prim::et_copy_index.tensor"]
+
+
+def write(release, name, how, lines):
+    """Writes a table: a comment, and sorted lines."""
+    folder = TABLES / release
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{line}\n" for line in [f"# {how} Written by tools/releases/measure.py.", *sorted(lines)])
+    (folder / f"{name}.table").write_text(text)
+
+
+class Measurement:
+    """What is run on all releases, and the outputs of the newest one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.valid = cases.valid_program(folder)
+        self.newest = Runtime(NEWEST)
+        self.examples = None
+        self.properties = {}
+
+    def ask(self, runtime, items, **options):
+        return cases.ask(runtime, items, self.valid, **options)
+
+    def release(self, runtime):
+        facts = package_facts(runtime.release)
+        lines = [f"{key} {value}" for key, value in facts.items()]
+        found = self.facts(runtime)
+        lines.append(f"data_files {next(line for line in found if line.startswith('data ')).split()[1]}")
+        log = self.ask(runtime, [cases.Case("valid", self.valid)])[0].log
+        lines.append(f"verifier {'no' if any('verification requested but not available' in line for line in log) else 'yes'}")
+        return "The package, and what its runtime can do.", lines
+
+    def facts(self, runtime):
+        return runtime.ask("facts\n", self.valid)[0]
+
+    def operators(self, runtime):
+        lines = [line.removeprefix("operator ") for line in self.facts(runtime) if line.startswith("operator ")]
+        names = ", ".join(path.name.split(".")[0] for path in libraries(unpacked(runtime.release)))
+        return f"NAME KERNELS: registered by {names}.", lines
+
+    def backends(self, runtime):
+        return "Registered backends.", [line.removeprefix("backend ") for line in self.facts(runtime) if line.startswith("backend ")]
+
+    def malformed(self):
+        if self.examples is None:
+            self.examples = cases.malformed(self.folder)
+        return self.examples
+
+    def answers_of(self, runtime, guards):
+        """The set of answers of each example, by the mode of loading; `guards` is an item for each run."""
+        items = [example.case for example in self.malformed()]
+        found = {mode: [set() for _ in items] for mode in MODES}
+        for mode, verify in MODES.items():
+            for guard in guards:
+                for at, answer in enumerate(self.ask(runtime, items, verify=verify, guards=guard)):
+                    found[mode][at].add(answer.text)
+        return found
+
+    def answers(self, runtime):
+        # Three times: what depends on memory that is not initialized differs.
+        found = self.answers_of(runtime, ["no", "no", "no", "yes"])
+        lines = []
+        for at, example in enumerate(self.malformed()):
+            sets = {mode: found[mode][at] for mode in MODES}
+            answers = " | ".join(" or ".join(sorted(sets[mode])) for mode in MODES)
+            lines.append(f"{example.rule} {example.name} {answers}")
+        how = (
+            "RULE EXAMPLE VERIFIED | UNVERIFIED: answers to the malformed examples, by the rule that they violate; `or` separates those of several "
+            "runs, one of them with pages behind each allocation that cannot be accessed."
+        )
+        return how, lines
+
+    def property_lines(self, runtime, name, make):
+        if name not in self.properties:
+            items = make(self.folder)
+            self.properties[name] = items, self.ask(self.newest, items, values="yes")
+        items, newest = self.properties[name]
+        answers = self.ask(runtime, items, values="yes")
+        return [f"{item.name} {answer_with_outputs(answer, other)}" for item, answer, other in zip(items, answers, newest)]
+
+    def features(self, runtime):
+        how = (
+            f"FEATURE ANSWER: `reads`; `ignores` if it runs with other outputs than {NEWEST}; the step and the error; `crashes`; "
+            "`unable` if the package has no functions for such files."
+        )
+        return how, self.property_lines(runtime, "features", features.cases)
+
+    def xnnpack(self, runtime):
+        how = (
+            "OPERATION ANSWER: what XnnpackBackend runs, by operation, element type (`type.`) and property of the payload (`payload.`); answers as in "
+            "features.table, on a processor with AVX2."
+        )
+        return how, self.property_lines(runtime, "xnnpack", xnnpack.cases)
+
+    def types(self, runtime):
+        """Takes minutes: calls of all operators with all combinations of types."""
+        newest = {row.split(" ", 1)[0]: row for row in type_rows(NEWEST)}
+        measured = newest if runtime.release == NEWEST else measure_types(runtime, self.valid)
+        registered = {line.split()[1] for line in self.facts(runtime) if line.startswith("operator ")}
+        lines = []
+        for name in sorted(registered & measured.keys() | registered & newest.keys()):
+            row = measured.get(name, name)
+            if row != newest.get(name, name) and name not in UNSTABLE:
+                lines.append(row)
+        how = (
+            f"Element types that kernels take, where they differ from {NEWEST}: rows as in pte-operators/src/releases/v1_5_1/types.table; a name alone has "
+            "no constraint, and `none` says that no call was executed."
+        )
+        return how, lines
+
+
+def answer_with_outputs(answer, newest):
+    if answer.text != "accepts":
+        return answer.text
+    return "reads" if newest.text != "accepts" or compare.same(answer.values, newest.values) else "ignores"
+
+
+def type_rows(release):
+    path = REPOSITORY / f"crates/pte-operators/src/releases/v{release.replace('.', '_')}/types.table"
+    return [line for line in path.read_text().splitlines() if not line.startswith(("#", "="))]
+
+
+def types_test():
+    """The test program that measures element types; building it takes minutes."""
+    command = ["cargo", "test", "--locked", "--test", "runtime", "--no-run", "--message-format", "json"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return next(message["executable"] for message in messages if message.get("target", {}).get("name") == "runtime" and message.get("executable"))
+
+
+def measure_types(runtime, valid):
+    """The rows of a release, by operator; those of operators that no call was executed of are `NAME none`."""
+    environment = os.environ | {
+        "PTE_EMIT_TYPES": "all",
+        "PTE_EMIT_VALID": str(valid),
+        "PTE_EMIT_CONFORMANCE_RUNNER": str(runtime.folder / "runner"),
+        "LD_LIBRARY_PATH": str(runtime.folder),
+    }
+    command = [types_test(), "--exact", TYPES_TEST, "--ignored", "--nocapture"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, env=environment)
+    return parse_types(done.stdout)
+
+
+def parse_types(text):
+    rows, last = {}, ""
+    for line in text.splitlines():
+        counted = re.match(r"# (\S+): (\d+) calls, (\d+) executed", line)
+        if counted is None:
+            last = line.strip()
+            continue
+        name, calls, executed = counted.groups()
+        if last.startswith(f"{name} "):
+            rows[name] = last
+        elif calls != "0" and executed == "0":
+            rows[name] = f"{name} none"
+        last = ""
+    return rows
+
+
+def tables(arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        measurement = Measurement(pathlib.Path(folder))
+        for release in arguments.names or RELEASES:
+            runtime = Runtime(release)
+            for name in [arguments.only] if arguments.only else NAMES:
+                write(release, name, *getattr(measurement, name)(runtime))
+            print(f"{release} done", flush=True)
+
+
+def matrix(arguments):
+    """A line for each program: its path, and the answer of each release, with the last lines of the log of those that reject it."""
+    found = []
+    for folder in map(pathlib.Path, arguments.matrix):
+        for path in sorted(folder.rglob("*.pte")):
+            data = [other for other in sorted(path.parent.glob("*.ptd")) if other.stem.split("__")[0] == path.stem]
+            found.append(cases.Case(str(path), path, data, cases.methods(path.read_bytes())))
+    result = {case.name: {} for case in found}
+    with tempfile.TemporaryDirectory() as folder:
+        valid = cases.valid_program(pathlib.Path(folder))
+        newest = cases.ask(Runtime(NEWEST), found, valid, values="yes")
+        for release in RELEASES:
+            for case, answer, other in zip(found, cases.ask(Runtime(release), found, valid, values="yes"), newest):
+                result[case.name][release] = {"answer": answer_with_outputs(answer, other), "log": answer.log[-3:]}
+    text = json.dumps(result, indent=1, sort_keys=True) + "\n"
+    pathlib.Path(arguments.output).write_text(text) if arguments.output else print(text, end="")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", metavar="RELEASE", choices=[[], *RELEASES])
+    parser.add_argument("--only", metavar="TABLE")
+    parser.add_argument("--matrix", nargs="+", metavar="FOLDER")
+    parser.add_argument("--output", metavar="FILE")
+    arguments = parser.parse_args()
+    matrix(arguments) if arguments.matrix else tables(arguments)
+
+
+if __name__ == "__main__":
+    main()
