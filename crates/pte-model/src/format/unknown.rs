@@ -8,7 +8,6 @@ use std::fmt;
 
 use super::path::SchemaStep;
 use super::{Kind, TableSchema};
-use crate::diagnostics::{clipped, counted};
 
 /// A step from a table to another one: a slot, and the index of an item if the slot has a vector of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,36 +98,6 @@ pub enum SlotBytes<'t> {
     Inline(&'t [u8]),
     /// Index of an object.
     Object(u32),
-}
-
-impl UnknownObject {
-    /// Returns a description of what the bytes show.
-    pub fn kind(&self) -> String {
-        let count = self.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
-        let end = count.saturating_add(4);
-        let text = self.bytes.get(4..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let text =
-            text.filter(|text| !text.is_empty() && !text.contains(char::is_control) && self.bytes.get(end) == Some(&0));
-        match text {
-            _ if !self.vtable.is_empty() => format!("a table of {}", counted(self.vtable.len() as u64 - 1, "slot")),
-            _ if !self.references.is_empty() => format!("a vector of {}", counted(count as u64, "offset")),
-            Some(text) => format!("the string {:?}", clipped(text)),
-            None => format!("a vector of {}", counted(count as u64, "item")),
-        }
-    }
-}
-
-impl UnknownParts {
-    /// Returns a description of the content of a slot.
-    pub fn describe(&self, content: SlotBytes<'_>) -> String {
-        match content {
-            SlotBytes::Inline(bytes) => ShownBytes(bytes).to_string(),
-            SlotBytes::Object(id) => {
-                let kind = self.objects.get(id as usize).map_or(String::new(), UnknownObject::kind);
-                format!("object {id}, {kind}")
-            }
-        }
-    }
 }
 
 /// Returns the tables that a field may lead to; `None` if it leads to none.

@@ -5,10 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::element::ProgramMethods;
 use super::{ExecutionPlan, FieldReference, Instruction, Memory, Program, Tensor};
-use crate::diagnostics::first_names;
+use crate::diagnostics::{clipped, counted, first_names};
 use crate::format::path::{self, FieldPath, PathStep};
 use crate::format::program::{CHAIN, EXECUTION_PLAN, PROGRAM, execution_plan};
-use crate::format::unknown::{SlotBytes, TableStep, UnknownParts, UnknownTable, table_named, targets};
+use crate::format::unknown::{
+    ShownBytes, SlotBytes, TableStep, UnknownObject, UnknownParts, UnknownTable, table_named, targets,
+};
 use crate::format::{Kind, TableSchema};
 
 /// Parts of a newer schema, and the structure of the program that they belong to.
@@ -144,6 +146,36 @@ impl Program {
             tables = targets(kind).unwrap_or_default();
         }
         Ok(steps)
+    }
+}
+
+impl UnknownObject {
+    /// Returns a description of what the bytes show.
+    pub fn kind(&self) -> String {
+        let count = self.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
+        let end = count.saturating_add(4);
+        let text = self.bytes.get(4..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text =
+            text.filter(|text| !text.is_empty() && !text.contains(char::is_control) && self.bytes.get(end) == Some(&0));
+        match text {
+            _ if !self.vtable.is_empty() => format!("a table of {}", counted(self.vtable.len() as u64 - 1, "slot")),
+            _ if !self.references.is_empty() => format!("a vector of {}", counted(count as u64, "offset")),
+            Some(text) => format!("the string {:?}", clipped(text)),
+            None => format!("a vector of {}", counted(count as u64, "item")),
+        }
+    }
+}
+
+impl UnknownParts {
+    /// Returns a description of the content of a slot.
+    pub fn describe(&self, content: SlotBytes<'_>) -> String {
+        match content {
+            SlotBytes::Inline(bytes) => ShownBytes(bytes).to_string(),
+            SlotBytes::Object(id) => {
+                let kind = self.objects.get(id as usize).map_or(String::new(), UnknownObject::kind);
+                format!("object {id}, {kind}")
+            }
+        }
     }
 }
 
