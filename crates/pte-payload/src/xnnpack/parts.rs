@@ -3,27 +3,37 @@
 
 use std::collections::HashMap;
 
-use super::model::{Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
+use super::constants::scale_buffer;
+use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
 use super::schema::{Datatype, Operation};
 
-/// Constants whose data are named data of the program, without the prefix `payload.`.
-const NAMED: &str = "named_constant";
-
-/// Name of the part of a graph whose constants are named data of the program.
+/// Part of a graph whose constants are named data of the program.
 pub const NAMED_CONSTANT: &str = "payload.named_constant";
+
+/// Part of a graph whose scales are named data of the program.
+pub const NAMED_SCALES: &str = "payload.scales_as_named";
+
+/// Part of a graph whose scales are constants in the payload.
+pub const CONSTANT_SCALES: &str = "payload.scales_as_constant";
 
 /// Returns the parts of a graph, each with its node if it is one of a node. `is_inline` is true for a payload inside the FlatBuffer.
 pub fn of(graph: &Graph, is_inline: bool) -> Vec<(String, Option<usize>)> {
     let mut parts: Vec<(String, Option<usize>)> = Vec::new();
     let mut whole = |has: bool, part: &str| {
         if has {
-            parts.push((format!("payload.{part}"), None));
+            parts.push((part.to_owned(), None));
         }
     };
-    whole(is_inline, "inline");
-    whole(graph.identifier == "XN00", "identifier_XN00");
-    whole(graph.container == Container::Bare, "without_header");
-    whole(graph.constants.iter().any(|constant| constant.key.as_ref().is_some_and(|key| !key.is_empty())), NAMED);
+    whole(is_inline, "payload.inline");
+    whole(graph.identifier == "XN00", "payload.identifier_XN00");
+    whole(graph.container == Container::Bare, "payload.without_header");
+    let is_named = |constant: &Constant| constant.key.as_ref().is_some_and(|key| !key.is_empty());
+    whole(graph.constants.iter().any(is_named), NAMED_CONSTANT);
+    let quantized = graph.values.iter().filter_map(|value| value.quantization.as_deref());
+    let indices = quantized.map(|params| scale_buffer(params) as usize).filter(|index| *index > 0);
+    let scales: Vec<&Constant> = indices.filter_map(|index| graph.constants.get(index)).collect();
+    whole(scales.iter().any(|constant| is_named(constant)), NAMED_SCALES);
+    whole(scales.iter().any(|constant| !is_named(constant)), CONSTANT_SCALES);
     let values: HashMap<u32, &GraphValue> = graph.values.iter().map(|value| (value.id, value)).collect();
     for (index, node) in graph.nodes.iter().enumerate() {
         parts.extend(of_node(node, &values).into_iter().map(|part| (part, Some(index))));

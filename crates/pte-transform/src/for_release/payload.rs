@@ -43,8 +43,7 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
         let is_inline = program.plans()[method].delegates()[delegate].inline == Some(true);
         for (part, node) in parts::of(graph, is_inline) {
             let part_of = node.map_or(Part::Delegate(delegate), |node| Part::GraphNode(delegate, node));
-            // Constants are rewritten.
-            if part != parts::NAMED_CONSTANT || target.exporter.xnnpack_constants != XnnpackConstants::Inside {
+            if !is_rewritten(&part, target) {
                 done.problems.extend(unknown_part(&part, Element::Method(method, part_of), target));
             }
         }
@@ -102,6 +101,16 @@ fn remove_unused(program: &mut Program, used: &HashSet<String>, target: &Target<
     let list: Vec<NamedData> = list.into_iter().filter(stays).collect();
     program.named_data = Some(list).filter(|list| target.exporter.has_named_data || !list.is_empty());
     drop_blobs(program);
+}
+
+/// Returns `true` for a part of a graph that the payloads for a release do not have.
+fn is_rewritten(part: &str, target: &Target<'_>) -> bool {
+    let parts: &[&str] = match target.exporter.xnnpack_constants {
+        XnnpackConstants::Inside => &[parts::NAMED_CONSTANT, parts::NAMED_SCALES, parts::CONSTANT_SCALES],
+        XnnpackConstants::Named => &[parts::NAMED_SCALES, parts::CONSTANT_SCALES],
+        XnnpackConstants::NamedWithScales => &[],
+    };
+    parts.contains(&part)
 }
 
 /// Adds the values of a graph whose dynamic quantization a release does not have.
