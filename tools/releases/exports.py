@@ -7,6 +7,7 @@ Writes FOLDER/NAME.pte (and .ptd) if it is missing, and FOLDER/exports.json with
 
 import json
 import logging
+import os
 import pathlib
 import sys
 import warnings
@@ -15,6 +16,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+# Older releases start the flatc of their environment.
+os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
 warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 
@@ -204,7 +207,7 @@ XNNPACK = """add mlp cnn mobile attention block conv1d conv_transpose dilated_co
 slice permute pad clamp bmm pow batch_norm half counter cond trigonometry""".split()
 QUANTIZED = "mlp cnn mobile add".split()
 PORTABLE_QUANTIZED = ["mlp"]
-DYNAMIC = {"mlp": {0: (1, 8)}, "cat": {1: (1, 8)}, "softmax": {0: (1, 8)}, "block": {}, "add": {0: (1, 8)}}
+DYNAMIC = {"mlp": {0: (1, 8)}, "cat": {0: (1, 8)}, "softmax": {0: (1, 8)}, "add": {0: (2, 8)}}
 EXTERNAL = ["mlp", "cnn"]
 
 
@@ -305,8 +308,8 @@ def jobs():
     yield from ((f"quantized_{name}", low(name, True)) for name in QUANTIZED)
     yield "quantized_dynamic_mlp", low("mlp", True, True)
     yield from ((f"portable_quantized_{name}", low(name, False)) for name in PORTABLE_QUANTIZED)
-    yield from ((f"dynamic_{name}", shaped(name, False)) for name in DYNAMIC if DYNAMIC[name])
-    yield from ((f"xnnpack_dynamic_{name}", shaped(name, True)) for name in DYNAMIC if DYNAMIC[name])
+    yield from ((f"dynamic_{name}", shaped(name, False)) for name in DYNAMIC)
+    yield from ((f"xnnpack_dynamic_{name}", shaped(name, True)) for name in DYNAMIC)
     yield from ((f"external_{name}", plain(name, False, True)) for name in EXTERNAL)
     yield from ((f"xnnpack_external_{name}", plain(name, True, True)) for name in EXTERNAL)
 
