@@ -221,11 +221,13 @@ fn read_origin(origin: &Origin) -> io::Result<Resolved> {
     Ok(match origin.format()?.or_else(by_name) {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
+            reader::newer::refuse_bundle(origin)?;
             let (program, layout) = recover::layout::program_with_layout(&bundled.program_origin()?)?;
             Resolved { tests: bundled.tests, layout, ..Resolved::from(program) }
         }
         Some(Format::FlatTensor) => {
             let recover::layout::RecoveredFlatTensor { program, options, .. } = recover::layout::flat_tensor(origin)?;
+            reader::newer::refuse_flat_tensor(origin)?;
             Resolved { layout: options, has_methods: false, ..Resolved::from(program) }
         }
         Some(Format::Safetensors) => {

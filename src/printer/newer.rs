@@ -27,7 +27,7 @@ pub fn print(program: &Program, parts: &UnknownParts, out: &mut String) {
             true => String::new(),
             false => format!("at: {}, ", yaml::quoted(&program.path_of(table, &PROGRAM))),
         };
-        let _ = write!(out, "    - {{{path}table: {}, object: ", table.name);
+        let _ = write!(out, "    - {{{path}table: {}, object: ", yaml::text(table.name));
         object(&table.object, out);
         out.push_str("}\n");
     }

@@ -25,8 +25,8 @@ use crate::recover::layout::RecoveredPlacement;
 use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
-use pte_model::program::Program;
 use pte_model::program::test_cases::MethodTests;
+use pte_model::program::{Program, UnknownParts};
 use pte_model::reader;
 use pte_releases::{Release, Version};
 use pte_transform::for_release::{self, Target, exporter_of};
@@ -96,6 +96,10 @@ fn print_with_tests(
     printer: Printer<'_>,
 ) -> io::Result<Printed> {
     let placement = recover::layout::placement(&mut found)?;
+    if placement.as_ref().is_some_and(|placement| !placement.keeps_newer_parts(&found.program)) {
+        // They are in tables that the layout does not have, as in a malformed file: overrides may reproduce it.
+        found.program.set_newer_parts(UnknownParts::default());
+    }
     let payloads = match printer.options.payload {
         PayloadForm::Graph => PayloadGraphs::decode(&found.program, origin.len()?),
         PayloadForm::Opaque => PayloadGraphs::default(),
@@ -186,8 +190,7 @@ impl<'p> Rounds<'p> {
         let plans = program.program.plans().iter();
         let hints = plans.map(|plan| {
             let mut hints = hints.clone();
-            // No planner knows what such an instruction reads and writes.
-            hints.memory.offsets |= plan.has_unknown_instruction();
+            hints.memory.offsets |= !plan.can_be_planned();
             hints
         });
         let hints: Vec<Hints> = hints.collect();

@@ -79,6 +79,11 @@ impl RecoveredPlacement {
         [self.options.segment_alignment, self.options.tensor_alignment]
     }
 
+    /// Returns true unless a part of a newer schema is in a table that the plan does not have.
+    pub fn keeps_newer_parts(&self, program: &Program) -> bool {
+        program.newer_parts().is_none() || emitter::program::emit(program, &self.plan, &self.options, None).is_ok()
+    }
+
     /// Recovers the remaining options by emitting the program. `None` if its file would be too large.
     ///
     /// # Errors

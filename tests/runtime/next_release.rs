@@ -97,6 +97,8 @@ struct Flatc {
     folder: Folder,
     program: PathBuf,
     runner: PathBuf,
+    /// The unpacked package of ExecuTorch.
+    wheel: PathBuf,
 }
 
 impl Flatc {
@@ -124,7 +126,7 @@ impl Flatc {
         }
         folder.write("new/program.fbs", schema);
         folder.write("new/scalar_type.fbs", replaced(&types, "UINT64 = 29,", "UINT64 = 29, FLOAT6 = 46,"));
-        Flatc { folder, program, runner }
+        Flatc { folder, program, runner, wheel }
     }
 
     fn run(&self, arguments: &[&str]) {
@@ -314,4 +316,40 @@ fn the_runtime_ignores_fields_and_rejects_members() {
             }
         }
     }
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime"]
+fn weights_with_unknown_fields_are_not_rewritten() {
+    let flatc = Flatc::new();
+    let schema = flatc.wheel.join("extension/flat_tensor/serialize");
+    let read = |name: &str| fs::read_to_string(schema.join(name)).expect("the wheel has the schema");
+    let mut text = read("flat_tensor.fbs");
+    let start = text.find("table NamedData {").expect("the table");
+    let end = start + text[start..].find("\n}").expect("its end");
+    text.insert_str(end, "\n  checksum: ulong;");
+    flatc.folder.write("ptd/flat_tensor.fbs", text);
+    flatc.folder.write("ptd/scalar_type.fbs", read("scalar_type.fbs"));
+    let json = r#"{"version": 0, "segments": [{"offset": 0, "size": 4}], "named_data": [{"key": "a", "segment_index": 0, "checksum": 77}]}"#;
+    flatc.folder.write("weights.json", json);
+    flatc.run(&["--binary", "-o", ".", "ptd/flat_tensor.fbs", "weights.json"]);
+    let flatbuffer = flatc.folder.read("weights.ptd");
+    // The header of a .ptd has the offset and the size of the FlatBuffer, and those of the segments.
+    let root = u32::from_le_bytes(*flatbuffer.first_chunk().unwrap()) + 40;
+    let (size, base) = (flatbuffer.len(), (flatbuffer.len() + 40).next_multiple_of(128));
+    let mut file = [&root.to_le_bytes(), &flatbuffer[4..8], b"FH01", &40u32.to_le_bytes()].concat();
+    [40, size, base, 4].iter().for_each(|number| file.extend((*number as u64).to_le_bytes()));
+    file.extend(&flatbuffer[8..]);
+    file.resize(base, 0);
+    file.extend([1, 2, 3, 4]);
+    let folder = Folder::new(&[]);
+    folder.write("weights.ptd", &file);
+    let found = folder.run(&["check", "weights.ptd"]).exits(0);
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(text.contains("note[G-33]: named_data[0]") && text.contains("4d 00 00 00"), "{text}");
+    let lost = "has parts of a newer schema, which would be lost: in `NamedData`";
+    folder.run(&["weights.ptd", "-o", "new.ptd"]).exits(1).stderr_contains(lost);
+    let text = String::from_utf8(folder.run(&["dump", "weights.ptd", "--exact"]).exits(0).stdout).unwrap();
+    assert!(text.contains("raw:"), "patches reproduce a small file: {text}");
+    assert_eq!(folder.names(), ["weights.ptd"]);
 }

@@ -85,7 +85,10 @@ fn check_names_the_parts_with_their_bytes() {
     };
     let fields = found("fields");
     assert_eq!((fields.matches("note[G-33]").count(), fields.matches("invalid").count()), (3, 0), "{fields}");
-    assert!(fields.contains("DelegateCall with fields of a newer schema (slot 2: 07 00 00 00; slot 3: "), "{fields}");
+    assert!(
+        fields.contains("DelegateCall with fields that the schema does not have (slot 2: 07 00 00 00; slot 3: "),
+        "{fields}"
+    );
     let members = found("members");
     assert_eq!((members.matches("note[G-33]").count(), members.matches("invalid[I-2]").count()), (3, 2), "{members}");
     assert_eq!(members.matches("invalid[M-13]").count(), 1, "{members}");
@@ -225,4 +228,18 @@ fn changed_files_do_not_panic() {
             }
         }
     }
+}
+
+#[test]
+fn a_new_operator_is_known_by_its_signature() {
+    let folder = Folder::new(&[(
+        "new.yaml",
+        "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [y],
+  instructions: [{kernel: aten::made_up.out, args: [x, y, y]}]}}\n",
+    )]);
+    folder.write("ops.txt", "aten::made_up.out self:T out:T!\n");
+    folder.run(&["-q", "new.yaml", "-o", "new.pte"]).exits(0);
+    let found = |arguments: &[&str]| String::from_utf8(folder.run(arguments).stdout).unwrap();
+    let (without, with) = (found(&["check", "new.pte"]), found(&["check", "new.pte", "--ops", "ops.txt"]));
+    assert!(without.contains("made_up") && !with.contains("made_up"), "{without}{with}");
 }

@@ -215,7 +215,10 @@ fn add_files(program: &mut Program, files: &[PathBuf]) -> io::Result<IndexMap<St
     let mut ranges: HashMap<(usize, u64, u64), BlobId> = HashMap::new();
     for (number, path) in files.iter().enumerate() {
         let named = |error: io::Error| if is_io(&error) { cannot("read", path, error) } else { named(path, error) };
-        for entry in reader::flat_tensor::read(&Origin::File(path.as_path().into())).map_err(named)? {
+        let origin = Origin::File(path.as_path().into());
+        let found = reader::flat_tensor::read(&origin).map_err(named)?;
+        reader::newer::refuse_flat_tensor(&origin).map_err(named)?;
+        for entry in found {
             let range = if let BlobSource::File { offset, .. } = entry.data.source {
                 (number, offset, entry.data.len)
             } else {

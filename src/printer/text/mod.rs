@@ -148,7 +148,10 @@ impl MethodText<'_> {
     /// Appends sizes and devices of the pools. Their tensors have explicit offsets.
     fn memory_offsets(&self, out: &mut String) {
         if !self.facts.hints.everything {
-            out.push_str("    # The memory planner computes other places, so all of them are stated.\n");
+            out.push_str(match self.facts.plan.can_be_planned() {
+                true => "    # The memory planner computes other places, so all of them are stated.\n",
+                false => "    # Parts of a newer schema cannot be planned, so all places are stated.\n",
+            });
         }
         out.push_str("    memory: ");
         let mut fields = FlowMap::new(out);

@@ -131,7 +131,7 @@ fn heading(map: &FileMap, block: &FileBlock, out: &mut Vec<u8>) {
         }
         BlockKind::Padding => {}
         BlockKind::Newer | BlockKind::Unreachable => {
-            put(out, if block.kind == BlockKind::Newer { "of a newer schema  " } else { "unreachable  " });
+            put(out, if block.kind == BlockKind::Newer { "of unknown fields  " } else { "unreachable  " });
             write_decimal(block.end - block.at, out);
             put(out, " bytes");
         }

@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::element::ProgramMethods;
-use super::{ExecutionPlan, FieldReference, Instruction, Program};
+use super::{ExecutionPlan, FieldReference, Instruction, Memory, Program, Tensor};
 use crate::diagnostics::first_names;
 use crate::format::path::{self, FieldPath, PathStep};
 use crate::format::program::{CHAIN, EXECUTION_PLAN, PROGRAM, execution_plan};
@@ -170,6 +170,16 @@ impl ExecutionPlan {
     #[doc(hidden)]
     pub fn has_unknown_instruction(&self) -> bool {
         self.instructions().any(|instruction| matches!(instruction, Instruction::Unknown { .. }))
+    }
+}
+
+impl ExecutionPlan {
+    /// Returns false if no planner can place the tensors: an instruction reads and writes unknown values, or the size of a tensor in planned
+    /// memory is unknown, because its element type is.
+    #[doc(hidden)]
+    pub fn can_be_planned(&self) -> bool {
+        let is_known = |tensor: &Tensor| tensor.memory == Memory::None || tensor.scalar_type.info().is_some();
+        !self.has_unknown_instruction() && self.tensors().all(|(_, tensor)| is_known(tensor))
     }
 }
 

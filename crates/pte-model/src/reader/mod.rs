@@ -5,6 +5,7 @@
 
 pub mod bundled_program;
 pub mod flat_tensor;
+pub mod newer;
 pub mod npy;
 pub mod program;
 pub mod root;

@@ -219,13 +219,8 @@ impl Verifier<'_, '_> {
         });
         let shown = shown.collect::<Vec<String>>().join("; ");
         let more = if present().count() > SHOWN_FIELDS { "; ..." } else { "" };
-        let found = format_args!("{} with fields of a newer schema ({shown}{more})", table.name);
-        // Some tables of unions have no fields.
-        let expected = match table.fields.len().checked_sub(1) {
-            Some(last) => format!("slots 0 to {last}"),
-            None => "no slots".to_owned(),
-        };
-        self.report.add(UnknownPart, path, at, found, format_args!("{expected}"));
+        let found = format_args!("{} with fields that the schema does not have ({shown}{more})", table.name);
+        self.report.add(UnknownPart, path, at, found, format_args!("only the first {} slots", table.fields.len()));
     }
 
     /// Reports a member of a union that the schema does not have, with the first bytes of its table.
@@ -233,7 +228,7 @@ impl Verifier<'_, '_> {
         let target = u32_at(self.bytes, position).map_or(0, |offset| position.saturating_add(offset as usize));
         let bytes = self.bytes.get(target..).unwrap_or_default();
         let bytes = ShownBytes(&bytes[..bytes.len().min(16)]);
-        let found = format_args!("member {tag} of a newer schema (at byte {target:#x}: {bytes})");
+        let found = format_args!("member {tag}, which the schema does not have (at byte {target:#x}: {bytes})");
         self.report.add(UnknownPart, path, position, found, format_args!("members 1 to {members}"));
     }
 
