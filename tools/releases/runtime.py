@@ -185,9 +185,7 @@ def build(release, tree, folder):
     link = ["-Wl,--no-as-needed", *([folder / "absent.so"] if absent else []), *(folder / path.name for path in paths)]
     link += [*([folder / "torch.so"] if absent else []), "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
     options = load_method_option(tree, paths)
-    # The tests of element types start `mutants` beside the runner that they are told.
-    for source, program in ("typed.cpp", "mutants"), ("judge.cpp", "judge"):
-        run("g++", *flags, *options, *headers, HERE / source, "-o", folder / program, *link)
+    run("g++", *flags, *options, *headers, HERE / "judge.cpp", "-o", folder / "judge", *link)
 
 
 class Runtime:
