@@ -295,9 +295,14 @@ fn program_at(
     let is_large = bytes.len() >= LARGE;
     let semantics = || {
         let mut findings = Findings::keeping(options.profile, options.kept);
-        // If the reader rejects a program, the other steps have findings.
-        let Ok(ProgramContents { mut program, .. }) = read_head(bytes, len, References::Valid, data) else {
-            return findings;
+        // If the other steps have no findings, the reader rejects only tables of a newer schema that share too many bytes.
+        let mut program = match read_head(bytes, len, References::Valid, data) {
+            Ok(ProgramContents { program, .. }) => program,
+            Err(error) => {
+                let at = || Location { offset: Some(start), path: prefix.trim_end_matches('.').to_owned() };
+                findings.add(G_17, || (at(), error.to_string(), "tables with bytes of their own".to_owned()));
+                return findings;
+            }
         };
         external.set_data(&mut program);
         let locate = path::locator(bytes, prefix, start, &program);
