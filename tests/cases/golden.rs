@@ -372,7 +372,7 @@ fn fuzz_seeds() -> Vec<Trial> {
 
 /// Rules without a case here: those of operators, data flow and unreadable data are tested by the unit tests of `check`. A rule with a case
 /// must not be in the list.
-const TESTED_IN_SRC: [RuleId; 22] = [
+const TESTED_IN_SRC: [RuleId; 28] = [
     RuleId::T_42,
     RuleId::O_3,
     RuleId::O_4,
@@ -395,6 +395,12 @@ const TESTED_IN_SRC: [RuleId; 22] = [
     RuleId::X_21,
     RuleId::X_22,
     RuleId::X_19,
+    RuleId::V_1,
+    RuleId::V_2,
+    RuleId::V_3,
+    RuleId::V_4,
+    RuleId::V_5,
+    RuleId::V_6,
 ];
 
 fn whole() -> Vec<Trial> {

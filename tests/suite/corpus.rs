@@ -106,7 +106,7 @@ fn existing_files_are_not_overwritten() {
     folder.run(&["generate", "--corpus", "corpus"]).exits(0).stderr_is_empty();
     assert_eq!(folder.read("corpus/ptd/other.ptd"), b"seed");
     let done = Folder::new(&[("corpus", "a file")]).run(&["generate", "--corpus", "corpus"]).exits(3);
-    done.stderr_contains("corpus: cannot create folder: it exists and is not a folder");
+    done.stderr_contains("cannot create folder corpus: ");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn explained(arguments: &[&str]) -> String {
 #[test]
 fn errors_have_several_names() {
     let text = explained(&["0x14"]);
-    for part in ["OperatorMissing 0x14 (20): ", "what to do: ", "    O-5 R-1\n"] {
+    for part in ["OperatorMissing 0x14 (20): ", "what to do: ", "    O-5 R-1 V-1\n"] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
     for name in ["20", "0X14", "operatormissing", "Error::OperatorMissing"] {
@@ -47,7 +47,7 @@ fn without_names_the_errors_are_listed() {
 #[test]
 fn json_has_the_same() {
     let document: Value = serde_json::from_str(&explained(&["0x14", "R-1", "Y-5", "--json"])).unwrap();
-    assert_eq!((&document[0]["error"], &document[0]["rules"]), (&20.into(), &serde_json::json!(["O-5", "R-1"])));
+    assert_eq!((&document[0]["error"], &document[0]["rules"]), (&20.into(), &serde_json::json!(["O-5", "R-1", "V-1"])));
     assert_eq!((&document[1]["rule"], &document[1]["errors"]), (&"R-1".into(), &serde_json::json!([20])));
     assert_eq!(document[2]["name"], "unknown-key");
     let schema = std::fs::read_to_string(crate::support::root().join("docs/explain.schema.json")).unwrap();

@@ -153,7 +153,7 @@ fn calls_of_newer_operators_are_replaced_where_they_are_equal() {
         ("0.4", float("[2]"), "y", "dim_order_ops::_to_dim_order_copy.out, args: [x, false, null], out: y", "aten::_to_copy.out, args: [x], out: to_copy"),
         ("0.4", float("[2, 3]"), "y", "aten::max.unary_out, args: [x], out: y", "aten::amax.out, args: [x], out: amax"),
         ("0.4", float("[2, 3]"), "y", "aten::min.unary_out, args: [x], out: y", "aten::amin.out, args: [x], out: amin"),
-        ("0.5", float("[2, 3]"), "y", "aten::mean.dtype_out, args: [x], out: y", "aten::mean.out, args: [x, []], out: mean"),
+        ("0.5", float("[2, 3]"), "y", "aten::mean.dtype_out, args: [x], out: y", "aten::mean.out, args: [x, [], false, none], out: mean"),
         (
             "1.1",
             float("[2, 3]"),
@@ -301,7 +301,7 @@ fn constants_of_graphs_are_where_a_release_finds_them() {
     let yaml = format!(
         "methods: {{forward: {{values: {{x: {{tensor: float32, sizes: [1, 2]}}, y: {{tensor: float32, sizes: [1, 2]}}}},
         delegates: {{part: {{backend: XnnpackBackend, graph: {graph}}}}}, inputs: [x], outputs: [y],
-        instructions: [{{delegate: part, args: [x, y]}}]}}}}\nnamed_data: {{s: {{hex: 0000803f 00000040}}, w: {{hex: 01020304}}}}"
+        instructions: [{{delegate: part, args: [x, y]}}]}}}}\nnamed_data: {{s: {{hex: 0000803f 00000040}}, w: {{hex: \"01020304\"}}}}"
     );
     let text = |release: &str| {
         let assembly = assemble(&yaml, release).unwrap_or_else(|error| panic!("{error}"));

@@ -18,15 +18,13 @@ import tempfile
 import cases
 import compare
 import features
+import types_sample as types
 import xnnpack
 from runtime import NEWEST, RELEASES, REPOSITORY, Runtime, dynamic, libraries, package, package_facts, unpacked
 
 TABLES = REPOSITORY / "crates/pte-releases/releases"
 NAMES = ["release", "operators", "backends", "answers", "features", "xnnpack", "types"]
 MODES = {"verified": "full", "unverified": "minimal"}
-TYPES_TEST = "inference_runtime::types::element_types_are_those_of_the_kernels"
-# A kernel of the runtime that is called with any types, and reads and writes memory of other sizes.
-UNSTABLE = ["executorch_prim::et_copy_index.tensor"]
 
 
 def write(release, name, how, lines):
@@ -46,6 +44,7 @@ class Measurement:
         self.newest = Runtime(NEWEST)
         self.examples = None
         self.properties = {}
+        self.calls = self.executed = None
 
     def ask(self, runtime, items, **options):
         return cases.ask(runtime, items, self.valid, **options)
@@ -122,70 +121,21 @@ class Measurement:
         return how, self.property_lines(runtime, "xnnpack", xnnpack.cases)
 
     def types(self, runtime):
-        """Takes minutes: calls of all operators with all combinations of types."""
-        newest = {row.split(" ", 1)[0]: row for row in type_rows(NEWEST)}
-        measured = newest if runtime.release == NEWEST else measure_types(runtime, self.valid)
-        registered = {line.split()[1] for line in self.facts(runtime) if line.startswith("operator ")}
-        lines = []
-        for name in sorted(registered & measured.keys() | registered & newest.keys()):
-            row = measured.get(name, name)
-            if row != newest.get(name, name) and name not in UNSTABLE:
-                lines.append(row)
+        if self.calls is None:
+            self.calls = types.cases(self.folder)
+            self.executed = self.ask(self.newest, [case for case, _ in self.calls])
+        answers = self.ask(runtime, [case for case, _ in self.calls])
         how = (
-            f"Element types that kernels take, where they differ from {NEWEST}: rows as in pte-operators/src/releases/v1_5_1/types.table; a name alone has "
-            "no constraint, and `none` says that no call was executed."
+            f"Element types of arguments of sampled calls that the kernel does not execute, although that of {NEWEST} does: rows as in "
+            "pte-operators/src/releases/v1_5_1/types.table, with all other types."
         )
-        return how, lines
+        return how, types.refused([call for _, call in self.calls], self.executed, answers)
 
 
 def answer_with_outputs(answer, newest):
     if answer.text != "accepts":
         return answer.text
     return "reads" if newest.text != "accepts" or compare.same(answer.values, newest.values) else "ignores"
-
-
-def type_rows(release):
-    path = REPOSITORY / f"crates/pte-operators/src/releases/v{release.replace('.', '_')}/types.table"
-    return [line for line in path.read_text().splitlines() if not line.startswith(("#", "="))]
-
-
-def types_test():
-    """The test program that measures element types; building it takes minutes."""
-    command = ["cargo", "test", "--locked", "--test", "runtime", "--no-run", "--message-format", "json"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return next(message["executable"] for message in messages if message.get("target", {}).get("name") == "runtime" and message.get("executable"))
-
-
-def measure_types(runtime, valid):
-    """The rows of a release, by operator; those of operators that no call was executed of are `NAME none`."""
-    environment = os.environ | {
-        "PTE_EMIT_TYPES": "all",
-        "PTE_EMIT_VALID": str(valid),
-        "PTE_EMIT_CONFORMANCE_RUNNER": str(runtime.folder / "runner"),
-        "LD_LIBRARY_PATH": str(runtime.folder),
-    }
-    command = [types_test(), "--exact", TYPES_TEST, "--ignored", "--nocapture"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, env=environment)
-    return parse_types(done.stdout)
-
-
-def parse_types(text):
-    rows, last = {}, ""
-    for line in text.splitlines():
-        counted = re.match(r"# (\S+): (\d+) calls, (\d+) executed", line)
-        if counted is None:
-            last = line.strip()
-            continue
-        name, calls, executed = counted.groups()
-        if last.startswith(f"{name} "):
-            rows[name] = last
-        elif calls != "0" and executed == "0":
-            rows[name] = f"{name} none"
-        last = ""
-    return rows
 
 
 def tables(arguments):

@@ -187,10 +187,7 @@ def build(release, tree, folder, sources):
     # Functions of absent.so replace those of the libraries; those of torch.so do not.
     link = ["-Wl,--no-as-needed", *([folder / "absent.so"] if absent else []), *(folder / path.name for path in paths)]
     link += [*([folder / "torch.so"] if absent else []), "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
-    flags += load_method_option(tree, paths)
-    # The tests of element types start `mutants` beside the runner that they are told.
-    for source, program in ("typed.cpp", "mutants"), ("judge.cpp", "judge"):
-        run("g++", *flags, HERE / source, *objects, "-o", folder / program, *link)
+    run("g++", *flags, *load_method_option(tree, paths), HERE / "judge.cpp", *objects, "-o", folder / "judge", *link)
 
 
 class Runtime:

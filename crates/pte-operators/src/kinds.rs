@@ -54,9 +54,9 @@ impl Kinds {
         int.or(if is_double { Kinds::DOUBLE } else { Kinds::NONE })
     }
 
-    /// Returns the set of the kind with this tag in the union `KernelTypes`.
+    /// Returns the set of the kind with this tag in the union `KernelTypes`; no kinds for a tag of a newer schema.
     pub fn of_tag(tag: u8) -> Kinds {
-        Kinds(1 << tag)
+        Kinds(1u16.checked_shl(tag.into()).unwrap_or(0))
     }
 
     /// Returns the kinds that are not in another set.

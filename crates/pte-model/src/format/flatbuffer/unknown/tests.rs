@@ -49,7 +49,7 @@ fn a_table_refers_to_later_objects() {
     let parts = with_word(12, &[&table.concat()[..], b"\x02\0\0\0hi\0\0"].concat());
     assert_eq!((parts.objects.len(), parts.is_fixed), (2, false));
     let [text, table] = &parts.objects[..] else { unreachable!() };
-    assert_eq!((&text.bytes[..], &table.vtable[..]), (&b"\x02\0\0\0hi\0\0"[..], &[12, 4, 8][..]));
+    assert_eq!((&text.bytes[..], &table.vtable[..]), (&b"\x02\0\0\0hi\0"[..], &[12, 4, 8][..]));
     assert_eq!((&table.bytes[..], &table.references[..]), (&[0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0][..], &[(8, 0)][..]));
 }
 
