@@ -13,6 +13,7 @@ import sys
 import warnings
 
 import torch
+import torch._dynamo
 from torch import nn
 from torch.nn import functional as F
 
@@ -322,6 +323,8 @@ def main():
     for name, run in jobs():
         if sys.argv[2:] and name not in sys.argv[2:] or (folder / f"{name}.pte").exists():
             continue
+        # All functions have the same code to it, and the number of compilations of one is limited.
+        torch._dynamo.reset()
         try:
             run(folder / f"{name}.pte")
         except Exception as error:  # noqa: BLE001  (any reason is recorded)

@@ -91,6 +91,11 @@ def programs():
     yield "delegates.inline", DELEGATE % ("\n        inline: true", f"data: {{numbers: [{NUMBERS}], dtype: float32}}")
     yield "named_data.program", DELEGATE % ("", "key: k") + NAMED % ""
     yield "named_data.external", DELEGATE % ("", "key: k") + NAMED % ", external: true"
+    both = (DELEGATE % ("", "key: k") + NAMED % "").replace("    values:\n", "    values:\n      c: {tensor: float32, data: [1, 2, 3], external: true}\n", 1)
+    both = both.replace("outputs: [y]\n    instr", "outputs: [z]\n    instr")
+    yield "named_data.program_beside_external", both.replace(
+        "      - {delegate: part, args: [x, y]}\n", "      - {delegate: part, args: [x, y]}\n      - {kernel: aten::mul.out, args: [y, c], out: z}\n"
+    )
     yield "state.planned", STATE % ""
     yield "state.initial", STATE % ", data: [1, 2, 3, 4]"
     yield "state.external", STATE % ", data: [1, 2, 3, 4], external: true"
@@ -116,7 +121,6 @@ def programs():
     outputs = RELU.replace("outputs: [y]", "outputs: [y, n, e, f, s, z]")
     yield "values.literals_as_outputs", outputs.replace("    values:\n", "    values:\n      n: 3\n      e: 0.5\n      f: true\n      s: text\n      z: null\n")
     yield "values.int_input", RELU.replace("    values:\n", "    values:\n      n: 3\n").replace("inputs: [x]", "inputs: [x, n]")
-    yield "values.string_input", RELU.replace("    values:\n", "    values:\n      n: text\n").replace("inputs: [x]", "inputs: [x, n]")
     yield "instructions.jump_and_move", JUMP
     for name in TYPES:
         yield f"type.{name}", TYPED % name

@@ -1,7 +1,7 @@
 """Measures what the releases of ExecuTorch run, and writes the tables of `crates/pte-releases/releases` (README.md next to this file).
 
-    measure.py [--only TABLE] [RELEASE...]
-    measure.py --matrix FOLDER... [--output FILE]
+    measure.py [--sources REPOSITORY] [--only TABLE] [RELEASE...]
+    measure.py [--sources REPOSITORY] --matrix FOLDER... [--output FILE]
 
 The second form runs all programs below folders on all releases and prints a line for each: the answer of each release.
 """
@@ -142,7 +142,7 @@ def tables(arguments):
     with tempfile.TemporaryDirectory() as folder:
         measurement = Measurement(pathlib.Path(folder))
         for release in arguments.names or RELEASES:
-            runtime = Runtime(release)
+            runtime = Runtime(release, arguments.sources)
             for name in [arguments.only] if arguments.only else NAMES:
                 write(release, name, *getattr(measurement, name)(runtime))
             print(f"{release} done", flush=True)
@@ -160,7 +160,7 @@ def matrix(arguments):
         valid = cases.valid_program(pathlib.Path(folder))
         newest = cases.ask(Runtime(NEWEST), found, valid, values="yes")
         for release in RELEASES:
-            for case, answer, other in zip(found, cases.ask(Runtime(release), found, valid, values="yes"), newest):
+            for case, answer, other in zip(found, cases.ask(Runtime(release, arguments.sources), found, valid, values="yes"), newest):
                 result[case.name][release] = {"answer": answer_with_outputs(answer, other), "log": answer.log[-3:]}
     text = json.dumps(result, indent=1, sort_keys=True) + "\n"
     pathlib.Path(arguments.output).write_text(text) if arguments.output else print(text, end="")
@@ -170,6 +170,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", metavar="RELEASE", choices=[[], *RELEASES])
     parser.add_argument("--only", metavar="TABLE")
+    parser.add_argument("--sources", metavar="REPOSITORY", help="Git repository of ExecuTorch, for the readers of .ptd files that packages do not have")
     parser.add_argument("--matrix", nargs="+", metavar="FOLDER")
     parser.add_argument("--output", metavar="FILE")
     arguments = parser.parse_args()

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import zipfile
 
+import flat_tensor
+
 HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 PLATFORMS = ["manylinux1_x86_64", "manylinux_2_28_x86_64"]
@@ -171,7 +173,7 @@ def load_method_option(tree, paths):
     return [f"-DJUDGE_LOAD_METHOD={3 + sum(parameter in found for parameter in parameters)}"]
 
 
-def build(release, tree, folder):
+def build(release, tree, folder, sources):
     folder.mkdir(parents=True)
     paths = libraries(tree)
     for path in paths:
@@ -180,26 +182,27 @@ def build(release, tree, folder):
     absent = replace_torch(paths, folder)
     include = tree / "include"
     flags = ["-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", "-DET_USE_THREADPOOL", "-DET_EVENT_TRACER_ENABLED"]
-    headers = ["-isystem", include, "-isystem", include / "executorch/runtime/core/portable_type/c10"]
+    flags += ["-isystem", include, "-isystem", include / "executorch/runtime/core/portable_type/c10"]
+    objects = flat_tensor.compile_reader(release, sources, flags, folder, run) if sources else []
     # Functions of absent.so replace those of the libraries; those of torch.so do not.
     link = ["-Wl,--no-as-needed", *([folder / "absent.so"] if absent else []), *(folder / path.name for path in paths)]
     link += [*([folder / "torch.so"] if absent else []), "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
-    options = load_method_option(tree, paths)
-    run("g++", *flags, *options, *headers, HERE / "judge.cpp", "-o", folder / "judge", *link)
+    run("g++", *flags, *load_method_option(tree, paths), HERE / "judge.cpp", *objects, "-o", folder / "judge", *link)
 
 
 class Runtime:
-    """The runtime of a release."""
+    """The runtime of a release; with `sources`, a Git repository of ExecuTorch, with the reader of `.ptd` files that some packages do not have."""
 
-    def __init__(self, release):
+    def __init__(self, release, sources=None):
         self.release = release
-        self.folder = cache() / f"judge-{release}"
+        sources = sources if release in flat_tensor.RELEASES else None
+        self.folder = cache() / f"judge-{release}{'-with-reader' if sources else ''}"
         tree = unpacked(release)
-        sources = [*HERE.glob("*.cpp"), *HERE.glob("*.h"), HERE / "runtime.py"]
+        own = [*HERE.glob("*.cpp"), *HERE.glob("*.h"), HERE / "runtime.py"]
         judge = self.folder / "judge"
-        if not judge.exists() or any(source.stat().st_mtime > judge.stat().st_mtime for source in sources):
+        if not judge.exists() or any(source.stat().st_mtime > judge.stat().st_mtime for source in own):
             run("rm", "-rf", self.folder)
-            build(release, tree, self.folder)
+            build(release, tree, self.folder, sources)
 
     def ask(self, jobs, valid):
         """The answers to jobs (text of the protocol), one list of lines for each."""

@@ -118,6 +118,29 @@ def types():
     yield "type.qdint8.qbint4", program(x, dynamic, y, [value, f"f: {{datatype: qbint4, sizes: [3, 32]{groups}, {packed}}}"])
 
 
+CHANNELS_LAST = """methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [1, 2, 3, 3], dim_order: [0, 2, 3, 1]}
+      y: {tensor: float32, sizes: [1, 2, 3, 3], dim_order: [0, 2, 3, 1]}
+    delegates:
+      part:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {datatype: fp32, sizes: [1, 3, 3, 2]}
+            y: {datatype: fp32, sizes: [1, 3, 3, 2]}
+          inputs: [x]
+          outputs: [y]
+          nodes:
+            - {negate: {input: x, output: y}}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {delegate: part, args: [x, y]}
+"""
+
+
 def properties():
     """(name, YAML) of a graph for each property of a payload."""
     x, y = one(sizes=[2, 4]), ("y", "fp32", [2, 3])
@@ -135,6 +158,11 @@ def properties():
     yield "payload.scales_as_constant", program(x, dynamic, y, [value, weights("f", [3, 4], "qcint8", ", scales: {data: [0.5, 0.25, 1]}")])
     scales = ["s: {align: 16, data: {numbers: [0.5, 0.25, 1], dtype: float32}}"]
     yield "payload.scales_as_named", program(x, dynamic, y, [value, weights("f", [3, 4], "qcint8", ", scales: {key: s}")], scales)
+    yield "payload.argument_channels_last", CHANNELS_LAST
+    value = f"q: {{datatype: qdint8, sizes: {IMAGE}, num_nonbatch_dims: 3}}"
+    conv = f"conv2d: {{input: q, filter: f, bias: b, output: y, {KERNEL}, group_input_channels: 4, group_output_channels: 3}}"
+    typed = [value, weights("f", [3, 2, 2, 4], "qcint8", ", scales: [0.5, 0.25, 1]"), weights("b", [3])]
+    yield "payload.nonbatch_dims_3", program(one(), ["convert: {input: x, output: q}", conv], ("y", "fp32", [1, 3, 3, 3]), typed)
     two = [*one(), *one(name="z")]
     image = ("y", "fp32", IMAGE)
     yield "payload.bounds_of_add", program(two, ["add: {input1: x, input2: z, output: y}, output_min: 0, output_max: 1"], image)
