@@ -180,7 +180,7 @@ class DifferingPart(Result):
     _optional = ('more_uses', 'name', 'uses')
 
 
-DiffTopic = Literal["method", "input", "output", "value", "instruction", "operator", "delegate", "memory", "file", "ignored", "constant", "named data", "external data", "test"]
+DiffTopic = Literal["method", "input", "output", "value", "instruction", "operator", "delegate", "memory", "file", "ignored", "constant", "named data", "external data", "test", "newer schema"]
 """Kind of element that a `Difference` is about."""
 
 
@@ -617,7 +617,7 @@ class TestsSummary(Result):
 class Inspection(Result):
     """Contents of a file: its `FileFacts`, and depending on its format a `ProgramSummary`, `KeySummary`s and `TestsSummary`s."""
 
-    __slots__ = ('bytes', 'errors', 'file', 'format', 'header', 'metadata_bytes', 'segments', 'serializer', 'version', 'constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'releases', 'required_keys', 'shared_bytes', 'tests')
+    __slots__ = ('bytes', 'errors', 'file', 'format', 'header', 'metadata_bytes', 'segments', 'serializer', 'version', 'constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'newer', 'releases', 'required_keys', 'shared_bytes', 'tests')
     bytes: int
     """Size in bytes."""
     errors: list[str]
@@ -655,6 +655,8 @@ class Inspection(Result):
     filter`."""
     needs: NeededRelease | None
     """Oldest release of the runtime that supports the program; null if all releases do."""
+    newer: list[str] | None
+    """Fields and members of unions that only a newer schema has, each with its table, slot and bytes."""
     releases: list[str] | None
     """Releases of the runtime whose Python packages have the operators, features and payloads of the program, of those that were measured;
     null if they were not compared."""
@@ -664,7 +666,7 @@ class Inspection(Result):
     """Bytes that sharing equal data saves."""
     tests: list[TestsSummary] | None
     """Tests of a `.bpte`, by method; null for other files."""
-    _optional = ('constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'releases', 'required_keys', 'shared_bytes', 'tests')
+    _optional = ('constant_methods', 'constants', 'duplicated_bytes', 'duplicates', 'keys', 'methods', 'named_data', 'named_data_users', 'needs', 'newer', 'releases', 'required_keys', 'shared_bytes', 'tests')
 
 
 class SizeNode(Result):
