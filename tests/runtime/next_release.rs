@@ -106,7 +106,9 @@ impl Flatc {
         let runner = runner::locate();
         let folder = runner.parent().expect("a folder");
         let wheels = fs::read_dir(folder).expect("fetch.sh made it").map(|entry| entry.expect("it is readable").path());
-        let wheel = wheels.map(|path| path.join("executorch")).find(|path| path.is_dir()).expect("the unpacked wheel");
+        // `tools/releases` unpacks parts of other packages beside it.
+        let is_whole = |path: &PathBuf| path.join("data/bin/flatc").is_file();
+        let wheel = wheels.map(|path| path.join("executorch")).find(is_whole).expect("the unpacked wheel");
         let folder = Folder::new(&[]);
         let program = folder.path().join("flatc");
         fs::copy(wheel.join("data/bin/flatc"), &program).expect("the wheel has flatc");

@@ -15,7 +15,7 @@ pub struct Target<'r> {
 }
 
 /// What the runtime of a release lacks for a call.
-pub struct Lack {
+pub(super) struct Lack {
     /// What it lacks, for messages.
     pub what: String,
     /// First release that does not lack it.
@@ -49,7 +49,7 @@ impl Target<'_> {
     }
 
     /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
-    pub fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
+    pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
         let version = self.release.version();
         if self.is_missing(name) {
             let what = format!("operator `{name}`, which ExecuTorch {version} does not register");
