@@ -70,7 +70,7 @@ def package_facts(release):
 
 def unpacked(release):
     """The folder with the package's headers and libraries."""
-    tree = cache() / f"executorch-{release}"
+    tree = cache() / f"package-{release}"
     if not tree.is_dir():
         partial = cache() / f"tmp.{os.getpid()}"
         with zipfile.ZipFile(package(release)) as files:
