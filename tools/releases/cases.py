@@ -157,6 +157,21 @@ def assemble(source, target, text=None, options=()):
     return None if done.returncode == 0 else done.stderr
 
 
+def written(folder, programs):
+    """The cases of (name, YAML), assembled in a folder."""
+    found = []
+    for name, text in programs:
+        target = folder / name / "model.pte"
+        source = target.with_suffix(".yaml")
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text(text)
+        error = assemble(source, target)
+        if error:
+            sys.exit(f"{source}: {error}")
+        found.append(Case(name, target, sorted(target.parent.glob("*.ptd")), methods(target.read_bytes())))
+    return found
+
+
 def without_raw(text):
     """The text of a malformed example without the bytes that it overrides."""
     return re.sub(r"^raw:\n(?:[ #].*\n|\n)*", "", text, flags=re.M)

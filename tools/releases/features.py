@@ -1,6 +1,6 @@
 """Programs with one property of the format each: whether a release reads it, ignores it, or rejects it."""
 
-from cases import Case, assemble, methods
+from cases import written
 
 # Element types by their code.
 TYPES = """uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 bfloat16 quint4x2
@@ -158,14 +158,4 @@ TYPED = """methods:
 
 
 def cases(folder):
-    found = []
-    for name, text in programs():
-        target = folder / "features" / name / "model.pte"
-        source = target.with_suffix(".yaml")
-        source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(text)
-        error = assemble(source, target)
-        if error:
-            raise SystemExit(f"{source}: {error}")
-        found.append(Case(name, target, sorted(target.parent.glob("*.ptd")), methods(target.read_bytes())))
-    return found
+    return written(folder / "features", programs())

@@ -1,6 +1,6 @@
 """Programs for XnnpackBackend, one for each operation, element type and property of a payload: which of them a release runs."""
 
-from cases import Case, assemble, methods
+from cases import written
 
 IMAGE = [1, 4, 4, 4]
 UNARY = """softmax sigmoid clamp floor square_root ceiling hardswish negate square abs reciprocal_square_root log gelu tanh exp sin copy
@@ -177,15 +177,4 @@ def graphs():
 
 
 def cases(folder):
-    """The programs that can be written, as (kind, case)."""
-    found = []
-    for name, text in graphs():
-        target = folder / "xnnpack" / name / "model.pte"
-        source = target.with_suffix(".yaml")
-        source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(text)
-        error = assemble(source, target)
-        if error:
-            raise SystemExit(f"{source}: {error}")
-        found.append(Case(name, target, inputs=methods(target.read_bytes())))
-    return found
+    return written(folder / "xnnpack", graphs())

@@ -66,6 +66,26 @@ impl Release {
         KNOWN.iter()
     }
 
+    /// Returns the first later release with facts for which `does` is true.
+    ///
+    /// ```
+    /// use pte_releases::Release;
+    ///
+    /// let (name, old) = ("dim_order_ops::_clone_dim_order.out", Release::find("0.7").unwrap());
+    /// assert!(old.lacks_operator(name) && !old.lacks_operator("my::custom.out"));
+    /// let first = old.first_later(|release| release.has_operator(name)).unwrap();
+    /// assert_eq!(first.version().to_string(), "1.0.1");
+    /// ```
+    pub fn first_later(&self, does: impl Fn(&Release) -> bool) -> Option<&'static Release> {
+        Release::known().find(|other| other.version() > self.version() && does(other))
+    }
+
+    /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that
+    /// an application links, are in no release.
+    pub fn lacks_operator(&self, name: &str) -> bool {
+        !self.has_operator(name) && Release::known().any(|other| other.has_operator(name))
+    }
+
     /// Returns the release with this version; of `1.0`, the newest one that is known.
     ///
     /// ```

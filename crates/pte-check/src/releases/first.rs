@@ -4,7 +4,7 @@ use pte_releases::Release;
 
 /// Returns what a finding expects: the first release after `release` for which `does` is true.
 pub fn first_after(release: &Release, does: impl Fn(&Release) -> bool) -> String {
-    match Release::known().find(|other| other.version() > release.version() && does(other)) {
+    match release.first_later(does) {
         Some(first) => format!("ExecuTorch {}, the first release that does, or later", first.version()),
         None => "none: no known release does".to_owned(),
     }

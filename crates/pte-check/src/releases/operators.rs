@@ -26,7 +26,7 @@ pub fn check(program: &Program, release: &Release, findings: &mut Findings, loca
             }
         }
         for (index, name) in names.iter().enumerate() {
-            let Some(name) = name.as_deref().filter(|name| is_missing(name, release)) else { continue };
+            let Some(name) = name.as_deref().filter(|name| release.lacks_operator(name)) else { continue };
             findings.add(V_1, || {
                 let called = counted(calls[index], "instruction");
                 let verb = if calls[index] == 1 { "calls" } else { "call" };
@@ -41,12 +41,6 @@ pub fn check(program: &Program, release: &Release, findings: &mut Findings, loca
         }
         Types { method, plan, names: &names, release }.check(findings, locate);
     }
-}
-
-/// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that an
-/// application links, are in no release.
-fn is_missing(name: &str, release: &Release) -> bool {
-    !release.has_operator(name) && Release::known().any(|other| other.has_operator(name))
 }
 
 /// Calls of a method whose element types are compared with what the kernels of a release take.

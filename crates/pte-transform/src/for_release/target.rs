@@ -39,19 +39,13 @@ impl Target<'_> {
     /// Returns `true` if calls of an operator may have to be replaced.
     pub fn may_replace(&self, name: &str) -> bool {
         let is_former = !self.exporter.has_dim_order_operators;
-        self.is_missing(name) || self.release.types(name).is_some() || is_former
-    }
-
-    /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that an
-    /// application links, are in no release.
-    fn is_missing(&self, name: &str) -> bool {
-        !self.release.has_operator(name) && Release::known().any(|other| other.has_operator(name))
+        self.release.lacks_operator(name) || self.release.types(name).is_some() || is_former
     }
 
     /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
     pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
         let version = self.release.version();
-        if self.is_missing(name) {
+        if self.release.lacks_operator(name) {
             let what = format!("operator `{name}`, which ExecuTorch {version} does not register");
             return Some(Lack { what, first: self.first(|other| other.has_operator(name)) });
         }
@@ -66,7 +60,6 @@ impl Target<'_> {
 
     /// Returns the first later release for which `does` is true.
     pub fn first(&self, does: impl Fn(&Release) -> bool) -> Option<Version> {
-        let later = Release::known().filter(|other| other.version() > self.release.version());
-        later.map(|other| (other, does(other))).find(|(_, does)| *does).map(|(other, _)| other.version())
+        self.release.first_later(does).map(Release::version)
     }
 }
