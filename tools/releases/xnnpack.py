@@ -95,8 +95,9 @@ def types():
         yield f"type.{kind}.add", program(two, ["add: {input1: x, input2: z, output: y}"], ("y", kind, IMAGE))
     x, y, product = one(sizes=[2, 32]), ("y", "fp32", [2, 3]), "fully_connected: {input: x, filter: f, output: y}"
     for kind in "fp16", "bf16":
-        typed = [weights("f", [3, 32], kind)]
-        yield f"type.{kind}.fully_connected", program(one(kind, [2, 32]), [product], ("y", kind, [2, 3]), typed)
+        # Exporters up to 0.6 write weights of fp32 for both.
+        for part, stored in ("fully_connected", kind), ("fp32", "fp32"):
+            yield f"type.{kind}.{part}", program(one(kind, [2, 32]), [product], ("y", kind, [2, 3]), [weights("f", [3, 32], stored)])
     for kind in "qint8", "quint8":
         value = f"q: {{datatype: {kind}, sizes: {IMAGE}, scale: 0.125, zero_point: 0}}"
         yield f"type.{kind}.convert", program(one(), ["convert: {input: x, output: q}", "convert: {input: q, output: y}"], ("y", "fp32", IMAGE), [value])

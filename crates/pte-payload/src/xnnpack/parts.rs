@@ -61,6 +61,7 @@ fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>) -> Vec<String> {
         (Operation::Convert, _, _) => datatype("output_id").map(|to| (to, "convert")),
         (_, Some(input @ ("qdint8" | "qpint8")), Some(filter)) => Some((input, filter)),
         (_, Some("qint8" | "quint8"), Some(filter)) => Some((filter, "static")),
+        (_, Some(input @ ("fp16" | "bf16")), Some("fp32")) => Some((input, "fp32")),
         (_, Some(input), Some(_)) => Some((input, "fully_connected")),
         (_, Some(input), None) => Some((input, "add")),
         (_, None, _) => None,
