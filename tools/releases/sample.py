@@ -40,7 +40,7 @@ def different_answers(measurement, runtime):
     for at, example in enumerate(measurement.malformed()):
         expected = table.get(example.name, {mode: set() for mode in MODES})
         for mode in MODES:
-            if found[mode][at].isdisjoint(expected[mode]):
+            if "unable" not in found[mode][at] and found[mode][at].isdisjoint(expected[mode]):
                 lines.append(f"{example.name}, {mode}: recorded {sorted(expected[mode])}, measured {sorted(found[mode][at])}")
     return lines
 
