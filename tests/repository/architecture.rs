@@ -29,6 +29,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-analysis", 2),
     ("pte-operators", 1),
     ("pte-payload", 1),
+    ("pte-run", 1),
     ("pte-yaml", 1),
     ("pte-model", 0),
     ("pte-releases", 0),
