@@ -87,6 +87,8 @@ const FACADE: &[&str] = &[
     "payload",
     "source",
     "target",
+    "testing",
+    "bless",
     "builder",
     "deploy",
     "edit",
