@@ -26,7 +26,7 @@ pub struct OutputComparison {
     pub difference: Option<OutputDifference>,
 }
 
-/// A difference between an output and the expected one.
+/// A difference between an output and the expected one, part of [`OutputComparison`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -81,18 +81,21 @@ impl OutputDifference {
     }
 }
 
-/// Compares the outputs of a test. Without expected outputs, nothing is compared.
+/// Compares the outputs of a test, and returns the first [`OutputDifference`]. Without expected outputs, nothing is compared.
 ///
 /// ```
+/// use pte_run::compare::{OutputComparison, OutputDifferenceKind};
 /// use pte_run::{OutputValue, compare};
 /// use pte_run::pte_model::program::test_cases::{TestCase, TestData};
 ///
-/// let case = TestCase::new(vec![], Some(vec![TestData::Double(1.0)]));
-/// assert_eq!(compare::outputs(&case, &[OutputValue::Double(1.0 + 1e-9)])?.difference, None);
+/// let case = TestCase::new(vec![], Some(vec![TestData::Double(1f64)]));
+/// let OutputComparison { difference, .. } = compare::outputs(&case, &[OutputValue::Double(1f64 + 1e-9)])?;
+/// assert_eq!(difference, None);
 ///
-/// let found = compare::outputs(&case, &[OutputValue::Double(1.5)])?.difference.unwrap();
-/// assert_eq!((found.output, found.error), (Some(0), Some(0.5)));
-/// assert_eq!((&*found.expected, &*found.found), ("1.0", "1.5"));
+/// let OutputComparison { difference, max_error, .. } = compare::outputs(&case, &[OutputValue::Double(2f64)])?;
+/// let found = difference.unwrap();
+/// assert_eq!((found.kind, found.output, max_error), (OutputDifferenceKind::Value, Some(0), Some(1f64)));
+/// assert_eq!((&*found.expected, &*found.found), ("1.0", "2.0"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -310,8 +313,8 @@ fn tolerance(expected: f64, case: &TestCase) -> f64 {
 /// use pte_run::pte_model::program::test_cases::TestCase;
 ///
 /// let case = TestCase::new(vec![], None);
-/// assert!(near(1.0, 1.000_001, &case) && !near(1.0, 1.1, &case));
-/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1.0, f64::NAN, &case));
+/// assert!(near(1f64, 1.000_001, &case) && !near(1f64, 1.1, &case));
+/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1f64, f64::NAN, &case));
 /// ```
 pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
     let tolerance = tolerance(expected, case);
