@@ -23,7 +23,9 @@ def recorded(release, name):
 def different_lines(measurement, runtime, name):
     """(recorded, measured) lines that differ."""
     _, lines = getattr(measurement, name)(runtime)
-    before, now = set(recorded(runtime.release, name)), set(lines)
+    # The tables have the answers of a reader of `.ptd` files that the package may not have.
+    unable = tuple(line.removesuffix("unable") for line in lines if line.endswith(" unable"))
+    before, now = ({line for line in found if not line.startswith(unable)} for found in (recorded(runtime.release, name), lines))
     return [f"recorded: {line}" for line in sorted(before - now)] + [f"measured: {line}" for line in sorted(now - before)]
 
 
@@ -38,7 +40,7 @@ def different_answers(measurement, runtime):
     for at, example in enumerate(measurement.malformed()):
         expected = table.get(example.name, {mode: set() for mode in MODES})
         for mode in MODES:
-            if found[mode][at].isdisjoint(expected[mode]):
+            if "unable" not in found[mode][at] and found[mode][at].isdisjoint(expected[mode]):
                 lines.append(f"{example.name}, {mode}: recorded {sorted(expected[mode])}, measured {sorted(found[mode][at])}")
     return lines
 
