@@ -99,7 +99,7 @@ impl LayoutOptions {
             let value = option.print(option.requested(self)?);
             // Features of layouts are named by the keys of the options.
             match release.feature(&format!("{}.{value}", option.name))? {
-                Answer::Runs | Answer::NotTried => None,
+                Answer::Runs | Answer::Unable => None,
                 answer @ (Answer::Ignores | Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => {
                     Some(Contradiction { option: option.name, value, why: Why::Unread(answer.clone()) })
                 }

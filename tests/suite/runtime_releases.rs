@@ -158,7 +158,7 @@ fn each_rule_compares_with_the_facts() {
     assert!(payload[0].contains("`fully_connected` in a payload: ExecuTorch 0.4.0 rejects it (load: Internal)"));
     for (answer, rule) in [
         ("reads", None),
-        ("unable", None),
+        ("unable", Some("V-4")),
         ("ignores", Some("V-5")),
         ("load InvalidArgument", Some("V-4")),
         ("crashes", Some("V-4")),
