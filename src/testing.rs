@@ -391,7 +391,7 @@ fn methods(
             })
         });
         let output_bytes = outputs.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.saturating_mul(2)));
-        let keeps_state = state.as_ref().is_none_or(|methods| methods.iter().any(|method| *method == name));
+        let keeps_state = state.as_ref().is_none_or(|methods| methods.contains(&name));
         methods.push(PreparedMethod { name, tests, keeps_state, output_bytes });
     }
     methods
