@@ -274,6 +274,9 @@ impl Prepared {
             // Tests that the next one runs after.
             let mut before: Vec<&TestCase> = Vec::new();
             for (index, test) in method.tests.iter().enumerate() {
+                if options.limits.stop.is_set() {
+                    return Ok(outcomes);
+                }
                 let mut has_failed = false;
                 if selected(index) {
                     let outcome = self.outcome(method, index, &before, options)?;
