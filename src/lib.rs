@@ -34,6 +34,7 @@
 //! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
 //! `schema` derives JSON Schemas of the results.
 
+mod bless;
 mod builder;
 mod deploy;
 mod edit;
@@ -47,6 +48,7 @@ mod payload;
 mod pipeline;
 mod source;
 mod target;
+mod testing;
 
 mod assembly;
 mod emitter;
@@ -176,6 +178,14 @@ pub mod program {
         Sizes, StackFrame, StorageLayout, Tensor, TensorData, TensorDataLocation, TensorLayout, TensorShapeDynamism,
         ValueId, nbytes, test_cases,
     };
+}
+
+/// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
+pub mod run {
+    pub use crate::bless::Blessed;
+    pub use crate::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
+    pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
+    pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
 /// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version that prints it.

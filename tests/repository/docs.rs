@@ -16,7 +16,7 @@ use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as Assembl
 use crate::support::{malformed, root, snapshot};
 
 pub fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    let mut pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)).to_vec();
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     pages.extend(docs.filter(|path| path.extension().is_some_and(|extension| extension == "md")));
     pages.sort();

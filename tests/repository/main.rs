@@ -11,4 +11,5 @@ mod docs;
 mod list;
 mod output;
 mod public_api;
+mod release;
 mod security;
