@@ -62,6 +62,8 @@ install() {
   (cd "$folder" && grep " [ *]\\?$archive\$" SHA256SUMS | sha256_check) || die "$archive has another SHA-256 than SHA256SUMS states"
   if [[ $archive == *.zip ]]; then unzip -q -d "$folder" "$folder/$archive"; else tar -xzf "$folder/$archive" -C "$folder"; fi
   "$folder/$name/pte-emit" --version
+  # The runner of Windows reads paths of Windows.
+  if command -v cygpath > /dev/null; then folder=$(cygpath --windows "$folder"); fi
   echo "$folder/$name" >> "$GITHUB_PATH"
 }
 
