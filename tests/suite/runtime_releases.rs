@@ -122,13 +122,65 @@ fn unknown_releases_are_refused() {
 #[test]
 fn a_folder_of_tables_is_a_release() {
     let folder = Folder::new(&[("relu.yaml", RELU), ("own/release.table", "version 1.5.1\n")]);
+    // Absent tables are those of the release.
+    assert!(stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 0).contains("1 file: 0 errors"));
+    folder.write("own/operators.table", "my::relu.out 1\n");
     let text = stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
+    assert!(text.contains("which the build `own` of ExecuTorch 1.5.1 does not register"), "{text}");
+    assert!(text.contains("expected ExecuTorch 1.5.1, the first release that does, or later"), "{text}");
     assert!(text.contains("invalid[V-1]: methods.forward.operators[0]: operator `aten::relu.out`"), "{text}");
     folder.write("own/operators.table", "aten::relu.out 1\n");
     assert_eq!(
         stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 0),
         "1 file: 0 errors, 0 warnings, 0 notes\n"
     );
+}
+
+#[test]
+fn tables_of_a_build_are_validated() {
+    let folder = Folder::new(&[("relu.yaml", RELU), ("own/release.table", "version 1.5.1\n")]);
+    for (table, text, expected) in [
+        ("operators", "aten::relu.out 0\n", "operators.table:1: expected NAME KERNELS"),
+        ("operators", "aten::relu.out 1\naten::relu.out 2\n", "operators.table:2: expected each name once"),
+        ("features", "header.128 reads\n", "features.table: `header.128` is in the table of no known release"),
+        (
+            "xnnpack",
+            "gelu_of_tomorrow reads\n",
+            "xnnpack.table: `gelu_of_tomorrow` is in the table of no known release",
+        ),
+    ] {
+        folder.write(&format!("own/{table}.table"), text);
+        let error = stderr(&folder, &["check", "relu.yaml", "--runtime", "own"], 3);
+        assert!(error.contains(expected), "{expected}: {error}");
+        std::fs::remove_file(folder.path().join(format!("own/{table}.table"))).unwrap();
+    }
+    folder.write("own/backends.table", "MyBackend\n");
+    let xnnpack = root().join("examples/xnnpack_linear.yaml");
+    let text = stdout(&folder, &["check", xnnpack.to_str().unwrap(), "--runtime", "own"], 1);
+    assert!(
+        text.contains(
+            "invalid[V-3]: methods.forward.delegates.linear: backend `XnnpackBackend`, which the build `own`"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn weights_in_files_need_a_release_that_reads_them() {
+    let folder = Folder::new(&[]);
+    let source = root().join("examples/linear_external.yaml");
+    folder.run(&[source.to_str().unwrap(), "-o", "model.pte", "-q"]).exits(0);
+    for file in ["model.pte", "model.ptd"] {
+        for (release, code) in [("0.4", 1), ("0.5", 1), ("0.6", 1), ("0.7", 0), ("1.5", 0)] {
+            let text = stdout(&folder, &["check", file, "--runtime", release], code);
+            assert_eq!(text.contains("[V-4]"), code == 1, "{file}, {release}: {text}");
+        }
+    }
+    // Constants of a payload.
+    let source = root().join("examples/named_data_external.yaml");
+    folder.run(&[source.to_str().unwrap(), "-o", "named.pte", "-q"]).exits(0);
+    let text = stdout(&folder, &["check", "named.pte", "--runtime", "0.6"], 1);
+    assert!(text.contains("constants of a payload in a .ptd: ExecuTorch 0.6.0 crashes"), "{text}");
 }
 
 #[test]
