@@ -27,6 +27,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-reduce", 4),
     ("pte-transform", 3),
     ("pte-analysis", 2),
+    ("pte-etdump", 1),
     ("pte-operators", 1),
     ("pte-payload", 1),
     ("pte-yaml", 1),
