@@ -45,6 +45,7 @@ mod model;
 mod needs;
 mod payload;
 mod pipeline;
+mod profile;
 mod source;
 mod target;
 
@@ -90,6 +91,7 @@ pub use model::{DiffOptions, Documents, Model};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use profile::Recording;
 pub use pte_analysis::abi::Abi;
 pub use pte_check::target::Target;
 pub use pte_check::{
@@ -120,6 +122,9 @@ pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
 pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use pte_inspect::profile::{
+    ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime, TimeProfile,
+};
 pub use pte_inspect::report::ReportFormat;
 pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
 pub use pte_inspect::summary::{

@@ -85,6 +85,7 @@ const FACADE: &[&str] = &[
     "inspection",
     "kernels",
     "payload",
+    "profile",
     "source",
     "target",
     "builder",

@@ -20,7 +20,7 @@ impl Span {
 }
 
 /// Kind of an executed instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallKind {
     /// Call of a kernel.
     Operator,

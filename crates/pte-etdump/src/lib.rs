@@ -14,6 +14,7 @@ struct Readme;
 
 mod dump;
 mod executions;
+mod matching;
 mod read;
 mod schema;
 mod tensor;
@@ -22,6 +23,7 @@ pub use dump::{
     AllocationEvent, DebugEvent, DelegateEventId, EtDump, Event, InstructionIndex, ProfileEvent, Run, TracedValue,
 };
 pub use executions::{CallKind, Execution, Span};
+pub use matching::{MatchError, MethodRun};
 pub use read::DumpError;
 pub use schema::IDENTIFIER;
 pub use tensor::{TensorError, TracedTensor};
