@@ -183,6 +183,14 @@ pub mod program {
     };
 }
 
+/// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
+pub mod run {
+    pub use pte_run::compare::{
+        OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs,
+    };
+    pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
+}
+
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///
 /// ```

@@ -30,6 +30,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-etdump", 1),
     ("pte-operators", 1),
     ("pte-payload", 1),
+    ("pte-run", 1),
     ("pte-yaml", 1),
     ("pte-model", 0),
     ("pte-releases", 0),

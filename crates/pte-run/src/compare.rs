@@ -1,0 +1,332 @@
+//! Compares the outputs of a test with the expected ones.
+//!
+//! Two numbers are equal if they differ by at most `atol + rtol * |expected|`; two NaNs are equal, and so are equal infinities. Integers,
+//! booleans, strings, element types, sizes and orders of dimensions are equal only exactly.
+
+use std::io;
+
+use pte_model::data::number::{self, NumericValue};
+use pte_model::format::ScalarType;
+use pte_model::program::test_cases::{TestCase, TestData};
+use serde::Serialize;
+
+use crate::value::OutputValue;
+
+/// Result of comparing the outputs of a test.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct OutputComparison {
+    /// Number of expected outputs.
+    pub outputs: usize,
+    /// Largest absolute difference of two numbers, of all outputs of equal types and sizes; `None` without numbers, or if one is infinite.
+    pub max_error: Option<f64>,
+    /// First difference; `None` if all outputs are as expected.
+    pub difference: Option<OutputDifference>,
+}
+
+/// A difference between an output and the expected one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct OutputDifference {
+    /// What differs.
+    pub kind: OutputDifferenceKind,
+    /// Index of the output; `None` if their number differs.
+    pub output: Option<usize>,
+    /// Index of the element, by dimension; `None` if it is not one that differs.
+    pub element: Option<Vec<u64>>,
+    /// What was expected.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+    /// Absolute difference of the two numbers; `None` of others, and if it is not finite.
+    pub error: Option<f64>,
+    /// Largest difference that is permitted here: `atol + rtol * |expected|`; `None` where nothing is.
+    pub tolerance: Option<f64>,
+    /// Number of elements of the output that differ; `None` if it is not an element that differs.
+    pub differing: Option<u64>,
+    /// Number of elements of the output.
+    pub elements: Option<u64>,
+}
+
+/// What an [`OutputDifference`] is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OutputDifferenceKind {
+    /// The number of outputs.
+    Count,
+    /// The kind of a value, or a value that is no tensor.
+    Value,
+    /// The element type of a tensor.
+    ElementType,
+    /// The sizes of a tensor.
+    Sizes,
+    /// The order of dimensions of a tensor.
+    DimOrder,
+    /// A tensor without memory.
+    NoMemory,
+    /// An element of a tensor: the first one in memory.
+    Element,
+}
+
+impl OutputDifference {
+    fn new(kind: OutputDifferenceKind, expected: impl ToString, found: impl ToString) -> OutputDifference {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        let (output, element, error, tolerance, differing, elements) = (None, None, None, None, None, None);
+        OutputDifference { kind, output, element, expected, found, error, tolerance, differing, elements }
+    }
+}
+
+/// Compares the outputs of a test. Without expected outputs, nothing is compared.
+///
+/// ```
+/// use pte_run::{OutputValue, compare};
+/// use pte_run::pte_model::program::test_cases::{TestCase, TestData};
+///
+/// let case = TestCase::new(vec![], Some(vec![TestData::Double(1.0)]));
+/// assert_eq!(compare::outputs(&case, &[OutputValue::Double(1.0 + 1e-9)])?.difference, None);
+///
+/// let found = compare::outputs(&case, &[OutputValue::Double(1.5)])?.difference.unwrap();
+/// assert_eq!((found.output, found.error), (Some(0), Some(0.5)));
+/// assert_eq!((&*found.expected, &*found.found), ("1.0", "1.5"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// An expected output that cannot be read.
+pub fn outputs(case: &TestCase, found: &[OutputValue]) -> io::Result<OutputComparison> {
+    let expected = case.outputs.as_deref().unwrap_or_default();
+    let mut comparison = OutputComparison { outputs: expected.len(), ..OutputComparison::default() };
+    let mut errors = Errors::default();
+    for (index, (expected, found)) in expected.iter().zip(found).enumerate() {
+        let difference = value(expected, found, case, &mut errors)?;
+        if let Some(difference) = difference.filter(|_| comparison.difference.is_none()) {
+            comparison.difference = Some(OutputDifference { output: Some(index), ..difference });
+        }
+    }
+    if case.outputs.is_some() && expected.len() != found.len() {
+        let kind = OutputDifferenceKind::Count;
+        comparison.difference = Some(OutputDifference::new(kind, expected.len(), found.len()));
+    }
+    comparison.max_error = errors.largest.filter(|error| error.is_finite());
+    Ok(comparison)
+}
+
+/// Largest difference so far.
+#[derive(Default)]
+struct Errors {
+    largest: Option<f64>,
+}
+
+impl Errors {
+    fn add(&mut self, error: f64) {
+        // Of a NaN, nothing is known.
+        if !error.is_nan() {
+            self.largest = Some(self.largest.map_or(error, |largest| largest.max(error)));
+        }
+    }
+}
+
+/// Compares a value.
+fn value(
+    expected: &TestData,
+    found: &OutputValue,
+    case: &TestCase,
+    errors: &mut Errors,
+) -> io::Result<Option<OutputDifference>> {
+    let same = match (expected, found) {
+        (TestData::Null, OutputValue::Null) => true,
+        (TestData::Int(expected), OutputValue::Int(found)) => expected == found,
+        (TestData::Bool(expected), OutputValue::Bool(found)) => expected == found,
+        (TestData::String(expected), OutputValue::String(found)) => expected.as_bytes() == found,
+        (TestData::Double(expected), OutputValue::Double(found)) => {
+            errors.add(difference(*expected, *found));
+            near(*expected, *found, case)
+        }
+        (
+            TestData::Tensor { scalar_type, sizes, dim_order, data },
+            OutputValue::Tensor { scalar_type: found_type, sizes: found_sizes, dim_order: found_order, bytes },
+        ) => {
+            let shape = || {
+                if found_type != scalar_type {
+                    let kind = OutputDifferenceKind::ElementType;
+                    return Some(OutputDifference::new(kind, scalar_type, found_type));
+                }
+                if found_sizes != sizes {
+                    let (expected, found) = (format!("{sizes:?}"), format!("{found_sizes:?}"));
+                    return Some(OutputDifference::new(OutputDifferenceKind::Sizes, expected, found));
+                }
+                if **found_order != **dim_order {
+                    let (expected, found) = (format!("{:?}", &**dim_order), format!("{found_order:?}"));
+                    return Some(OutputDifference::new(OutputDifferenceKind::DimOrder, expected, found));
+                }
+                None
+            };
+            if let Some(difference) = shape() {
+                return Ok(Some(difference));
+            }
+            let Some(bytes) = bytes else {
+                let kind = OutputDifferenceKind::NoMemory;
+                return Ok(Some(OutputDifference::new(kind, "a tensor with memory", "one without")));
+            };
+            let tensors =
+                Tensors { scalar_type: *scalar_type, sizes, dim_order, expected: &data.to_vec()?, found: bytes };
+            return Ok(tensors.compare(case, errors));
+        }
+        _ => false,
+    };
+    if same {
+        return Ok(None);
+    }
+    let kind = OutputDifferenceKind::Value;
+    let mut differing = OutputDifference::new(kind, expected_text(expected), found_text(found));
+    if let (TestData::Double(expected), OutputValue::Double(found)) = (expected, found) {
+        differing.error = Some(difference(*expected, *found)).filter(|error| error.is_finite());
+        differing.tolerance = Some(tolerance(*expected, case)).filter(|tolerance| tolerance.is_finite());
+    }
+    Ok(Some(differing))
+}
+
+fn expected_text(value: &TestData) -> String {
+    match value {
+        TestData::Null => "null".to_owned(),
+        TestData::Int(n) => n.to_string(),
+        TestData::Double(x) => format!("{x:?}"),
+        TestData::Bool(b) => b.to_string(),
+        TestData::String(text) => format!("{text:?}"),
+        TestData::Tensor { scalar_type, sizes, .. } => format!("a tensor {scalar_type} {sizes:?}"),
+    }
+}
+
+fn found_text(value: &OutputValue) -> String {
+    match value {
+        OutputValue::Null => "null".to_owned(),
+        OutputValue::Int(n) => n.to_string(),
+        OutputValue::Double(x) => format!("{x:?}"),
+        OutputValue::Bool(b) => b.to_string(),
+        OutputValue::String(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+        OutputValue::Tensor { scalar_type, sizes, .. } => format!("a tensor {scalar_type} {sizes:?}"),
+        OutputValue::Other(tag) => format!("a value of the kind {tag}"),
+    }
+}
+
+/// Two tensors of equal types, sizes and orders, both in the order of memory.
+struct Tensors<'t> {
+    scalar_type: ScalarType,
+    sizes: &'t [i32],
+    dim_order: &'t [u8],
+    expected: &'t [u8],
+    found: &'t [u8],
+}
+
+impl Tensors<'_> {
+    fn compare(&self, case: &TestCase, errors: &mut Errors) -> Option<OutputDifference> {
+        let size = self.scalar_type.info().map_or(1, |info| info.size as usize);
+        if self.expected.len() != self.found.len() {
+            let (expected, found) = (self.expected.len(), self.found.len());
+            let (expected, found) = (format!("{expected} bytes"), format!("{found} bytes"));
+            return Some(OutputDifference::new(OutputDifferenceKind::Sizes, expected, found));
+        }
+        let (mut first, mut differing) = (None, 0);
+        for (position, (expected, found)) in self.expected.chunks(size).zip(self.found.chunks(size)).enumerate() {
+            if !self.is_same(expected, found, case, errors) {
+                differing += 1;
+                first.get_or_insert((position, expected, found));
+            }
+        }
+        let (position, expected, found) = first?;
+        let numbers = number::decode(self.scalar_type, expected).zip(number::decode(self.scalar_type, found));
+        let mut difference = match numbers {
+            Some((expected, found)) => self.difference_of(expected, found, case),
+            None => {
+                let (expected, found) = (format!("the bytes {expected:02x?}"), format!("{found:02x?}"));
+                OutputDifference::new(OutputDifferenceKind::Element, expected, found)
+            }
+        };
+        difference.element = Some(coordinates(position as u64, self.sizes, self.dim_order));
+        difference.differing = Some(differing);
+        difference.elements = Some((self.expected.len() / size) as u64);
+        Some(difference)
+    }
+
+    fn is_same(&self, expected: &[u8], found: &[u8], case: &TestCase, errors: &mut Errors) -> bool {
+        let numbers = number::decode(self.scalar_type, expected).zip(number::decode(self.scalar_type, found));
+        let Some((left, right)) = numbers else { return expected == found };
+        errors.add(distance(left, right));
+        match (left, right) {
+            (NumericValue::Float(left), NumericValue::Float(right)) => near(left, right, case),
+            (NumericValue::Complex(re, im), NumericValue::Complex(found_re, found_im)) => {
+                near(re, found_re, case) && near(im, found_im, case)
+            }
+            _ => expected == found,
+        }
+    }
+
+    fn difference_of(&self, expected: NumericValue, found: NumericValue, case: &TestCase) -> OutputDifference {
+        let mut difference = OutputDifference::new(OutputDifferenceKind::Element, expected, found);
+        difference.error = Some(distance(expected, found)).filter(|error| error.is_finite());
+        if let NumericValue::Float(_) | NumericValue::Complex(..) = expected {
+            difference.tolerance = Some(tolerance(expected.to_f64(), case)).filter(|tolerance| tolerance.is_finite());
+        }
+        difference
+    }
+}
+
+/// Absolute difference of two numbers of one type, of the larger of both parts of complex ones.
+fn distance(expected: NumericValue, found: NumericValue) -> f64 {
+    match (expected, found) {
+        (NumericValue::Int(expected), NumericValue::Int(found)) => expected.abs_diff(found) as f64,
+        (NumericValue::Complex(re, im), NumericValue::Complex(found_re, found_im)) => {
+            difference(re, found_re).max(difference(im, found_im))
+        }
+        _ => difference(expected.to_f64(), found.to_f64()),
+    }
+}
+
+/// Absolute difference, 0 for two NaNs and equal infinities; NaN if only one is NaN.
+fn difference(expected: f64, found: f64) -> f64 {
+    let same = expected == found || expected.is_nan() && found.is_nan();
+    if same { 0.0 } else { (found - expected).abs() }
+}
+
+fn tolerance(expected: f64, case: &TestCase) -> f64 {
+    case.atol + case.rtol * expected.abs()
+}
+
+/// Returns true if two numbers are within the tolerance of a test.
+///
+/// ```
+/// use pte_run::compare::near;
+/// use pte_run::pte_model::program::test_cases::TestCase;
+///
+/// let case = TestCase::new(vec![], None);
+/// assert!(near(1.0, 1.000_001, &case) && !near(1.0, 1.1, &case));
+/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1.0, f64::NAN, &case));
+/// ```
+pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
+    let tolerance = tolerance(expected, case);
+    expected == found
+        || (expected.is_nan() && found.is_nan())
+        || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
+}
+
+/// Index by dimension of the element at a position in memory.
+///
+/// ```
+/// assert_eq!(pte_run::compare::coordinates(4, &[2, 3], &[0, 1]), [1, 1]);
+/// assert_eq!(pte_run::compare::coordinates(4, &[2, 3], &[1, 0]), [0, 2]);
+/// ```
+pub fn coordinates(mut position: u64, sizes: &[i32], dim_order: &[u8]) -> Vec<u64> {
+    let mut at = vec![0; sizes.len()];
+    for &dimension in dim_order.iter().rev() {
+        let Some((size, at)) = sizes.get(usize::from(dimension)).zip(at.get_mut(usize::from(dimension))) else {
+            continue;
+        };
+        let size = u64::try_from(*size).unwrap_or(1).max(1);
+        (*at, position) = (position % size, position / size);
+    }
+    at
+}
