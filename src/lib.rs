@@ -43,6 +43,7 @@ mod inspection;
 mod kernels;
 mod model;
 mod needs;
+mod numeric;
 mod payload;
 mod pipeline;
 mod profile;
@@ -88,6 +89,7 @@ pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
 };
 pub use model::{DiffOptions, Documents, Model};
+pub use numeric::{MethodNumerics, NumericComparison, NumericOptions};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
@@ -109,8 +111,8 @@ pub use pte_deploy::firmware::{
 pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
-    is_null_device,
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,
+    DifferingPart, InstructionComparison, MethodComparison, ValueComparison, is_null_device,
 };
 pub use pte_generate::ProgramGenerator;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
@@ -185,9 +187,7 @@ pub mod program {
 
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
-    pub use pte_run::compare::{
-        OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs,
-    };
+    pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 

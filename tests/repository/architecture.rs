@@ -82,6 +82,7 @@ const FACADE: &[&str] = &[
     "lib",
     "model",
     "needs",
+    "numeric",
     "pipeline",
     "inspection",
     "kernels",

@@ -130,30 +130,4 @@ impl TracedTensor {
         let size = usize::try_from(size).map_err(|_| TensorError::Invalid(format!("a tensor of {size} bytes")))?;
         buffer.read_at(offset, size).map_err(TensorError::Io)
     }
-
-    /// Returns the indices of the element at a position in memory, by dimension. Dimensions of one element have index 0.
-    pub fn indices(&self, position: u64) -> Vec<u64> {
-        let index = |(size, stride): (&u64, &u64)| match size {
-            0 | 1 => 0,
-            size => position.checked_div(*stride).unwrap_or_default() % size,
-        };
-        self.sizes.iter().zip(&self.strides).map(index).collect()
-    }
-
-    /// Returns the position in memory of the element with these indices, in elements.
-    pub fn position(&self, indices: &[u64]) -> u64 {
-        indices
-            .iter()
-            .zip(&self.strides)
-            .fold(0, |all, (index, stride)| all.saturating_add(index.saturating_mul(*stride)))
-    }
-
-    /// Returns true if the elements of both are in the same order in memory.
-    pub fn is_same_layout(&self, other: &TracedTensor) -> bool {
-        let relevant = |tensor: &TracedTensor| -> Vec<u64> {
-            let dims = tensor.sizes.iter().zip(&tensor.strides);
-            dims.filter(|(size, _)| **size > 1).map(|(_, stride)| *stride).collect()
-        };
-        self.sizes == other.sizes && (self.elements == 0 || relevant(self) == relevant(other))
-    }
 }

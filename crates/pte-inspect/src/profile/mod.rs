@@ -262,7 +262,7 @@ impl<'s> MethodTimes<'s> {
         for value in written.filter_map(|usage| usage.value.within(values.len())) {
             let items = match &values[value] {
                 EValue::TensorList(items) => {
-                    items.iter().flatten().filter_map(|item| item.within(values.len())).collect()
+                    items.iter().flatten().filter_map(|item| item.within(values.len())).take(MAX_RESULTS).collect()
                 }
                 _ => vec![value],
             };
