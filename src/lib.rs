@@ -34,6 +34,7 @@
 //! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
 //! `schema` derives JSON Schemas of the results.
 
+mod bless;
 mod builder;
 mod deploy;
 mod edit;
@@ -49,6 +50,7 @@ mod pipeline;
 mod profile;
 mod source;
 mod target;
+mod testing;
 
 mod assembly;
 mod emitter;
@@ -187,6 +189,8 @@ pub mod program {
 
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
+    pub use crate::bless::Blessed;
+    pub use crate::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }

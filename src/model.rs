@@ -373,6 +373,13 @@ impl Model {
     pub(crate) fn source(&self) -> &Source {
         &self.source
     }
+
+    /// Returns a model of other YAML in place of this one, which may refer to files that do not exist yet.
+    pub(crate) fn edited(&self, text: &str, planned: Arc<BTreeMap<PathBuf, Blob>>) -> Model {
+        let mut source = Source { content: SourceContent::Text(text.into()), ..(*self.source).clone() };
+        source.files.planned = planned;
+        Model { source: Arc::new(source), options: self.options.clone(), answers: Arc::default() }
+    }
 }
 
 /// Stages.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::assembly::{self, Assembly};
 use crate::ir::document::ParsedDocument;
+use crate::ir::resolve::InvalidTest;
 use crate::ir::resolve::origins::Origins;
 use crate::ir::{self, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
@@ -189,6 +190,21 @@ impl Document {
     /// # Errors
     /// A name is unknown or a value invalid (all are reported), or a data file cannot be opened.
     pub fn resolve(self) -> Result<Resolved, Error> {
+        let (mut resolved, invalid_tests) = self.resolve_with_invalid_tests()?;
+        if invalid_tests.is_empty() {
+            return Ok(resolved);
+        }
+        let mut messages = resolved.messages.split_off(0);
+        messages.extend(invalid_tests.into_iter().flat_map(|test| test.diagnostics));
+        messages.sort_by_key(|message| message.at);
+        Err(Error::new(resolved.source.report_nodes(messages)))
+    }
+
+    /// Does the same as [`Document::resolve`], and returns the tests with errors, which the result does not have.
+    ///
+    /// # Errors
+    /// Those of [`Document::resolve`], except of tests.
+    pub(crate) fn resolve_with_invalid_tests(self) -> Result<(Resolved, Vec<InvalidTest>), Error> {
         let Document { decoded, mut messages } = self;
         let source = decoded.borrow_owner().clone();
         let document = decoded.borrow_dependent();
@@ -197,7 +213,7 @@ impl Document {
         messages.append(&mut resolved.diagnostics);
         let mut layout = LayoutConfig::default();
         resolved.options.apply(&mut layout);
-        Ok(Resolved {
+        let found = Resolved {
             program: resolved.program,
             tests: resolved.tests,
             name: document.name.as_ref().map(|name| name.value.to_string()),
@@ -212,7 +228,8 @@ impl Document {
             gaps: resolved.gaps,
             reported_operators: resolved.reported_operators,
             files: resolved.files,
-        })
+        };
+        Ok((found, resolved.invalid_tests))
     }
 }
 

@@ -1,9 +1,12 @@
-//! Interrupts (Ctrl-C): a command that has a result so far is told, others end at once.
+//! Interrupts (Ctrl-C): a command that has a result so far, or processes to end, is told; others end at once.
 
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pte_emit::run::StopFlag;
+
 static DEFERRED: AtomicBool = AtomicBool::new(false);
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: LazyLock<StopFlag> = LazyLock::new(StopFlag::default);
 
 /// From now on an interrupt does not end the process: the command ends when [`is_requested`] returns true.
 pub fn defer() {
@@ -12,11 +15,16 @@ pub fn defer() {
 
 /// Returns true after an interrupt.
 pub fn is_requested() -> bool {
-    REQUESTED.load(Ordering::Relaxed)
+    REQUESTED.is_set()
+}
+
+/// Returns the flag that an interrupt sets.
+pub fn flag() -> StopFlag {
+    REQUESTED.clone()
 }
 
 /// Records an interrupt. Returns true if the command ends itself.
 pub fn request() -> bool {
-    REQUESTED.store(true, Ordering::Relaxed);
+    REQUESTED.set();
     DEFERRED.load(Ordering::Relaxed)
 }

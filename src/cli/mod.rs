@@ -48,6 +48,7 @@ mod sources;
 mod stdout;
 mod strip;
 mod summary;
+mod test;
 mod weights;
 
 use std::ffi::OsString;
@@ -110,11 +111,13 @@ Examples:
                                                       less memory: the largest x is [1, 256]
   pte-emit embed model.pte -o model --facts           the program as an array: model.c and model.h
   pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
+  pte-emit test model.yaml --runner ./runner          run the tests of a source in a runtime; `--bless` writes the outputs
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
 
 Exit status:
   0    success: all outputs are written; `check` found no errors, `diff` and `verify` no differences
-  1    invalid input: no output is written; `check` found errors, `diff` or `verify` differences
+  1    invalid input: no output is written; `check` found errors, `diff` or `verify` differences,
+       a test did not pass
   2    invalid command line; `diff` cannot read or compare its inputs
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed; no output is written, except by `reduce`";
@@ -198,6 +201,8 @@ enum Command {
     Bound(Box<bound::BoundArguments>),
     /// Write files for the project of a firmware: sizes of memory pools, operators, the place of the program.
     Firmware(firmware::FirmwareArguments),
+    /// Run the tests of YAML files in a runtime, and compare the outputs; or write them as the expected ones.
+    Test(test::TestArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
 }
@@ -291,6 +296,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Metadata(arguments)) => metadata::run(&arguments, &messages),
         Some(Command::Bound(arguments)) => bound::run(&arguments, &messages),
         Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
+        Some(Command::Test(arguments)) => test::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
         None => {
             let command = Cli::command();

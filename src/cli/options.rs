@@ -1,4 +1,6 @@
-//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`, `--processor`. Those about sources are in `sources`.
+//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`, `--processor`, `--timeout`. Those about sources are in `sources`.
+
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pte_emit::{Abi, MemoryOptions, Processor};
@@ -115,5 +117,25 @@ impl RuntimeArguments {
             ProcessorName::Arm64 => Processor::Arm64,
             ProcessorName::Arm32 => Processor::Arm32,
         });
+    }
+}
+
+/// Parses a time limit.
+///
+/// # Errors
+/// A message with the expected form.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|limit| !limit.is_zero()).ok_or_else(|| "expected a number of seconds, such as 10 or 0.5".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_limits_are_positive_numbers() {
+        assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("1e400").is_err());
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
     }
 }

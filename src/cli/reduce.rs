@@ -29,6 +29,7 @@ use super::exit::{Exit, Failure};
 use super::formats::{FORMATS, OutputContent, OutputFormat, OutputName};
 use super::interrupt;
 use super::io::{self, Messages, STREAM};
+use super::options;
 use super::outputs::Outputs;
 use super::sources::{SourceArguments, Sources};
 
@@ -52,7 +53,7 @@ pub struct ReduceArguments {
     #[arg(long, value_name = "FORMAT")]
     candidate: Option<CandidateFormat>,
     /// Time limit of a run; a run that exceeds it has the exit status timeout
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = command::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = options::seconds)]
     timeout: Duration,
     /// Stop after this many runs of the command, that with FILE included
     #[arg(long, value_name = "N")]

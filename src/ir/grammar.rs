@@ -43,7 +43,7 @@ macro_rules! grammar {
                 memory: Form::Shape(&METHOD_MEMORY) => MethodMemory, "Planned memory; computed.";
                 requires_grad: Bool => bool, "true: constants of floating point numbers require gradients unless they state otherwise, and so do results if an argument does.";
                 container_meta: Either(&[Form::Shape(&CONTAINER_META), Null]) => Option<Option<ContainerMetadata>> as container_meta, "How containers were flattened; computed for inputs and outputs without containers, null omits it.";
-                tests: List(&Form::Shape(&TEST)) => Vec<Test<'a>>: "a list of tests", "Inputs and expected outputs.";
+                tests: List(&Form::Shape(&TEST)) => Vec<At<Test<'a>>>: "a list of tests", "Inputs and expected outputs.";
             }
             TENSOR_BASE = tensor "A tensor." required [] one of []
             => [node #[derive(Debug, Default)] ParsedTensor<'a> { attributes: Vec<(usize, i32)> }] {
@@ -213,9 +213,9 @@ macro_rules! grammar {
                 encoded_inp_str ("inputs"): Either(&[Text, Null]) => Option<String> as string_or_null: "a string, or null to omit it", "Of the inputs.";
                 encoded_out_str ("outputs"): Either(&[Text, Null]) => Option<String> as string_or_null: "a string, or null to omit it", "Of the outputs.";
             }
-            TEST = test "Inputs of a method and the expected outputs." required [inputs] one of []
+            TEST = test "Inputs of a method and the expected outputs." required [] one of []
             => [node #[derive(Debug)] Test<'a>] {
-                inputs: List(&TEST_VALUE) => At<Vec<At<TestValue<'a>>>>: "a list of values", "One for each input.";
+                inputs: List(&TEST_VALUE) => Option<At<Vec<At<TestValue<'a>>>>>: "a list of values", "One for each input.";
                 outputs: List(&TEST_VALUE) => Option<At<Vec<At<TestValue<'a>>>>>: "a list of values", "One for each output; without them nothing is compared.";
                 atol: Number => Option<f64> as tolerance, "Allowed absolute difference; 1e-6.";
                 rtol: Number => Option<f64> as tolerance, "Allowed relative difference; 1e-5.";

@@ -22,7 +22,7 @@ mod program;
 mod shared_state;
 mod stacktrace;
 mod stats;
-mod test_cases;
+pub(crate) mod test_cases;
 mod text;
 pub(crate) mod yaml;
 

@@ -1,9 +1,13 @@
 //! Prints the tests of a method.
 
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 use super::data::DataPrinter;
+use super::extracted::{ExtractedFile, ExtractedFiles};
+use super::options::{LargeData, PrintOptions};
 use super::yaml::{self, FlowMap};
 use pte_model::data::number;
 use pte_model::program::Tensor;
@@ -35,6 +39,35 @@ pub fn print(tests: &MethodTests, out: &mut String, data: &mut DataPrinter<'_>) 
         out.push('\n');
     }
     Ok(())
+}
+
+/// Printer of the outputs of tests for YAML. Those of more than 256 bytes are in files.
+pub struct OutputPrinter {
+    options: PrintOptions,
+    extracted: RefCell<ExtractedFiles>,
+}
+
+impl OutputPrinter {
+    /// Creates a printer; the files are in this folder, which is relative to that of the YAML.
+    pub fn new(folder: &Path) -> OutputPrinter {
+        let large_data = LargeData::Extract(folder.to_owned());
+        OutputPrinter { options: PrintOptions { large_data, ..PrintOptions::default() }, extracted: RefCell::default() }
+    }
+
+    /// Prints the outputs of a test, each as one line.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn print(&self, values: &[TestData], method: &str, test: usize) -> io::Result<Vec<String>> {
+        let mut data = DataPrinter::new(&self.options, u64::MAX, &self.extracted);
+        let items = values.iter().enumerate();
+        items.map(|(index, value)| test_value(value, &format!("{method}.output{test}.{index}"), &mut data)).collect()
+    }
+
+    /// Returns the files that this YAML refers to.
+    pub fn files(&self, text: &str) -> Vec<ExtractedFile> {
+        self.extracted.borrow().used_by(text)
+    }
 }
 
 fn test_value(value: &TestData, name: &str, data: &mut DataPrinter<'_>) -> io::Result<String> {

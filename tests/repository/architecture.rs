@@ -90,6 +90,8 @@ const FACADE: &[&str] = &[
     "profile",
     "source",
     "target",
+    "testing",
+    "bless",
     "builder",
     "deploy",
     "edit",

@@ -174,6 +174,28 @@ pub fn spans(text: &str) -> Vec<Range<usize>> {
     TreeBuilder::new(text, true).build().map_or_else(|_| Vec::new(), |(_, spans)| spans)
 }
 
+/// Parses a source, with the byte range of each node by id, from its first character to its last one. A list or map in brackets ends with its
+/// bracket, another one with what is last in it, and begins with what is first in it. The range of a node without characters is empty.
+///
+/// ```
+/// let text = "a: [1,\n 2]  # numbers\nb:\n- c\n\n- d: e\n";
+/// let (tree, ranges) = pte_yaml::tree::parse_with_ranges(text).unwrap();
+/// assert!(matches!(tree.value, pte_yaml::tree::NodeValue::Map(_)));
+/// let texts: Vec<&str> = ranges.into_iter().map(|range| &text[range]).collect();
+/// assert_eq!(texts[2], "[1,\n 2]");
+/// assert_eq!(texts[6], "c\n\n- d: e");
+/// ```
+///
+/// # Errors
+/// The first [`SyntaxError`].
+pub fn parse_with_ranges(text: &str) -> Result<(SourceNode<'_>, Vec<Range<usize>>), SyntaxError> {
+    let mut builder = TreeBuilder::new(text, true);
+    let root = builder.run()?;
+    let starts = builder.spans.unwrap_or_default().into_iter();
+    let ranges = starts.zip(builder.ends).map(|(span, end)| span.start..end.max(span.start)).collect();
+    Ok((root, ranges))
+}
+
 /// Greatest depth of nested lists and maps: a list of a tensor's numbers nests as deep as its rank, 16 at most, and the rest of a document
 /// needs ten levels.
 const MAX_DEPTH: usize = 64;
@@ -201,6 +223,10 @@ struct TreeBuilder<'a> {
     root: Option<SourceNode<'a>>,
     /// Byte ranges by id, if they are requested.
     spans: Option<Vec<Range<usize>>>,
+    /// Ends of the nodes by id, if ranges are requested: of a list or map, the end of what is last in it.
+    ends: Vec<usize>,
+    /// End of the characters of nodes so far.
+    end: usize,
 }
 
 /// A node that aliases may repeat.
@@ -242,21 +268,30 @@ impl<'a> TreeBuilder<'a> {
             repeated: 0,
             root: None,
             spans: with_spans.then(Vec::new),
+            ends: Vec::new(),
+            end: 0,
         }
     }
 
     /// Reads all events. Returns the tree, and the spans if they are requested.
     fn build(mut self) -> Result<(SourceNode<'a>, Vec<Range<usize>>), SyntaxError> {
+        let root = self.run()?;
+        Ok((root, self.spans.unwrap_or_default()))
+    }
+
+    /// Reads all events, and returns the tree.
+    fn run(&mut self) -> Result<SourceNode<'a>, SyntaxError> {
         while let Some(event) = self.parser.next_event() {
             let (event, span) = event.map_err(|error| scan_error(self.text, &error))?;
             self.event(event, &span)?;
         }
-        let mut spans = self.spans.unwrap_or_default();
-        let root = self.root.unwrap_or_else(|| {
-            spans.push(self.text.len()..self.text.len());
+        Ok(self.root.take().unwrap_or_else(|| {
+            if let Some(spans) = &mut self.spans {
+                spans.push(self.text.len()..self.text.len());
+                self.ends.push(self.text.len());
+            }
             SourceNode { id: NodeId(0), value: NodeValue::Null }
-        });
-        Ok((root, spans))
+        }))
     }
 
     fn event(&mut self, event: Event<'a>, span: &Span) -> Result<(), SyntaxError> {
@@ -289,7 +324,10 @@ impl<'a> TreeBuilder<'a> {
         let id = NodeId(self.next);
         self.next = self.next.saturating_add(1);
         if let Some(spans) = &mut self.spans {
-            spans.push(range(self.text, span));
+            let range = range(self.text, span);
+            self.end = if range.is_empty() { self.end } else { range.end };
+            self.ends.push(range.end);
+            spans.push(range);
         }
         id
     }
@@ -342,6 +380,16 @@ impl<'a> TreeBuilder<'a> {
 
     fn end(&mut self, span: &Span) -> Result<(), SyntaxError> {
         let Some(OpenNode { id, anchor, start, is_map, .. }) = self.open.pop() else { return Ok(()) };
+        if self.spans.is_some() {
+            let range = range(self.text, span);
+            // Of a list or map without brackets, the end is where the next node begins.
+            if matches!(self.text.get(range.clone()), Some("]" | "}")) {
+                self.end = range.end;
+            }
+            if let Some(end) = self.ends.get_mut(id.0 as usize) {
+                *end = self.end;
+            }
+        }
         let value = match is_map {
             true => NodeValue::Map(self.entries.drain(start..).collect()),
             false => NodeValue::List(self.items.drain(start..).collect()),

@@ -62,15 +62,6 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Parses a time limit.
-///
-/// # Errors
-/// A message with the expected form.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|limit| !limit.is_zero()).ok_or_else(|| "expected a number of seconds, such as 10 or 0.5".into())
-}
-
 /// Runs a command with a candidate. `None` if interrupted.
 ///
 /// # Errors
@@ -180,7 +171,5 @@ mod tests {
         assert_eq!(Outcome::parse("139"), Ok(Outcome::Status(139)));
         assert_eq!(Outcome::parse("timeout"), Ok(Outcome::Timeout));
         assert!(Outcome::parse("256").is_err() && Outcome::parse("-1").is_err());
-        assert!(seconds("0").is_err() && seconds("nan").is_err() && seconds("1e400").is_err());
-        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
     }
 }

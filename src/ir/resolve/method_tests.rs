@@ -1,5 +1,6 @@
 //! Resolves the tests of a method: inputs and expected outputs as bytes. Nothing is executed.
 
+use crate::ir::NodeDiagnostic;
 use crate::ir::data::{DataRequest, Finder};
 use crate::ir::document::{At, Method, Test, TestTensor, TestValue};
 use pte_model::data::Blob;
@@ -9,59 +10,147 @@ use pte_model::program::test_cases::{DEFAULT_ATOL, DEFAULT_RTOL, MethodTests, Te
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, Tensor, TensorShapeDynamism, ValueId};
 use pte_yaml::tree::NodeId;
 
-/// Resolves the tests of a method, which may have errors; further ones are added to the diagnostics of `finder`.
+/// A test that does not suit its method, or whose data cannot be read.
+#[derive(Debug)]
+pub struct InvalidTest {
+    /// Name of the method.
+    pub method: String,
+    /// Index of the test among those of the method.
+    pub index: usize,
+    /// The errors; none if they follow from those of the method.
+    pub diagnostics: Vec<NodeDiagnostic>,
+}
+
+/// The values of a method, for its tests.
+struct MethodValues<'m> {
+    plan: &'m ExecutionPlan,
+    /// Names of the values.
+    names: &'m [(NodeId, Option<String>)],
+    /// The method has errors, from which others follow.
+    has_errors: bool,
+}
+
+/// Resolves the tests of a method, which may have errors. Those with errors of their own are added to `invalid`.
 pub(super) fn resolve<'d, 'a>(
     method: &'d Method<'a>,
     plan: &ExecutionPlan,
     names: &[(NodeId, Option<String>)],
     has_errors: bool,
     finder: &mut Finder<'d, 'a>,
+    invalid: &mut Vec<InvalidTest>,
 ) -> Option<MethodTests> {
     if method.tests.is_empty() {
         return None;
     }
-    let cases = method.tests.iter().filter_map(|test| case(test, plan, names, has_errors, finder)).collect();
-    Some(MethodTests::new(method.name.value.to_string(), cases))
-}
-
-fn case<'d, 'a>(
-    test: &'d Test<'a>,
-    plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
-    has_errors: bool,
-    finder: &mut Finder<'d, 'a>,
-) -> Option<TestCase> {
-    let inputs = values("inputs", &test.inputs, plan.inputs.as_deref(), plan, names, has_errors, finder);
-    let outputs = match &test.outputs {
-        Some(given) => Some(values("outputs", given, plan.outputs.as_deref(), plan, names, has_errors, finder)?),
-        None => None,
-    };
-    Some(TestCase {
-        inputs: inputs?,
-        outputs,
-        atol: test.atol.unwrap_or(DEFAULT_ATOL),
-        rtol: test.rtol.unwrap_or(DEFAULT_RTOL),
-    })
-}
-
-fn values<'d, 'a>(
-    what: &str,
-    given: &'d At<Vec<At<TestValue<'a>>>>,
-    indices: Option<&[ValueId]>,
-    plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
-    has_errors: bool,
-    finder: &mut Finder<'d, 'a>,
-) -> Option<Vec<TestData>> {
-    let indices = indices.unwrap_or_default();
-    if given.value.len() != indices.len() {
-        let message = format!("the test has {} {what}, the method {}", given.value.len(), indices.len());
-        finder
-            .diagnostics
-            .push(Code::InvalidTest.error(given.id, message).label(format!("expected {}", indices.len())));
-        return None;
+    let name = method.name.value.to_string();
+    let known = MethodValues { plan, names, has_errors };
+    let mut cases = Vec::new();
+    for (index, test) in method.tests.iter().enumerate() {
+        let before = finder.diagnostics.len();
+        match known.case(test, finder) {
+            Some(case) => cases.push(case),
+            None => {
+                let diagnostics = finder.diagnostics.split_off(before);
+                invalid.push(InvalidTest { method: name.clone(), index, diagnostics });
+            }
+        }
     }
-    given.value.iter().zip(indices).map(|(value, index)| one(value, *index, plan, names, has_errors, finder)).collect()
+    Some(MethodTests::new(name, cases))
+}
+
+impl MethodValues<'_> {
+    fn case<'d, 'a>(&self, test: &'d At<Test<'a>>, finder: &mut Finder<'d, 'a>) -> Option<TestCase> {
+        let At { id, value: test } = test;
+        let inputs = self.values("inputs", *id, &test.inputs, self.plan.inputs.as_deref(), finder);
+        let outputs = match test.outputs {
+            Some(_) => Some(self.values("outputs", *id, &test.outputs, self.plan.outputs.as_deref(), finder)?),
+            None => None,
+        };
+        Some(TestCase {
+            inputs: inputs?,
+            outputs,
+            atol: test.atol.unwrap_or(DEFAULT_ATOL),
+            rtol: test.rtol.unwrap_or(DEFAULT_RTOL),
+        })
+    }
+
+    /// Resolves the inputs or outputs of the test at a node; none are given as an empty list.
+    fn values<'d, 'a>(
+        &self,
+        what: &str,
+        test: NodeId,
+        given: &'d Option<At<Vec<At<TestValue<'a>>>>>,
+        indices: Option<&[ValueId]>,
+        finder: &mut Finder<'d, 'a>,
+    ) -> Option<Vec<TestData>> {
+        let (at, given) = given.as_ref().map_or((test, &[][..]), |given| (given.id, &given.value[..]));
+        let indices = indices.unwrap_or_default();
+        if given.len() != indices.len() {
+            let message = format!("the test has {} {what}, the method {}", given.len(), indices.len());
+            let error = Code::InvalidTest.error(at, message).label(format!("expected {}", indices.len()));
+            finder.diagnostics.push(error);
+            return None;
+        }
+        given.iter().zip(indices).map(|(value, index)| self.one(value, *index, finder)).collect()
+    }
+
+    fn one<'d, 'a>(&self, given: &'d At<TestValue<'a>>, id: ValueId, finder: &mut Finder<'d, 'a>) -> Option<TestData> {
+        let (index, value) = id.get().zip(self.plan.value(id))?;
+        // Its sizes are not known because of an error of the method, which is reported.
+        if self.has_errors && matches!(value, EValue::Tensor(tensor) if tensor.sizes.is_none()) {
+            return None;
+        }
+        let found = match (value, &given.value) {
+            (EValue::Null, TestValue::Null) => Some(TestData::Null),
+            (EValue::Int(_), TestValue::Number(NumericValue::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
+            (EValue::Double(_), TestValue::Number(n @ (NumericValue::Int(_) | NumericValue::Float(_)))) => {
+                Some(TestData::Double(n.to_f64()))
+            }
+            // JSON has infinity and NaN as strings only.
+            (EValue::Double(_), TestValue::Text(text)) => match number_word(text) {
+                Some(NumericValue::Float(x)) => Some(TestData::Double(x)),
+                _ => None,
+            },
+            (EValue::Bool(_), TestValue::Number(NumericValue::Bool(b))) => Some(TestData::Bool(*b)),
+            (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
+            (EValue::Tensor(tensor), TestValue::Number(number))
+                if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>
+            {
+                Some(scalar(given.id, tensor, *number, finder)?)
+            }
+            (EValue::Tensor(tensor), TestValue::Tensor(content)) => {
+                Some(self::tensor(given.id, tensor, content, finder)?)
+            }
+            // The given value is of another kind than the method's.
+            (
+                EValue::Null
+                | EValue::Int(_)
+                | EValue::Bool(_)
+                | EValue::Double(_)
+                | EValue::Tensor(_)
+                | EValue::String(_)
+                | EValue::IntList(_)
+                | EValue::DoubleList(_)
+                | EValue::BoolList(_)
+                | EValue::TensorList(_)
+                | EValue::OptionalTensorList(_)
+                | EValue::Unknown(_),
+                TestValue::Null | TestValue::Number(_) | TestValue::Text(_) | TestValue::Tensor(..),
+            ) => None,
+        };
+        if found.is_none() {
+            let name = self
+                .names
+                .get(index)
+                .and_then(|(_, name)| name.as_deref())
+                .map_or(format!("value {index}"), |name| format!("`{name}`"));
+            let kind = value.kind();
+            let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
+            let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
+            finder.diagnostics.push(Code::InvalidTest.error(given.id, message).label(format!("expected {kind}")));
+        }
+        found
+    }
 }
 
 /// Message if a tensor of a method cannot have these sizes (rule I-27).
@@ -77,68 +166,6 @@ fn misfit(tensor: &Tensor, sizes: &[i32]) -> Option<String> {
     } else {
         None
     }
-}
-
-fn one<'d, 'a>(
-    given: &'d At<TestValue<'a>>,
-    id: ValueId,
-    plan: &ExecutionPlan,
-    names: &[(NodeId, Option<String>)],
-    has_errors: bool,
-    finder: &mut Finder<'d, 'a>,
-) -> Option<TestData> {
-    let (index, value) = id.get().zip(plan.value(id))?;
-    // Its sizes are not known because of an error of the method, which is reported.
-    if has_errors && matches!(value, EValue::Tensor(tensor) if tensor.sizes.is_none()) {
-        return None;
-    }
-    let found = match (value, &given.value) {
-        (EValue::Null, TestValue::Null) => Some(TestData::Null),
-        (EValue::Int(_), TestValue::Number(NumericValue::Int(n))) => i64::try_from(*n).ok().map(TestData::Int),
-        (EValue::Double(_), TestValue::Number(n @ (NumericValue::Int(_) | NumericValue::Float(_)))) => {
-            Some(TestData::Double(n.to_f64()))
-        }
-        // JSON has infinity and NaN as strings only.
-        (EValue::Double(_), TestValue::Text(text)) => match number_word(text) {
-            Some(NumericValue::Float(x)) => Some(TestData::Double(x)),
-            _ => None,
-        },
-        (EValue::Bool(_), TestValue::Number(NumericValue::Bool(b))) => Some(TestData::Bool(*b)),
-        (EValue::String(_), TestValue::Text(text)) => Some(TestData::String(text.to_string())),
-        (EValue::Tensor(tensor), TestValue::Number(number))
-            if tensor.sizes.as_ref().is_some_and(|sizes| sizes.is_empty()) =>
-        {
-            Some(scalar(given.id, tensor, *number, finder)?)
-        }
-        (EValue::Tensor(tensor), TestValue::Tensor(content)) => Some(self::tensor(given.id, tensor, content, finder)?),
-        // The given value is of another kind than the method's.
-        (
-            EValue::Null
-            | EValue::Int(_)
-            | EValue::Bool(_)
-            | EValue::Double(_)
-            | EValue::Tensor(_)
-            | EValue::String(_)
-            | EValue::IntList(_)
-            | EValue::DoubleList(_)
-            | EValue::BoolList(_)
-            | EValue::TensorList(_)
-            | EValue::OptionalTensorList(_)
-            | EValue::Unknown(_),
-            TestValue::Null | TestValue::Number(_) | TestValue::Text(_) | TestValue::Tensor(..),
-        ) => None,
-    };
-    if found.is_none() {
-        let name = names
-            .get(index)
-            .and_then(|(_, name)| name.as_deref())
-            .map_or(format!("value {index}"), |name| format!("`{name}`"));
-        let kind = value.kind();
-        let kind = format!("{} {kind}", if kind == "Int" || kind == "IntList" { "an" } else { "a" });
-        let message = format!("{name} is {kind}, the test gives {}", describe(&given.value));
-        finder.diagnostics.push(Code::InvalidTest.error(given.id, message).label(format!("expected {kind}")));
-    }
-    found
 }
 
 /// Encodes the number of a tensor without dimensions.

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 
 use self::method::MethodResolver;
+pub use self::method_tests::InvalidTest;
 use self::origins::Origins;
 use super::data::{self, DataRequest, Finder};
 use super::document::{self, At, Declaration, ParsedDocument};
@@ -47,8 +48,10 @@ use pte_yaml::tree::NodeId;
 pub struct ResolvedProgram {
     /// The program.
     pub program: Program,
-    /// The tests of its methods.
+    /// The tests of its methods, without the invalid ones.
     pub tests: Vec<MethodTests>,
+    /// Tests with errors, in the order of the source.
+    pub invalid_tests: Vec<InvalidTest>,
     /// Release that it is written for.
     pub runtime: Option<&'static Release>,
     /// Its layout options.
@@ -69,7 +72,7 @@ pub struct ResolvedProgram {
     pub files: BTreeSet<PathBuf>,
 }
 
-/// Resolves a document that refers to `files`.
+/// Resolves a document that refers to `files`. Errors of tests are in the result, if there are no others.
 ///
 /// # Errors
 /// All errors and warnings.
@@ -82,7 +85,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         layout: document.layout.nodes.clone(),
         ..Origins::default()
     };
-    let mut all_tests = Vec::new();
+    let (mut all_tests, mut invalid_tests) = (Vec::new(), Vec::new());
     let mut reported_operators = HashSet::new();
     let (mut diagnostics, mut gaps) = (Vec::new(), Vec::new());
     if let Some(methods) = &document.methods {
@@ -97,7 +100,9 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
             diagnostics.append(&mut resolver.diagnostics);
             gaps.extend(resolver.gap.take());
             let origin = resolver.origins;
-            all_tests.extend(method_tests::resolve(method, &plan, &origin.values, has_errors, &mut finder));
+            let tests =
+                method_tests::resolve(method, &plan, &origin.values, has_errors, &mut finder, &mut invalid_tests);
+            all_tests.extend(tests);
             origins.methods.push(origin);
             plans.push(plan);
         }
@@ -111,7 +116,9 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
         program.set_newer_parts(parts);
     }
     let overrides = overrides(&document.raw, &mut origins, &mut finder);
-    if diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning) {
+    if invalid_tests.is_empty()
+        && diagnostics.iter().chain(&finder.diagnostics).all(|d| d.severity == Severity::Warning)
+    {
         finder.warn_unused();
     }
     if document.methods.is_none() && program.external_data.is_empty() && finder.diagnostics.is_empty() {
@@ -120,6 +127,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     }
     diagnostics.append(&mut finder.diagnostics);
     if diagnostics.iter().any(NodeDiagnostic::is_error) {
+        diagnostics.extend(invalid_tests.into_iter().flat_map(|test| test.diagnostics));
         // In source order, independent of the stage that reported them.
         diagnostics.sort_by_key(|d| d.at);
         return Err(diagnostics);
@@ -127,6 +135,7 @@ pub fn resolve<'a>(document: &ParsedDocument<'a>, files: &FileAccess) -> Result<
     Ok(ResolvedProgram {
         program,
         tests: all_tests,
+        invalid_tests,
         runtime: document.runtime.as_ref().map(|runtime| runtime.value),
         options: document.layout.options.clone(),
         overrides,
