@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::profile::Recording;
+use crate::profile::{Recording, Selection};
 use crate::source::SourceContent;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
 use pte_model::data::random::Distribution;
@@ -34,7 +34,7 @@ const MAX_INPUTS: u64 = 1 << 28;
 ///
 /// let mut options = NumericOptions::new(RunnerCommand::new("./runner"));
 /// options.tolerance.atol = 1e-3;
-/// assert_eq!(options.seed, None);
+/// assert!(!options.generate_inputs);
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -43,10 +43,12 @@ pub struct NumericOptions {
     pub runner: RunnerCommand,
     /// Limits of each execution.
     pub limits: RunLimits,
-    /// Seed of generated inputs. `None` uses the inputs of the first test of the method if a source has tests, and seed 0 otherwise.
-    pub seed: Option<u64>,
-    /// Only method to execute; `None` executes all.
-    pub method: Option<String>,
+    /// Seed of generated inputs.
+    pub seed: u64,
+    /// Generate the inputs, even if a program has tests. By default, the inputs are those of the first test of the method, if there is one.
+    pub generate_inputs: bool,
+    /// Methods to execute: names or patterns, in which `*` stands for any characters; all if it is empty.
+    pub methods: Vec<String>,
     /// Differences of floating point numbers that count as equal.
     pub tolerance: Tolerance,
     /// By side: `.ptd` files that the program is loaded with, beside those that YAML assembles to.
@@ -56,8 +58,8 @@ pub struct NumericOptions {
 impl NumericOptions {
     /// Returns the default options with a runner.
     pub fn new(runner: RunnerCommand) -> NumericOptions {
-        let (limits, seed, method, tolerance, with) = Default::default();
-        NumericOptions { runner, limits, seed, method, tolerance, with }
+        let (limits, seed, generate_inputs, methods, tolerance, with) = Default::default();
+        NumericOptions { runner, limits, seed, generate_inputs, methods, tolerance, with }
     }
 }
 
@@ -128,17 +130,15 @@ impl Model {
             Executable::new(self, &options.with[0], folder, "a")?,
             Executable::new(newer, &options.with[1], folder, "b")?,
         ];
-        let names = [&sides[0], &sides[1]].map(|side| method_names(side, options.method.as_deref()));
+        let selection = Selection::new(&options.methods);
+        let names = [&sides[0], &sides[1]].map(|side| method_names(side, &selection));
         if names.iter().all(Vec::is_empty) {
-            let wanted = options
-                .method
-                .as_deref()
-                .map_or_else(|| "a method".to_owned(), |name| format!("method `{}`", clipped(name)));
             let label = format!("{} and {}", self.label(), newer.label());
+            let what = if options.methods.is_empty() { "a method" } else { "a method with the selected name" };
             return Err(Error::input(
                 Code::UnexpectedInput,
                 &label,
-                format!("expected {wanted} in one of both programs"),
+                format!("expected {what} in one of both programs"),
             ));
         }
         let only = |side: usize| {
@@ -161,12 +161,12 @@ impl Model {
     }
 }
 
-/// Returns the names of the methods of a side, each once; only `selected` if there is one.
-fn method_names<'s>(side: &'s Side, selected: Option<&str>) -> Vec<&'s str> {
+/// Returns the names of the selected methods of a side, each once.
+fn method_names<'s>(side: &'s Side, selection: &Selection) -> Vec<&'s str> {
     let mut found: Vec<&str> = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for name in side.program.plans().iter().filter_map(|plan| plan.name.as_deref()) {
-        if selected.is_none_or(|selected| selected == name) && seen.insert(name) {
+        if selection.has(name) && seen.insert(name) {
             found.push(name);
         }
     }
@@ -343,10 +343,10 @@ impl MethodPair<'_, '_> {
     fn inputs(&self) -> Result<(Vec<TestData>, Option<u64>), Error> {
         let tests = self.sides.iter().flat_map(|side| side.tests.iter().flatten());
         let test = tests.filter(|tests| tests.method == self.name).find_map(|tests| tests.cases.first());
-        if let (None, Some(test)) = (self.options.seed, test) {
+        if let Some(test) = test.filter(|_| !self.options.generate_inputs) {
             return Ok((test.inputs.clone(), None));
         }
-        let seed = self.options.seed.unwrap_or(0);
+        let seed = self.options.seed;
         let plans = [self.method(0).1, self.method(1).1];
         let lists = plans.map(|plan| plan.and_then(|plan| plan.inputs.as_deref()).unwrap_or_default());
         let other = |message: String| self.programs[1].failed(self.name, message);

@@ -11,6 +11,8 @@ use pte_inspect::profile::TimeProfile;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::container::MAX_FLATBUFFER;
+use pte_model::program::ExecutionPlan;
+use pte_transform::pattern::Pattern;
 
 /// What ExecuTorch's runtime recorded while it executed a program: the content of an ETDump file.
 ///
@@ -68,9 +70,25 @@ impl Recording {
     }
 }
 
+/// Methods that are selected by names or patterns.
+pub(crate) struct Selection(Vec<Pattern>);
+
+impl Selection {
+    /// Selects the methods that match one of these patterns; all without patterns.
+    pub(crate) fn new(patterns: &[String]) -> Selection {
+        Selection(patterns.iter().map(|pattern| Pattern::new(pattern)).collect())
+    }
+
+    /// Returns true if a method is selected.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.is_empty() || self.0.iter().any(|pattern| pattern.matches(name))
+    }
+}
+
 impl Model {
-    /// Joins the times of a recording with the instructions, operators and delegates of the program. `method` is the name of the method
-    /// that was executed; without it, the methods are found by their instructions.
+    /// Joins the times of a recording with the instructions, operators and delegates of the program. The methods that were executed are
+    /// found by their instructions. If several have the same instructions, `methods` selects: names or patterns, in which `*` stands for any
+    /// characters; all methods if it is empty.
     ///
     /// The result consists of [`TimeProfile`](crate::TimeProfile), [`MethodProfile`](crate::MethodProfile), [`MeasuredTime`](crate::MeasuredTime),
     /// [`InstructionTime`](crate::InstructionTime), [`OperatorTime`](crate::OperatorTime), [`DelegateTime`](crate::DelegateTime),
@@ -80,21 +98,23 @@ impl Model {
     /// use pte_emit::{Model, Recording};
     ///
     /// let recording = Recording::open("crates/pte-etdump/tests/recorded/linear.etdump")?;
-    /// let profile = Model::open("examples/linear.yaml")?.profile(&recording, None)?;
+    /// let profile = Model::open("examples/linear.yaml")?.profile(&recording, &[])?;
     /// let forward = &profile.methods[0];
     /// assert_eq!((&*forward.name, forward.executions.count), ("forward", 2));
     /// let labels: Vec<&str> = forward.instructions.iter().map(|row| &*row.label).collect();
     /// assert_eq!(labels, ["aten::permute_copy.out", "aten::addmm.out", "aten::relu.out"]);
     ///
-    /// let error = Model::open("examples/add.yaml")?.profile(&recording, None).unwrap_err();
+    /// let error = Model::open("examples/add.yaml")?.profile(&recording, &[]).unwrap_err();
     /// assert!(error.to_string().contains("the ETDump is of another program"));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
     /// # Errors
     /// The program cannot be read, or the recording is of another program, or has no times.
-    pub fn profile(&self, recording: &Recording, method: Option<&str>) -> Result<TimeProfile, Error> {
+    pub fn profile(&self, recording: &Recording, methods: &[String]) -> Result<TimeProfile, Error> {
         let inspected = Inspected::of(self)?;
-        TimeProfile::new(&inspected.view(), recording.dump(), method).map_err(|error| recording.error(error))
+        let selection = Selection::new(methods);
+        let is_candidate = |_: usize, plan: &ExecutionPlan| selection.has(plan.name.as_deref().unwrap_or_default());
+        TimeProfile::new(&inspected.view(), recording.dump(), &is_candidate).map_err(|error| recording.error(error))
     }
 }

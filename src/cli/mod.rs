@@ -42,6 +42,7 @@ mod reduce;
 mod releases;
 mod rename;
 mod report;
+mod runner;
 mod schema;
 mod size;
 mod sources;

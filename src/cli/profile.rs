@@ -30,9 +30,9 @@ pub struct ProfileArguments {
     /// Print only these times, in text; may be repeated
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Vec<ByName>,
-    /// Method that was executed, if several have the recorded instructions
-    #[arg(long, value_name = "NAME")]
-    method: Option<String>,
+    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the recorded instructions
+    #[arg(long, value_name = "METHOD")]
+    method: Vec<String>,
     #[command(flatten)]
     limit: LimitArguments,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn run(arguments: &ProfileArguments, messages: &Messages) -> Result<Exit, Fa
     let sources = Sources::checked(&arguments.sources)?;
     let model = sources.open_one(&arguments.input, |found| format!("expected one document, found {found}"))?;
     sources.warn_unused(messages);
-    let profile = |path: &PathBuf| model.profile(&Recording::open(path)?, arguments.method.as_deref());
+    let profile = |path: &PathBuf| model.profile(&Recording::open(path)?, &arguments.method);
     let mut found = profile(&arguments.recording)?;
     if let Some(second) = &arguments.second {
         found.compare(&profile(second)?);

@@ -48,18 +48,20 @@ impl fmt::Display for MatchError {
 impl std::error::Error for MatchError {}
 
 impl EtDump {
-    /// Returns the blocks that executed instructions, with their methods. `method` is the name of the only method that is considered.
+    /// Returns the blocks that executed instructions, with their methods. Only the methods for which `is_candidate` returns true are
+    /// considered; its arguments are the index and the method.
     ///
     /// # Errors
-    /// No method has this name; a block whose instructions no method has, or several methods.
-    pub fn method_runs(&self, program: &Program, method: Option<&str>) -> Result<Vec<MethodRun<'_>>, MatchError> {
-        let plans = program.plans().iter().enumerate();
-        let named = |plan: &ExecutionPlan| method.is_none_or(|name| plan.name.as_deref() == Some(name));
-        let methods: Vec<Candidate<'_>> =
-            plans.filter(|(_, plan)| named(plan)).map(|(index, plan)| Candidate::new(index, plan)).collect();
+    /// There is no such method; a block whose instructions no method has, or several methods.
+    pub fn method_runs(
+        &self,
+        program: &Program,
+        is_candidate: &dyn Fn(usize, &ExecutionPlan) -> bool,
+    ) -> Result<Vec<MethodRun<'_>>, MatchError> {
+        let plans = program.plans().iter().enumerate().filter(|(index, plan)| is_candidate(*index, plan));
+        let methods: Vec<Candidate<'_>> = plans.map(|(index, plan)| Candidate::new(index, plan)).collect();
         if methods.is_empty() {
-            let name = method.map_or_else(String::new, |name| format!(" `{}`", clipped(name)));
-            return Err(MatchError(format!("the program has no method{name}")));
+            return Err(MatchError("the program has no such method".to_owned()));
         }
         let mut work = WORK;
         let mut found = Vec::new();

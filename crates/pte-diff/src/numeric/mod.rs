@@ -17,6 +17,7 @@ use elements::{Comparison, Values};
 use pte_etdump::{EtDump, MethodRun, TensorError};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
+use pte_model::program::ExecutionPlan;
 use pte_model::program::test_cases::{TestData, Tolerance};
 use recorded::RecordedValues;
 
@@ -119,8 +120,8 @@ pub fn compare_traces(
 /// Returns the execution of a method that a trace has; `None` if the method has no instructions.
 fn run<'t>(view: &MethodView<'_>, trace: Trace<'t>, side: usize) -> Result<Option<MethodRun<'t>>, TraceError> {
     let failed = |message: String| TraceError { side, message };
-    let name = view.plan.name.as_deref();
-    let runs = trace.dump.method_runs(&view.side.program, name).map_err(|error| failed(error.to_string()))?;
+    let is_candidate = |index: usize, _: &ExecutionPlan| index == view.number;
+    let runs = trace.dump.method_runs(&view.side.program, &is_candidate).map_err(|error| failed(error.to_string()))?;
     match runs.into_iter().next() {
         Some(run) => Ok(Some(run)),
         None if view.steps.is_empty() => Ok(None),

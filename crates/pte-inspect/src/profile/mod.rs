@@ -122,14 +122,18 @@ pub struct OperationTime {
 }
 
 impl TimeProfile {
-    /// Joins a dump with a program. `method` is the name of the only method that may have been executed; `None` finds the methods by
-    /// their instructions.
+    /// Joins a dump with a program. Of the methods for which `is_candidate` returns true, those that were executed are found by their
+    /// instructions.
     ///
     /// # Errors
     /// The dump is of another program, or has no times.
-    pub fn new(subject: &Subject<'_>, dump: &EtDump, method: Option<&str>) -> Result<TimeProfile, MatchError> {
+    pub fn new(
+        subject: &Subject<'_>,
+        dump: &EtDump,
+        is_candidate: &dyn Fn(usize, &ExecutionPlan) -> bool,
+    ) -> Result<TimeProfile, MatchError> {
         let mut by_method: BTreeMap<usize, Vec<MethodRun<'_>>> = BTreeMap::new();
-        for run in dump.method_runs(subject.program, method)? {
+        for run in dump.method_runs(subject.program, is_candidate)? {
             by_method.entry(run.method).or_default().push(run);
         }
         let plans = subject.program.plans();
