@@ -11,8 +11,8 @@ use crate::source::SourceContent;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
 use pte_model::data::random::Distribution;
 use pte_model::data::{Blob, BlobSource, Origin};
+use pte_model::diagnostics::Code;
 use pte_model::diagnostics::text::{clipped, counted};
-use pte_model::diagnostics::{Code, escaped};
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::scalar_type::Encoding;
@@ -280,8 +280,8 @@ fn explained(error: &RunError) -> String {
     if let (RunErrorKind::Ended(_), "the start") = (&error.kind, &*error.step) {
         text += &format!("; {HINT}");
     }
-    for line in &error.log {
-        text += &format!("\n  {}", escaped(line));
+    if let Some(line) = error.log.last() {
+        text += &format!("; its log ends with `{}`", clipped(line));
     }
     text
 }

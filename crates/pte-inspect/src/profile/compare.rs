@@ -95,8 +95,9 @@ impl TimeProfile {
     pub fn compare(&mut self, second: &TimeProfile) {
         let [loads, second_loads] = [self.loading.count, second.loading.count];
         self.loading.compare(&second.loading, [loads, second_loads]);
-        let none = |name: &str| MethodProfile {
-            name: name.to_owned(),
+        let none = |method: &MethodProfile| MethodProfile {
+            name: method.name.clone(),
+            index: method.index,
             executions: MeasuredTime::default(),
             overhead: MeasuredTime::default(),
             instructions: Vec::new(),
@@ -104,14 +105,18 @@ impl TimeProfile {
             delegates: Vec::new(),
         };
         for method in &second.methods {
-            if !self.methods.iter().any(|first| first.name == method.name) {
-                self.methods.push(none(&method.name));
+            if !self.methods.iter().any(|first| first.index == method.index) {
+                self.methods.push(none(method));
             }
         }
+        self.methods.sort_by_key(|method| method.index);
         for method in &mut self.methods {
-            match second.methods.iter().find(|other| other.name == method.name) {
+            match second.methods.iter().find(|other| other.index == method.index) {
                 Some(other) => method.compare(other),
-                None => method.compare(&none(&method.name)),
+                None => {
+                    let other = none(method);
+                    method.compare(&other);
+                }
             }
         }
     }

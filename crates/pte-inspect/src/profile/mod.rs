@@ -44,6 +44,8 @@ pub struct TimeProfile {
 pub struct MethodProfile {
     /// Name; empty if it has none.
     pub name: String,
+    /// Index in the program.
+    pub index: usize,
     /// Times of whole executions.
     pub executions: MeasuredTime,
     /// Times of executions outside of instructions.
@@ -226,6 +228,7 @@ impl<'s> MethodTimes<'s> {
         let all = self.all();
         Some(MethodProfile {
             name: self.plan.name.clone().unwrap_or_default(),
+            index: self.method,
             executions: self.executions.time(all),
             overhead: self.overhead.time(all),
             instructions: self.instruction_times(all),
