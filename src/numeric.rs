@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::model::Model;
-use crate::profile::{Recording, Selection};
+use crate::profile::{self, Selection};
 use crate::source::SourceContent;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
+use pte_etdump::EtDump;
 use pte_model::data::random::Distribution;
 use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::diagnostics::Code;
@@ -262,12 +263,13 @@ impl<'m> Executable<'m> {
         if !events.is_file() || !values.is_file() {
             return Err(self.failed(method, format!("the runner wrote no ETDump; {HINT}")));
         }
-        let recording = Recording::open(&events)?;
-        let unreadable = |error: std::io::Error| Error::io(&values.display().to_string(), "", &error);
+        let unreadable = |error: std::io::Error| self.failed(method, format!("the files of the runner: {error}"));
+        let dump = EtDump::read(&profile::read(&events).map_err(unreadable)?);
+        let dump = dump.map_err(|error| self.failed(method, format!("the runner wrote no valid ETDump: {error}")))?;
         let origin = Origin::File(values.as_path().into());
         let size = origin.len().map_err(unreadable)?;
         let outputs = outputs.iter().map(pte_run::OutputValue::to_test_data).collect();
-        Ok(Recorded { recording, values: origin.blob(0, size, size).unwrap_or_else(|| Blob::bytes([])), outputs })
+        Ok(Recorded { dump, values: origin.blob(0, size, size).unwrap_or_else(|| Blob::bytes([])), outputs })
     }
 }
 
@@ -302,7 +304,7 @@ fn write_blob(blob: &Blob, file: &mut File) -> std::io::Result<()> {
 
 /// What the runner recorded of an execution.
 struct Recorded {
-    recording: Recording,
+    dump: EtDump,
     values: Blob,
     outputs: Vec<Option<TestData>>,
 }
@@ -321,7 +323,7 @@ impl MethodPair<'_, '_> {
         let run = |side: usize| self.programs[side].run(self.name, &inputs, self.options, number);
         let recorded = [run(0)?, run(1)?];
         let traces = recorded.each_ref().map(|recorded| Trace {
-            dump: recorded.recording.dump(),
+            dump: &recorded.dump,
             values: &recorded.values,
             outputs: &recorded.outputs,
         });

@@ -37,10 +37,7 @@ impl Recording {
     /// The file cannot be read, or is not an ETDump.
     pub fn open(path: impl AsRef<Path>) -> Result<Recording, Error> {
         let name = path.as_ref().display().to_string();
-        let mut bytes = Vec::new();
-        // A device may have no end.
-        let read = File::open(path).and_then(|file| file.take(MAX_FLATBUFFER + 1).read_to_end(&mut bytes));
-        read.map_err(|error| Error::io(&name, "", &error))?;
+        let bytes = read(path.as_ref()).map_err(|error| Error::io(&name, "", &error))?;
         Recording::from_bytes(&name, &bytes)
     }
 
@@ -68,6 +65,14 @@ impl Recording {
     pub(crate) fn error(&self, message: impl ToString) -> Error {
         Error::input(Code::UnmetRequest, &self.name, message.to_string())
     }
+}
+
+/// Reads an ETDump file.
+pub(crate) fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // A device may have no end.
+    File::open(path)?.take(MAX_FLATBUFFER + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Methods that are selected by names or patterns.

@@ -31,7 +31,7 @@ pub struct ReportArguments {
     data_statistics: bool,
     /// Times of an ETDump that the runtime recorded of the program, beside the graph; html
     #[arg(long, value_name = "ETDUMP")]
-    profile: Option<PathBuf>,
+    etdump: Option<PathBuf>,
     #[command(flatten)]
     sources: SourceArguments,
 }
@@ -73,7 +73,7 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         let models = [Some(&first), newer.as_ref()].into_iter().flatten();
         arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
     }
-    if let Some(path) = &arguments.profile {
+    if let Some(path) = &arguments.etdump {
         options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &[])?);
     }
     let report = match &newer {

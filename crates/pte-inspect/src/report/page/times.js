@@ -1,4 +1,4 @@
-// Times that the runtime recorded, if the report was written with --profile: a mean per execution of the method.
+// Times that the runtime recorded, if the report was written with --etdump: a mean per execution of the method.
 
 const recorded = new Map((data.profile?.methods ?? []).map((times) =>
   [times.index, { ...times, of: new Map(times.instructions.map((row) => [row.index, row])) }]));
