@@ -25,6 +25,7 @@ FILES = {
     "inspect": ["Inspection", "FileSize", "MemoryDocument"],
     "kernels": ["KernelList"],
     "payload": ["PayloadSummary"],
+    "test": ["TestReport"],
     "weights": ["WeightList"],
 }
 

@@ -45,6 +45,7 @@ from ._pte_emit import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import results
+    from ._runs import run_tests
     from ._tensors import load_ptd, load_safetensors, save_ptd, save_safetensors
     from ._typed import Report
 
@@ -77,6 +78,7 @@ __all__ = [
     "open",
     "optimize",
     "results",
+    "run_tests",
     "save_ptd",
     "save_safetensors",
 ]
@@ -87,6 +89,7 @@ _LAZY = {
     "load_ptd": "_tensors",
     "load_safetensors": "_tensors",
     "results": "results",
+    "run_tests": "_runs",
     "save_ptd": "_tensors",
     "save_safetensors": "_tensors",
 }

@@ -1,5 +1,6 @@
 """The command ``pte-emit``, also as ``python -m pte_emit``."""
 
+import os
 import sys
 
 from ._pte_emit import main as _main
@@ -11,6 +12,8 @@ def main() -> int:
     >>> main.__module__
     'pte_emit.__main__'
     """
+    # For `pte-emit test`: the Python of the package, also in an environment that is not activated.
+    os.environ.setdefault("PTE_EMIT_PYTHON", sys.executable)
     return _main(["pte-emit", *sys.argv[1:]])
 
 

@@ -12,10 +12,11 @@ __all__ = ["Abi", "Accuracy", "AllocatorSummary", "BackendUse", "BoundReport", "
     "DuplicateData", "Extracted", "FileFindings", "FileSize", "Finding", "Findings", "HeaderFacts", "Held", "Inspection",
     "InstructionChange", "KeptResults", "KernelList", "KernelUse", "KeySummary", "Level", "LoadedMethod", "LoadedProgram", "MemoryPeak",
     "MemoryPool", "MemorySource", "MemoryTotal", "Merged", "MergedMethod", "MessagePosition", "MethodAllocator", "MethodFootprint",
-    "MethodSummary", "NeededRelease", "Optimization", "OptimizedInstruction", "OptimizedMethod", "PayloadSummary", "PlannedTensor",
-    "Processor", "ProgramMemory", "RuleSeverity", "SegmentFacts", "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode",
-    "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice", "TemporaryAllocator", "TestsSummary", "TruncatedRule", "ValueSummary",
-    "Weight", "WeightKind", "WeightList", "WeightLocation"]
+    "MethodSummary", "NeededRelease", "Optimization", "OptimizedInstruction", "OptimizedMethod", "OutputComparison", "OutputDifference",
+    "OutputDifferenceKind", "PayloadSummary", "PlannedTensor", "Processor", "ProgramMemory", "RuleSeverity", "SegmentFacts",
+    "SerializerKind", "SharedBuffer", "SizeDimension", "SizeNode", "SourcePosition", "StateSummary", "StoredCopy", "StoredTwice",
+    "TemporaryAllocator", "TestError", "TestOutcome", "TestReport", "TestResult", "TestsSummary", "TruncatedRule", "ValueSummary", "Weight",
+    "WeightKind", "WeightList", "WeightLocation"]
 
 
 Level = Literal["error", "warning", "note"]
@@ -1067,6 +1068,90 @@ class PayloadSummary(Result):
     _optional = ('format', 'problem', 'same_as', 'size')
 
 
+OutputDifferenceKind = Literal["count", "value", "element_type", "sizes", "dim_order", "no_memory", "element"]
+"""What an `OutputDifference` is about."""
+
+
+class OutputDifference(Result):
+    """A difference between an output and the expected one."""
+
+    __slots__ = ('differing', 'element', 'elements', 'error', 'expected', 'found', 'kind', 'output', 'tolerance')
+    differing: int | None
+    """Number of elements of the output that differ; null if it is not an element that differs."""
+    element: list[int] | None
+    """Index of the element, by dimension; null if it is not one that differs."""
+    elements: int | None
+    """Number of elements of the output."""
+    error: float | None
+    """Absolute difference of the two numbers; null of others, and if it is not finite."""
+    expected: str
+    """What was expected."""
+    found: str
+    """What was found."""
+    kind: OutputDifferenceKind
+    """What differs."""
+    output: int | None
+    """Index of the output; null if their number differs."""
+    tolerance: float | None
+    """Largest difference that is permitted here: `atol + rtol * |expected|`; null where nothing is."""
+
+
+class OutputComparison(Result):
+    """Result of comparing the outputs of a test."""
+
+    __slots__ = ('difference', 'max_error', 'outputs')
+    difference: OutputDifference | None
+    """First difference; null if all outputs are as expected."""
+    max_error: float | None
+    """Largest absolute difference of two numbers, of all outputs of equal types and sizes; null without numbers, or if one is infinite."""
+    outputs: int
+    """Number of expected outputs."""
+
+
+class TestError(Result):
+    """Why a test has no outputs."""
+
+    __slots__ = ('kind', 'log', 'message')
+    kind: str
+    """Kind: `invalid-test`, or that of a `RunErrorKind`."""
+    log: list[str]
+    """Last lines of the standard error of the runner."""
+    message: str
+    """Message."""
+
+
+TestResult = Literal["passed", "failed", "no_outputs", "error"]
+"""Result of a test in a word."""
+
+
+class TestOutcome(Result):
+    """Result of a test, part of `TestReport`."""
+
+    __slots__ = ('comparison', 'error', 'index', 'method', 'result')
+    comparison: OutputComparison | None
+    """Comparison of the outputs; null if there are none, or none are expected."""
+    error: TestError | None
+    """Why the test has no outputs."""
+    index: int
+    """Index of the test among those of the method."""
+    method: str
+    """Name of the method."""
+    result: TestResult
+    """Result."""
+
+
+class TestReport(Result):
+    """Results of the tests of a source, of `Model::run_tests`."""
+
+    __slots__ = ('document', 'file', 'tests')
+    document: int | None
+    """Number of the document in its file, from 1, if the file has several."""
+    file: str
+    """Name of the source."""
+    tests: list[TestOutcome]
+    """Results, by method and in the order of the tests."""
+
+
 WeightLocation = Literal["segment", "inline", "external"]
 """Location of a `Weight`."""
 
@@ -1160,5 +1245,8 @@ MemoryPool._made = {'peak': MemoryPeak, 'tensors': PlannedTensor, 'timeline': 't
 MethodFootprint._made = {'delegates': DelegateFootprint, 'inputs': BoundaryBuffers, 'loaded': LoadedMethod, 'method_allocator': MethodAllocator, 'outputs': BoundaryBuffers, 'pools': MemoryPool, 'temporary_allocator': TemporaryAllocator, 'total': MemoryTotal}
 ProgramMemory._made = {'largest_method': MemoryTotal, 'loaded': LoadedProgram, 'methods': MethodFootprint, 'total': MemoryTotal}
 KernelList._made = {'backends': BackendUse, 'operators': KernelUse}
+OutputComparison._made = {'difference': OutputDifference}
+TestOutcome._made = {'comparison': OutputComparison, 'error': TestError}
+TestReport._made = {'tests': TestOutcome}
 StoredTwice._made = {'copies': StoredCopy}
 WeightList._made = {'stored_twice': StoredTwice, 'weights': Weight}

@@ -1,9 +1,12 @@
 //! `pte_emit.Model`: an opened source and the questions about it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use pte_emit::run::{RunnerCommand, TestOptions};
 use pte_emit::{
     Abi, AnnotateOptions, CheckOptions, DataFile, DiffArea, DiffData, DiffOptions, InspectOptions, LargeData,
     MemoryOptions, PayloadSummary, PrintOptions, Profile, Release, Report, ReportFormat, ReportOptions, SizeDimension,
@@ -318,6 +321,33 @@ impl Model {
     #[pyo3(signature = (*, with_files=Vec::new()))]
     fn weights<'py>(&self, py: Python<'py>, with_files: Vec<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, "WeightList", move |model| Ok(json(&model.weights(&with_files)?)))
+    }
+
+    /// Runs the tests of YAML or of a `.bpte` in a runner, whose command is a list of words. The files of the program are written to `folder`.
+    ///
+    /// `pte_emit.run_tests` has a default for both. `select` are names of tests or methods, `timeout` is in seconds for each test.
+    #[pyo3(signature = (runner, folder, *, select=Vec::new(), timeout=60.0, with_files=Vec::new()))]
+    fn run_tests<'py>(
+        &self,
+        py: Python<'py>,
+        runner: Vec<OsString>,
+        folder: PathBuf,
+        select: Vec<String>,
+        timeout: f64,
+        with_files: Vec<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut words = runner.into_iter();
+        let program = words.next().ok_or_else(|| PyValueError::new_err("runner: expected a command, found no words"))?;
+        let mut options = TestOptions::new(RunnerCommand::new(program).with_arguments(words));
+        let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
+        options.limits.time = seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
+        (options.tests, options.with) = (select, with_files);
+        let model = self.0.clone();
+        let report = attempt(py, move |abandoned| {
+            options.limits.stop = abandoned.flag();
+            model.run_tests(&folder, &options)
+        })?;
+        typed(py, "TestReport", &json(&report))
     }
 
     /// Lists the payloads of delegates, with a description of each.

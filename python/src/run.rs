@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use pte_emit::run::StopFlag;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -23,6 +24,11 @@ impl Abandoned {
     /// Returns true if nobody waits for the result.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
+    }
+
+    /// Returns the flag for work that ends early when it is set.
+    pub fn flag(&self) -> StopFlag {
+        self.0.clone().into()
     }
 }
 

@@ -29,6 +29,7 @@ mod tests {
     use super::super::manifest::VerifyDocument;
     use super::super::memory::MemoryDocument;
     use super::super::ops::Listed;
+    use super::super::test::TestDocument;
 
     /// Makes all keys known, and descriptions plain text.
     #[derive(Clone)]
@@ -110,6 +111,7 @@ mod tests {
                     &[of::<WeightList>, of::<WeightChanges>, of::<Manifest>, of::<VerifyDocument>],
                 ),
             ),
+            ("test", schema("Document of pte-emit test with --json", &[of::<TestDocument<'static>>])),
             ("check", schema("Document of pte-emit check with --json", &[of::<FindingsDocument<'static>>])),
         ];
         for (name, expected) in files {
