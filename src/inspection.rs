@@ -11,7 +11,7 @@ use crate::assembly::{Assembly, OutputFile};
 use crate::model::{Model, ModelFile};
 use crate::printer;
 use crate::source::SourceContent;
-use pte_check::runs_on;
+use pte_check::Requirements;
 use pte_inspect::Subject;
 use pte_inspect::allocator::{Abi, RuntimeKind};
 use pte_inspect::file::FileFacts;
@@ -294,8 +294,10 @@ fn inspect_file(
             Ok((program, wrong, loaded)) => {
                 let inspected = Inspected::new(program, names.clone(), loaded);
                 let mut contents = ProgramSummary::new(&inspected.view(), compare).map_err(failed)?;
-                let runs_on = |release: &&Release| runs_on(&inspected.program, release);
-                let releases = Release::known().filter(runs_on).map(|release| release.version().to_string());
+                let requirements = Requirements::of(&inspected.program);
+                let releases = Release::known()
+                    .filter(|release| requirements.are_met_by(release))
+                    .map(|release| release.version().to_string());
                 contents.releases = Some(releases.collect());
                 found.contents = Some(contents);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use libtest_mimic::Trial;
+use pte_check::pte_releases::{ExampleAnswer, Release};
 use pte_check::{CheckOptions, DataFile, Findings, RuleSeverity, rules};
 use pte_emit::PrintOptions;
 use pte_emit::program::test_cases::TestData;
@@ -89,6 +90,7 @@ fn example(example: &Example) {
     properties::valid_by_schema(&example.text);
     let files = example.files();
     check_finds_the_defect(example, &files);
+    releases_that_do_not_survive_it_are_refused(example, &files);
     if files[0].0 == "model.pte" {
         properties::check_finds_the_same_in_metadata(&files[0].1);
     }
@@ -162,13 +164,40 @@ fn every_defect_is_unique() {
     }
 }
 
+/// `check --runtime` has an error for each release whose recorded answer to the example is a crash, or that never answers; also under the
+/// conditions of a security example.
+fn releases_that_do_not_survive_it_are_refused(example: &Example, files: &[(String, Vec<u8>)]) {
+    let is_security = malformed::is_security(&example.path);
+    let affected = if is_security { Security::read(&example.name, &example.text).affected } else { Vec::new() };
+    for release in Release::known() {
+        let answers = release.answers(&example.first.rule);
+        let is_fatal = |answer: &ExampleAnswer| answer.example == example.name && answer.answer.is_fatal();
+        let version = release.version().to_string();
+        let is_harmed =
+            affected.iter().any(|(other, _, answer)| *other == version && matches!(&**answer, "crashes" | "hangs"));
+        if !is_harmed && !answers.iter().any(is_fatal) {
+            continue;
+        }
+        let findings = findings_for(files, Some(release.clone().into()));
+        assert!(findings.iter().any(Findings::has_errors), "{version} does not survive it, and is not refused");
+    }
+}
+
 /// Findings of `check` in these files: each `.ptd`, then the program with its data.
 fn findings(files: &[(String, Vec<u8>)]) -> Vec<Findings> {
+    findings_for(files, None)
+}
+
+/// As [`findings`], with a release of `--runtime`.
+fn findings_for(files: &[(String, Vec<u8>)], release: Option<Arc<Release>>) -> Vec<Findings> {
     let origin = |bytes: &[u8]| Origin::Bytes(bytes.into());
     let with: Vec<DataFile> =
         files[1..].iter().map(|(name, bytes)| DataFile::from_bytes(name.clone(), bytes).unwrap()).collect();
-    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&CheckOptions::default())).collect();
-    let options = with_data(with);
+    let mut options = CheckOptions::default();
+    options.runtime.clone_from(&release);
+    let mut findings: Vec<Findings> = with.iter().map(|file| file.check(&options)).collect();
+    let mut options = with_data(with);
+    options.runtime = release;
     let (name, bytes) = &files[0];
     findings.push(match name.as_str() {
         // Without an identifier, a .bpte is recognized only by its extension.

@@ -205,3 +205,106 @@ fn malformed_files_are_compared_with_the_answers_to_examples_of_their_rules() {
     assert!(!stdout(&folder, &["check", "bad.pte", "--runtime", "own"], 1).contains("V-6"));
     assert_eq!(RuleId::V_6.as_str(), "V-6");
 }
+
+/// A program of one call, with the sizes and types of its tensors, and the arguments after them.
+fn call(operator: &str, tensors: &[&str], args: &str, out: &str) -> String {
+    let value = |(name, tensor): (char, &&str)| format!("      {name}: {{tensor: {tensor}}}\n");
+    let values: String = ('a'..).zip(tensors).map(value).collect();
+    let names: Vec<String> = ('a'..).take(tensors.len()).map(String::from).collect();
+    let names = names.join(", ");
+    let args = if args.is_empty() { names.clone() } else { format!("{names}, {args}") };
+    format!(
+        "methods:\n  forward:\n    values:\n{values}      y: {{tensor: {out}, memory: {{pool: 2, offset: 0}}}}\n    inputs: [{names}]\n    \
+         outputs: [y]\n    instructions:\n      - {{kernel: {operator}, args: [{args}], out: y}}\n"
+    )
+}
+
+#[test]
+fn calls_that_a_release_does_not_execute_are_errors() {
+    const LAST: &str = "float32, sizes: [1, 4, 3, 3], dim_order: [0, 2, 3, 1]";
+    let add = |a, b, out| call("aten::add.out", &[a, b], "", out);
+    let amax = |dims, out| call("aten::amax.out", &[LAST], dims, out);
+    let copy = |to, from| call("aten::copy.out", &[to, from], "", to);
+    let any = |sizes| call("aten::any.out", &[sizes], "1, false", "bool, sizes: [2]");
+    // A call with the condition, and one without it.
+    let cases = [
+        ("no_elements/aten::any.out", any("bool, sizes: [2, 0]"), any("bool, sizes: [2, 1]")),
+        (
+            "channels_last/aten::amax.out",
+            amax("[1, 2], true", "float32, sizes: [1, 1, 1, 3], dim_order: [0, 2, 3, 1]"),
+            // Rows and columns are neighbours in memory.
+            amax("[-2, -1], true", "float32, sizes: [1, 4, 1, 1], dim_order: [0, 2, 3, 1]"),
+        ),
+        (
+            "leading_ones_of_self/aten::add.out",
+            add("float32, sizes: [1, 2]", "float32, sizes: [2]", "float32, sizes: [1, 2]"),
+            add("float32, sizes: [2]", "float32, sizes: [1, 2]", "float32, sizes: [1, 2]"),
+        ),
+        (
+            "leading_ones_of_other/aten::add.out",
+            add("float32, sizes: [2]", "float32, sizes: [1, 2]", "float32, sizes: [1, 2]"),
+            add("float32, sizes: [1, 2]", "float32, sizes: [1, 2]", "float32, sizes: [1, 2]"),
+        ),
+        (
+            "self_is_broadcast/aten::add.out",
+            add("float32, sizes: [2]", "float32, sizes: [3, 2]", "float32, sizes: [3, 2]"),
+            add("float32, sizes: [3, 2]", "float32, sizes: [2]", "float32, sizes: [3, 2]"),
+        ),
+        (
+            "other_is_broadcast/aten::add.out",
+            add("float32, sizes: [3, 2]", "float32, sizes: [3, 1]", "float32, sizes: [3, 2]"),
+            add("float32, sizes: [1, 2]", "float32, sizes: [2]", "float32, sizes: [1, 2]"),
+        ),
+        (
+            "larger_type/aten::copy.out",
+            copy("int8, sizes: [2]", "int16, sizes: [2]"),
+            copy("int16, sizes: [2]", "int8, sizes: [2]"),
+        ),
+        (
+            "smaller_type/aten::copy.out",
+            copy("int16, sizes: [2]", "uint8, sizes: [2]"),
+            copy("int16, sizes: [2]", "int16, sizes: [2]"),
+        ),
+        (
+            "float16/aten::add.out",
+            add("float16, sizes: [2]", "float16, sizes: [2]", "float16, sizes: [2]"),
+            add("float32, sizes: [2]", "float16, sizes: [2]", "float32, sizes: [2]"),
+        ),
+        (
+            "bfloat16/aten::add.out",
+            add("bfloat16, sizes: [2]", "float32, sizes: [2]", "float32, sizes: [2]"),
+            add("float16, sizes: [2]", "float16, sizes: [2]", "float16, sizes: [2]"),
+        ),
+    ];
+    for (key, with, without) in cases {
+        let operator = key.split_once('/').unwrap().1;
+        let folder =
+            Folder::new(&[("with.yaml", &with), ("without.yaml", &without), ("own/release.table", "version 1.0.1\n")]);
+        folder.write("own/operators.table", &format!("{operator} 1\n"));
+        folder.write("own/features.table", &format!("{key} crashes\n"));
+        let text = stdout(&folder, &["check", "with.yaml", "--runtime", "own"], 1);
+        assert!(text.contains("invalid[V-4]: methods.forward.instructions[0]: a call of "), "{key}: {text}");
+        let text = stdout(&folder, &["check", "without.yaml", "--runtime", "own"], 0);
+        assert!(!text.contains("V-4"), "{key}: {text}");
+        folder.write("own/features.table", &format!("{key} ignores\n"));
+        let text = stdout(&folder, &["check", "with.yaml", "--runtime", "own"], 1);
+        assert!(text.contains("invalid[V-5]: ") && text.contains("computes something else"), "{key}: {text}");
+    }
+}
+
+#[test]
+fn rows_of_a_static_tensor_are_refused_for_the_releases_that_resize_it() {
+    let rows = |dynamism: &str| {
+        format!(
+            "methods:\n  forward:\n    values:\n      x: {{tensor: float32, sizes: [4]}}\n      y: {{tensor: float32, sizes: [3, 4], mutable: \
+             true{dynamism}}}\n      i: 0\n    inputs: [x]\n    outputs: [y]\n    instructions:\n      - {{kernel: \
+             executorch_prim::et_copy_index.tensor, args: [y, x, i]}}\n"
+        )
+    };
+    let folder = Folder::new(&[("static.yaml", &rows("")), ("dynamic.yaml", &rows(", dynamism: dynamic_bound"))]);
+    assert!(
+        stdout(&folder, &["check", "static.yaml"], 1).contains("ExecuTorch 1.5.1 rejects it (execute: InvalidState)")
+    );
+    assert!(!stdout(&folder, &["check", "dynamic.yaml"], 0).contains("V-4"));
+    assert!(!stdout(&folder, &["check", "static.yaml", "--runtime", "1.0.1"], 0).contains("V-4"));
+}

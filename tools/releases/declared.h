@@ -47,6 +47,8 @@ class Program {
   size_t num_methods() const;
   Result<const char*> get_method_name(size_t index) const;
   Bytes method_meta(const char* name) const;
+  // Some libraries do not export it.
+  __attribute__((weak)) Result<const char*> get_output_flattening_encoding(const char* method) const;
 #if JUDGE_LOAD_METHOD == 3
   Bytes load_method(const char* name, MemoryManager* memory, EventTracer* tracer) const;
 #elif JUDGE_LOAD_METHOD == 4

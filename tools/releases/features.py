@@ -118,6 +118,9 @@ def programs():
     yield "ptd.serializer.exir", "layout: {ptd_builder: exir}\n" + CONSTANT % ", external: true"
     two = RELU.replace("methods:\n  forward:", "methods:\n  backward:") + RELU.removeprefix("methods:\n")
     yield "methods.two", two
+    yield "method.without_container", RELU + "raw:\n  set:\n    methods.forward.container_meta_type: absent\n"
+    absent = "raw:\n  set:\n    \"methods.forward.delegates[0].compile_specs\": absent\n"
+    yield "delegates.without_options", DELEGATE % ("", f"data: {{numbers: [{NUMBERS}], dtype: float32}}") + absent
     outputs = RELU.replace("outputs: [y]", "outputs: [y, n, e, f, s, z]")
     yield "values.literals_as_outputs", outputs.replace("    values:\n", "    values:\n      n: 3\n      e: 0.5\n      f: true\n      s: text\n      z: null\n")
     yield "values.int_input", RELU.replace("    values:\n", "    values:\n      n: 3\n").replace("inputs: [x]", "inputs: [x, n]")

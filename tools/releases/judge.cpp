@@ -1,6 +1,7 @@
 // judge.cpp: answers of one release's runtime to files. Loads and executes each file in a child process of its own; the protocol is described in
 // README.md next to this file.
 
+#include "heap.h"
 #include "layout.h"
 
 #include <executorch/runtime/platform/runtime.h>
@@ -59,6 +60,8 @@ struct Job {
   std::vector<std::string> data;
   bool verified = true;
   bool guards = false;
+  bool heap = false;
+  bool metadata = false;
   bool values = false;
   unsigned executions = 1;
   struct Inputs {
@@ -289,6 +292,11 @@ void try_file(const Job& job, const std::string& bytes) {
   for (size_t i = 0; names.empty() && i < job.methods.size(); ++i) {
     names.push_back(job.methods[i].name);
   }
+  if (job.metadata && static_cast<bool>(&rt::Program::get_output_flattening_encoding)) {
+    for (const std::string& name : names) {
+      (void)program.get_output_flattening_encoding(name.c_str());
+    }
+  }
   for (size_t i = 0; i < names.size() && said->answer[0] == '\0'; ++i) {
     try_method(program, job, i, names[i].c_str(), hash);
   }
@@ -343,6 +351,9 @@ void judge(const Job& job) {
     (void)setitimer(ITIMER_PROF, &busy, nullptr);
     alarm(kSeconds);
     guarding = job.guards;
+    if (job.heap) {
+      guard_heap();
+    }
     try_file(job, bytes);
     _exit(0);
   }
@@ -420,6 +431,10 @@ int main(int argc, char** argv) {
       job.verified = rest == "full";
     } else if (word == "guards") {
       job.guards = rest == "yes";
+    } else if (word == "heap") {
+      job.heap = rest == "yes";
+    } else if (word == "metadata") {
+      job.metadata = rest == "yes";
     } else if (word == "values") {
       job.values = rest == "yes";
     } else if (word == "executions") {

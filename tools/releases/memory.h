@@ -3,6 +3,7 @@
 #pragma once
 
 #include "declared.h"
+#include "heap.h"
 
 #include <sys/mman.h>
 
@@ -44,6 +45,14 @@ class Allocator : public rt::MemoryAllocator {
   void reset() override {}
 };
 
+// What was freed cannot be accessed, if the heap is guarded, too.
+inline void free_memory(void*, void* data, size_t size) {
+  if (guarding && heap::start != 0) {
+    const uintptr_t first = reinterpret_cast<uintptr_t>(data) / heap::kPage * heap::kPage;
+    (void)mprotect(reinterpret_cast<void*>(first), reinterpret_cast<uintptr_t>(data) + size - first, PROT_NONE);
+  }
+}
+
 // As FileDataLoader: each load is a copy in memory of its own.
 class Loader : public rt::DataLoader {
  public:
@@ -60,7 +69,7 @@ class Loader : public rt::DataLoader {
       return Error::MemoryAllocationFailed;
     }
     std::memcpy(copy, bytes_.data() + offset, size);
-    return rt::FreeableBuffer(copy, size, nullptr);
+    return rt::FreeableBuffer(copy, size, free_memory);
   }
   Error load_into(size_t offset, size_t size, const SegmentInfo&, void* to) const override {
     if (!inside(offset, size) || to == nullptr) {

@@ -63,8 +63,7 @@ def operations():
     for name in "avg_pooling2d", "max_pooling2d":
         yield name, program(image, [f"{name}: {{input: x, output: y, {POOL}}}"], ("y", "fp32", [1, 2, 2, 4]))
     yield "global_avg_pooling2d", program(image, ["global_avg_pooling2d: {input: x, output: y, flags: 64}"], ("y", "fp32", [1, 1, 1, 4]))
-    index = "arg_max_pooling2d: {input: x, output_value: y, output_index: i, pooling_height: 2, pooling_width: 2}"
-    yield "arg_max_pooling2d", program(image, [index], ("y", "fp32", [1, 2, 2, 4]), ["i: {datatype: int32, sizes: [1, 2, 2, 4]}"])
+    yield "arg_max_pooling2d", INDICES.replace("int64", "int32")
     for count in range(2, 6):
         names = [f"x{number}" for number in range(1, count + 1)]
         inputs = [item for name in names for item in one(name=name)]
@@ -97,6 +96,7 @@ def types():
     for kind in "fp16", "bf16":
         typed = [weights("f", [3, 32], kind)]
         yield f"type.{kind}.fully_connected", program(one(kind, [2, 32]), [product], ("y", kind, [2, 3]), typed)
+        yield f"type.{kind}.fp32", program(one(kind, [2, 32]), [product], ("y", kind, [2, 3]), [weights("f", [3, 32])])
     for kind in "qint8", "quint8":
         value = f"q: {{datatype: {kind}, sizes: {IMAGE}, scale: 0.125, zero_point: 0}}"
         yield f"type.{kind}.convert", program(one(), ["convert: {input: x, output: q}", "convert: {input: q, output: y}"], ("y", "fp32", IMAGE), [value])
@@ -141,6 +141,30 @@ CHANNELS_LAST = """methods:
 """
 
 
+INDICES = """methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [1, 4, 4, 2]}
+      y: {tensor: float32, sizes: [1, 2, 2, 2]}
+      i: {tensor: int64, sizes: [1, 2, 2, 2]}
+    delegates:
+      part:
+        backend: XnnpackBackend
+        graph:
+          values:
+            x: {datatype: fp32, sizes: [1, 4, 4, 2]}
+            i: {datatype: int32}
+          inputs: [x]
+          outputs: [y, i]
+          nodes:
+            - {arg_max_pooling2d: {input: x, pooling_height: 2, pooling_width: 2, output_value: y, output_index: i}}
+    inputs: [x]
+    outputs: [y, i]
+    instructions:
+      - {delegate: part, args: [x, y, i]}
+"""
+
+
 def properties():
     """(name, YAML) of a graph for each property of a payload."""
     x, y = one(sizes=[2, 4]), ("y", "fp32", [2, 3])
@@ -159,10 +183,14 @@ def properties():
     scales = ["s: {align: 16, data: {numbers: [0.5, 0.25, 1], dtype: float32}}"]
     yield "payload.scales_as_named", program(x, dynamic, y, [value, weights("f", [3, 4], "qcint8", ", scales: {key: s}")], scales)
     yield "payload.argument_channels_last", CHANNELS_LAST
+    yield "payload.other_number_of_sizes", program(x, product, y, filter_) + "raw:\n  set:\n    methods.forward.delegates.part.payload.values.x.num_dims: 6\n"
+    slope, weights_of_slope = "slope: {datatype: fp32, sizes: [4], key: slope}", "slope: {data: {numbers: [1, 2, 3, 4], dtype: float32}, align: 16}"
+    yield "payload.prelu_of_named_constant", program(one(), ["prelu: {input1: x, input2: slope, output: y}"], ("y", "fp32", IMAGE), [slope], [weights_of_slope])
+    yield "payload.indices_as_longs", INDICES
     value = f"q: {{datatype: qdint8, sizes: {IMAGE}, num_nonbatch_dims: 3}}"
     conv = f"conv2d: {{input: q, filter: f, bias: b, output: y, {KERNEL}, group_input_channels: 4, group_output_channels: 3}}"
     typed = [value, weights("f", [3, 2, 2, 4], "qcint8", ", scales: [0.5, 0.25, 1]"), weights("b", [3])]
-    yield "payload.nonbatch_dims_3", program(one(), ["convert: {input: x, output: q}", conv], ("y", "fp32", [1, 3, 3, 3]), typed)
+    yield "type.qdint8.convolution", program(one(), ["convert: {input: x, output: q}", conv], ("y", "fp32", [1, 3, 3, 3]), typed)
     two = [*one(), *one(name="z")]
     image = ("y", "fp32", IMAGE)
     yield "payload.bounds_of_add", program(two, ["add: {input1: x, input2: z, output: y}, output_min: 0, output_max: 1"], image)

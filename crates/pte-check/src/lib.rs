@@ -40,7 +40,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
-pub use releases::runs_on;
+pub use releases::Requirements;
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
 use RuleId::*;
@@ -309,8 +309,9 @@ fn program_at(
         let mut others = findings.empty();
         let check_others = || {
             releases::check(&program, &mut others, &locate);
-            if let Some(release) = &options.runtime {
-                releases::compare(&program, release, &mut others, &locate);
+            match &options.runtime {
+                Some(release) => Requirements::of(&program).compare(release, &mut others, &locate),
+                None => releases::check_calls(&program, &mut others, &locate),
             }
             xnnpack::check(&program, len, external, &mut others, &locate);
         };

@@ -1687,15 +1687,15 @@ rules! {
     "a payload with an operation that XNNPACK's delegate of ExecuTorch 0.7 does not have"
 
     V_4 Invalid ALL
-    "The runtime of the release reads the features of the program."
-    "An older runtime does not know fields of later schemas; what it does with a program whose content is there is measured. Only checked with `--runtime`."
-    "the release rejects the program, or crashes"
+    "The runtime of the release reads the features of the program, and executes its calls."
+    "An older runtime does not know fields of later schemas, and its kernels refuse, or do not survive, some calls that later ones execute; what it does is measured. Without `--runtime`, only calls are compared, with 1.5.1."
+    "the release rejects the program or the call, or crashes"
     "a tensor whose data are in a `.ptd`, for ExecuTorch 0.4"
 
     V_5 Invalid ALL
     "The runtime of the release ignores nothing that the program contains."
-    "An older runtime skips fields of later schemas without a message, so that the program computes something else. Only checked with `--runtime`."
-    "the release runs the program without the feature"
+    "An older runtime skips fields of later schemas without a message, and some kernels compute something else, so that the program has other outputs. Only checked with `--runtime`."
+    "the release runs the program without the feature, or computes something else"
     "memory on another device, for ExecuTorch 1.2"
 
     V_6 Invalid ALL

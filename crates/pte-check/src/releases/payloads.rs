@@ -1,41 +1,91 @@
 //! Parts of the graphs of XNNPACK delegates that a release does not accept (`V-3`).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::first::first_after;
 use crate::RuleId::*;
 use crate::finding::{Findings, Locator};
-use pte_model::program::Program;
+use pte_model::data::BlobId;
+use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
-use pte_payload::xnnpack::BACKEND;
+use pte_model::program::instruction::Callee;
+use pte_model::program::{BackendDelegate, ExecutionPlan, Instruction, Program, Tensor};
 use pte_payload::xnnpack::decode::decode;
-use pte_payload::xnnpack::parts;
+use pte_payload::xnnpack::model::{Graph, GraphValue};
+use pte_payload::xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
+use pte_payload::xnnpack::{BACKEND, parts};
 use pte_releases::{Answer, Release};
 
-/// Compares the payloads of all XNNPACK delegates with what a release accepts; each part of a payload once.
-pub fn check(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
-    // Delegates with the same payload have the same findings.
-    let mut seen = BTreeSet::new();
-    for (method, plan) in program.plans().iter().enumerate() {
-        for (index, delegate) in plan.delegates().iter().enumerate() {
-            if delegate.id.as_deref() != Some(BACKEND) || !seen.insert(delegate.processed) {
-                continue;
-            }
-            // The rules D- report a payload that cannot be decoded.
-            let Ok(graph) = decode(program.blob(delegate.processed)) else { continue };
-            let mut reported = BTreeSet::new();
-            for (part, node) in parts::of(&graph, delegate.inline == Some(true)) {
-                let Some(answer) = release.xnnpack(&part).filter(|answer| !accepts(answer)) else { continue };
-                if !reported.insert(part.clone()) {
+/// The parts of all payloads of a program: each once, with the first place where it is.
+pub struct Payloads(BTreeMap<String, Element>);
+
+impl Payloads {
+    /// Decodes the payloads of all XNNPACK delegates.
+    pub fn of(program: &Program) -> Payloads {
+        let mut payloads = Payloads(BTreeMap::new());
+        // Delegates with the same payload have the same graph.
+        let mut graphs: BTreeMap<BlobId, Option<Graph>> = BTreeMap::new();
+        for (method, plan) in program.plans().iter().enumerate() {
+            for (index, delegate) in plan.delegates().iter().enumerate() {
+                if delegate.id.as_deref() != Some(BACKEND) {
                     continue;
                 }
-                findings.add(V_3, || {
-                    let at = node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node));
-                    let found = format!("`{part}` in a payload: ExecuTorch {} {answer}", release.version());
-                    let does = |other: &Release| other.xnnpack(&part).is_some_and(accepts);
-                    (locate(&Element::Method(method, at)), found, first_after(release, does))
-                });
+                let is_new = !graphs.contains_key(&delegate.processed);
+                // The rules D- report a payload that cannot be decoded.
+                let decoded = || decode(program.blob(delegate.processed)).ok();
+                let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
+                if is_new {
+                    payloads.add_graph(method, index, delegate, graph);
+                }
+                payloads.add_arguments(method, index, plan, graph);
             }
+        }
+        payloads
+    }
+
+    fn add(&mut self, part: &str, method: usize, at: Part) {
+        if !self.0.contains_key(part) {
+            self.0.insert(part.to_owned(), Element::Method(method, at));
+        }
+    }
+
+    fn add_graph(&mut self, method: usize, index: usize, delegate: &BackendDelegate, graph: &Graph) {
+        for (part, node) in parts::of(graph, delegate.inline == Some(true)) {
+            self.add(&part, method, node.map_or(Part::Delegate(index), |node| Part::GraphNode(index, node)));
+        }
+    }
+
+    /// Adds what the tensors are that the calls of a delegate pass.
+    fn add_arguments(&mut self, method: usize, index: usize, plan: &ExecutionPlan, graph: &Graph) {
+        let is_output = |value: &&GraphValue| {
+            let is_int32 = Datatype::of(value.datatype).is_some_and(|datatype| datatype.name == "int32");
+            is_int32 && value.flags & EXTERNAL_OUTPUT != 0
+        };
+        let integers: Vec<u32> = graph.values.iter().filter(is_output).map(|value| value.external_id).collect();
+        let is_call =
+            |call: &&Instruction| matches!(call.callee(), Some(Callee::Delegate(id)) if id.get() == Some(index));
+        let calls = plan.instructions().filter(is_call);
+        for call in calls {
+            let tensors = || (0..).zip(call.args()).filter_map(|(at, arg)| Some((at, plan.value(*arg)?.as_tensor()?)));
+            let is_reordered = |tensor: &Tensor| tensor.dim_order.as_ref().is_some_and(|order| !order.is_contiguous());
+            if tensors().any(|(_, tensor)| is_reordered(tensor)) {
+                self.add("payload.argument_channels_last", method, Part::Delegate(index));
+            }
+            if tensors().any(|(at, tensor)| tensor.scalar_type == ScalarType::LONG && integers.contains(&at)) {
+                self.add("payload.indices_as_longs", method, Part::Delegate(index));
+            }
+        }
+    }
+
+    /// Compares the parts with what a release accepts.
+    pub fn check(&self, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
+        for (part, element) in &self.0 {
+            let Some(answer) = release.xnnpack(part).filter(|answer| !accepts(answer)) else { continue };
+            findings.add(V_3, || {
+                let found = format!("`{part}` in a payload: ExecuTorch {} {answer}", release.version());
+                let does = |other: &Release| other.xnnpack(part).is_some_and(accepts);
+                (locate(element), found, first_after(release, does))
+            });
         }
     }
 }

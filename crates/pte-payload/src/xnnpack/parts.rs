@@ -27,21 +27,28 @@ pub fn of(graph: &Graph, is_inline: bool) -> Vec<(String, Option<usize>)> {
     whole(is_inline, "payload.inline");
     whole(graph.identifier == "XN00", "payload.identifier_XN00");
     whole(graph.container == Container::Bare, "payload.without_header");
-    let is_named = |constant: &Constant| constant.key.as_ref().is_some_and(|key| !key.is_empty());
     whole(graph.constants.iter().any(is_named), NAMED_CONSTANT);
     let quantized = graph.values.iter().filter_map(|value| value.quantization.as_deref());
     let indices = quantized.map(|params| scale_buffer(params) as usize).filter(|index| *index > 0);
     let scales: Vec<&Constant> = indices.filter_map(|index| graph.constants.get(index)).collect();
     whole(scales.iter().any(|constant| is_named(constant)), NAMED_SCALES);
     whole(scales.iter().any(|constant| !is_named(constant)), CONSTANT_SCALES);
+    whole(
+        graph.values.iter().any(|value| value.num_dims as usize != value.dims.len()),
+        "payload.other_number_of_sizes",
+    );
     let values: HashMap<u32, &GraphValue> = graph.values.iter().map(|value| (value.id, value)).collect();
     for (index, node) in graph.nodes.iter().enumerate() {
-        parts.extend(of_node(node, &values).into_iter().map(|part| (part, Some(index))));
+        parts.extend(of_node(node, &values, &graph.constants).into_iter().map(|part| (part, Some(index))));
     }
     parts
 }
 
-fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>) -> Vec<String> {
+fn is_named(constant: &Constant) -> bool {
+    constant.key.as_ref().is_some_and(|key| !key.is_empty())
+}
+
+fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>, constants: &[Constant]) -> Vec<String> {
     let mut parts = Vec::new();
     if !node.extra.is_empty() {
         parts.push("payload.newer_field".to_owned());
@@ -51,16 +58,25 @@ fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>) -> Vec<String> {
         return parts;
     };
     parts.push(operation.word().to_owned());
-    let datatype = |name: &str| {
+    let value = |name: &str| {
         let operand = operation.operands().find(|operand| operand.name == name)?;
         let Some(FieldContent::UInt(id)) = node.fields.get(usize::from(operand.slot)) else { return None };
-        Some(Datatype::of(values.get(id)?.datatype)?.name)
+        values.get(id)
     };
+    let datatype = |name: &str| Some(Datatype::of(value(name)?.datatype)?.name);
+    let slope = value("input2_id").filter(|_| operation == Operation::PReLU);
+    if slope.and_then(|slope| constants.get(slope.constant as usize)).is_some_and(is_named) {
+        parts.push("payload.prelu_of_named_constant".to_owned());
+    }
     let input = datatype("input_id").or_else(|| datatype("input1_id"));
+    let is_convolution =
+        matches!(operation, Operation::Conv2d | Operation::DepthwiseConv2d | Operation::ConvTranspose2d);
     let types = match (operation, input, datatype("filter_id")) {
         (Operation::Convert, _, _) => datatype("output_id").map(|to| (to, "convert")),
+        (_, Some(input @ ("qdint8" | "qpint8")), Some(_)) if is_convolution => Some((input, "convolution")),
         (_, Some(input @ ("qdint8" | "qpint8")), Some(filter)) => Some((input, filter)),
         (_, Some("qint8" | "quint8"), Some(filter)) => Some((filter, "static")),
+        (_, Some(input @ ("fp16" | "bf16")), Some("fp32")) => Some((input, "fp32")),
         (_, Some(input), Some(_)) => Some((input, "fully_connected")),
         (_, Some(input), None) => Some((input, "add")),
         (_, None, _) => None,

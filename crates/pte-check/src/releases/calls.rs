@@ -1,0 +1,244 @@
+//! Calls that 1.5.1 executes, or another release, and some releases do not survive, refuse, or compute otherwise (`V-4`, `V-5`). A condition of a
+//! call and its operator are a feature of the tables, `CONDITION/OPERATOR`; `tools/releases/calls.py` has a call for each, by the same words.
+
+use super::first::first_after;
+use crate::RuleId::*;
+use crate::finding::{Findings, Locator};
+use pte_model::diagnostics::clipped;
+use pte_model::format::ScalarType;
+use pte_model::program::element::{Element, Part};
+use pte_model::program::instruction::Callee;
+use pte_model::program::{EValue, ExecutionPlan, Program, Tensor, TensorShapeDynamism, ValueId};
+use pte_operators::Operator;
+use pte_releases::{Answer, Release};
+
+/// A property of a call.
+struct Condition {
+    /// Its word in the tables.
+    word: &'static str,
+    /// What such a call is.
+    text: &'static str,
+    has: fn(&Call<'_>) -> bool,
+}
+
+const CONDITIONS: [Condition; 11] = [
+    Condition { word: "float16", text: "tensors of float16", has: |call| call.is_of(ScalarType::HALF) },
+    Condition { word: "bfloat16", text: "tensors of bfloat16", has: |call| call.is_of(ScalarType::BFLOAT16) },
+    Condition { word: "no_elements", text: "a reduction of no elements", has: reduces_no_elements },
+    Condition {
+        word: "channels_last",
+        text: "a reduction over dimensions that are not neighbours in memory",
+        has: reduces_distant_dimensions,
+    },
+    Condition {
+        word: "leading_ones_of_self",
+        text: "a first tensor with more leading dimensions of size 1 than the second one",
+        has: |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first > second),
+    },
+    Condition {
+        word: "leading_ones_of_other",
+        text: "a second tensor with more leading dimensions of size 1 than the first one",
+        has: |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first < second),
+    },
+    Condition {
+        word: "self_is_broadcast",
+        text: "a first tensor that is broadcast to the sizes of the second one",
+        has: |call| call.is_broadcast(0, 1),
+    },
+    Condition {
+        word: "other_is_broadcast",
+        text: "a second tensor that is broadcast to the sizes of the first one",
+        has: |call| call.is_broadcast(1, 0),
+    },
+    Condition {
+        word: "larger_type",
+        text: "a copy of larger elements than those of its result",
+        has: |call| call.widths_of_copy().is_some_and(|(to, from)| from > to),
+    },
+    Condition {
+        word: "smaller_type",
+        text: "a copy of elements of another type, which are not larger than those of its result",
+        has: |call| call.widths_of_copy().is_some_and(|(to, from)| from <= to),
+    },
+    Condition {
+        word: "static_rows",
+        text: "a static tensor that is filled row by row, which resizes it",
+        has: |call| {
+            let is_static = |tensor: &Tensor| tensor.shape_dynamism == TensorShapeDynamism::STATIC;
+            call.tensor(0)
+                .is_some_and(|tensor| is_static(tensor) && sizes(tensor).first().is_some_and(|rows| *rows > 1))
+        },
+    },
+];
+
+/// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is reported.
+pub fn check(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
+    for (method, plan) in program.plans().iter().enumerate() {
+        // By operator: conditions that the release does not meet, which become `None` once they are reported.
+        let mut conditions: Vec<Conditions<'_>> =
+            plan.operators.iter().flatten().map(|o| of(o.full_name(), release)).collect();
+        if conditions.iter().all(|conditions| conditions.found.is_empty()) {
+            continue;
+        }
+        for (chain, instructions) in plan.chains.iter().flatten().enumerate() {
+            for (index, instruction) in instructions.instructions.iter().flatten().enumerate() {
+                let Some(Callee::Operator(operator)) = instruction.callee() else { continue };
+                let Some(Conditions { name, found }) = operator.item_mut(&mut conditions) else { continue };
+                let Some(operator) = pte_operators::find(name) else { continue };
+                let call = Call { plan, operator, args: instruction.args() };
+                found.retain(|(condition, key, answer)| {
+                    if !(condition.has)(&call) {
+                        return true;
+                    }
+                    findings.add(if **answer == Answer::Ignores { V_5 } else { V_4 }, || {
+                        let version = release.version();
+                        let does = match answer {
+                            Answer::Ignores => "computes something else".to_owned(),
+                            _ => answer.to_string(),
+                        };
+                        let found = format!(
+                            "a call of `{}` with {}: ExecuTorch {version} {does}",
+                            clipped(name),
+                            condition.text
+                        );
+                        let is_met = |other: &Release| other.has_operator(name) && other.feature(key).is_none();
+                        (
+                            locate(&Element::Method(method, Part::Instruction(chain, index))),
+                            found,
+                            first_after(release, is_met),
+                        )
+                    });
+                    false
+                });
+            }
+        }
+    }
+}
+
+/// The conditions under which a release does not execute an operator.
+struct Conditions<'r> {
+    name: String,
+    /// With their keys in the tables.
+    found: Vec<(&'static Condition, String, &'r Answer)>,
+}
+
+fn of(name: Option<String>, release: &Release) -> Conditions<'_> {
+    let name = name.unwrap_or_default();
+    let found = CONDITIONS.iter().filter_map(|condition| {
+        let key = format!("{}/{name}", condition.word);
+        let answer = release.feature(&key)?;
+        Some((condition, key, answer))
+    });
+    Conditions { found: found.collect(), name }
+}
+
+/// A call of an operator of the tables.
+struct Call<'p> {
+    plan: &'p ExecutionPlan,
+    operator: &'static Operator,
+    args: &'p [ValueId],
+}
+
+impl<'p> Call<'p> {
+    fn argument(&self, position: usize) -> Option<&'p EValue> {
+        self.plan.value(*self.args.get(position)?)
+    }
+
+    fn tensor(&self, position: usize) -> Option<&'p Tensor> {
+        self.argument(position)?.as_tensor()
+    }
+
+    fn named(&self, name: &str) -> Option<&'p EValue> {
+        self.argument(self.operator.signature.args.iter().position(|arg| arg.name == name)?)
+    }
+
+    fn is_of(&self, scalar_type: ScalarType) -> bool {
+        self.tensor(0).is_some_and(|tensor| tensor.scalar_type == scalar_type)
+    }
+
+    /// Returns the dimensions that the call reduces, which are those of the first tensor; `None` for an operator that does not reduce.
+    fn reduced(&self) -> Option<Vec<usize>> {
+        let rank = sizes(self.tensor(0)?).len();
+        let dimension = |dim: i64| {
+            let dim = if dim < 0 { dim.checked_add(rank as i64)? } else { dim };
+            usize::try_from(dim).ok().filter(|dim| *dim < rank)
+        };
+        if let Some(axis) = self.named("axis") {
+            let EValue::Int(axis) = axis else { return None };
+            let axis = dimension(*axis)?;
+            return Some((0..rank).filter(|dim| *dim != axis).collect());
+        }
+        let mut dims = match self.named("dim")? {
+            EValue::Int(dim) => vec![dimension(*dim)?],
+            EValue::IntList(Some(items)) if !items.is_empty() => {
+                let item = |item: &i64| match self.plan.value(ValueId::of_int(*item))? {
+                    EValue::Int(dim) => dimension(*dim),
+                    _ => None,
+                };
+                items.iter().map(item).collect::<Option<Vec<_>>>()?
+            }
+            _ => (0..rank).collect(),
+        };
+        dims.sort_unstable();
+        dims.dedup();
+        Some(dims)
+    }
+
+    /// Returns the ranks of the first two tensors, if their sizes without leading ones are the same.
+    fn are_equal_but_for_ones(&self) -> Option<(usize, usize)> {
+        let (first, second) = (sizes(self.tensor(0)?), sizes(self.tensor(1)?));
+        (without_ones(first) == without_ones(second)).then_some((first.len(), second.len()))
+    }
+
+    /// Returns `true` if a tensor is broadcast to the sizes of another one that differ from its own in more than leading ones.
+    fn is_broadcast(&self, from: usize, to: usize) -> bool {
+        let (Some(from), Some(to)) = (self.tensor(from), self.tensor(to)) else { return false };
+        let (from, to) = (without_ones(sizes(from)), without_ones(sizes(to)));
+        from.len() <= to.len() && from != to
+    }
+
+    /// Returns the sizes of the elements of the target and of the source of a copy between tensors of different types and the same sizes.
+    fn widths_of_copy(&self) -> Option<(u64, u64)> {
+        let (to, from) = (self.tensor(0)?, self.tensor(1)?);
+        let is_alike = without_ones(sizes(to)) == without_ones(sizes(from)) && !sizes(from).contains(&0);
+        let width = |scalar_type: ScalarType| Some(scalar_type.info()?.size);
+        let widths = (width(to.scalar_type)?, width(from.scalar_type)?);
+        (is_alike && to.scalar_type != from.scalar_type).then_some(widths)
+    }
+}
+
+fn sizes(tensor: &Tensor) -> &[i32] {
+    tensor.sizes.as_deref().unwrap_or_default()
+}
+
+fn without_ones(sizes: &[i32]) -> &[i32] {
+    &sizes[sizes.iter().take_while(|size| **size == 1).count()..]
+}
+
+fn reduces_no_elements(call: &Call<'_>) -> bool {
+    let (Some(tensor), Some(reduced)) = (call.tensor(0), call.reduced()) else { return false };
+    reduced.iter().any(|dim| sizes(tensor)[*dim] == 0)
+}
+
+/// Kernels before 1.5 step back to the first index of a reduced dimension by the stride of the dimension before it: this is correct if that
+/// stride is the product of size and stride.
+fn reduces_distant_dimensions(call: &Call<'_>) -> bool {
+    let (Some(tensor), Some(reduced)) = (call.tensor(0), call.reduced()) else { return false };
+    let Some(strides) = strides(tensor) else { return false };
+    let is_distant = |dim: &usize| i64::from(sizes(tensor)[*dim]).checked_mul(strides[*dim]) != Some(strides[*dim - 1]);
+    reduced.iter().skip(1).any(is_distant)
+}
+
+/// Strides that the runtime computes; `None` for a tensor without a valid order of dimensions, and if they overflow.
+fn strides(tensor: &Tensor) -> Option<Vec<i64>> {
+    let (sizes, order) = (sizes(tensor), tensor.dim_order.as_ref()?);
+    if !order.is_permutation(sizes.len()) {
+        return None;
+    }
+    let (mut strides, mut next) = (vec![0; sizes.len()], 1i64);
+    for dim in order.iter().rev().map(|dim| usize::from(*dim)) {
+        strides[dim] = next;
+        next = next.checked_mul(i64::from(sizes[dim].max(1)))?;
+    }
+    Some(strides)
+}
