@@ -83,7 +83,7 @@ fn instructions_are_aligned() {
 #[ignore = "downloads the runtime"]
 fn loops_and_delegates_are_compared() {
     let read = |name: &str| std::fs::read_to_string(root().join("examples").join(name)).unwrap();
-    // The second execution of the loop is the first one that differs if the factor depends on the step.
+    // The body of the loop is executed several times; its first execution differs.
     let model = read("loop.yaml");
     let found = compare([&model, &model.replace("[y, 2]", "[y, 3]")], &[], 1);
     assert_eq!(first(&found), ("methods.forward.instructions[5]", 0));
