@@ -313,8 +313,9 @@ def main(arguments: list[str]) -> int:
     def load() -> Any:
         levels = runtime.Verification
         verification = levels.InternalConsistency if is_verified else levels.Minimal
-        path = data[0] if data else None
-        return runtime.Runtime.get().load_program(model, verification=verification, data_path=path)
+        # Older releases do not have the option.
+        options = {"data_path": data[0]} if data else {}
+        return runtime.Runtime.get().load_program(model, verification=verification, **options)
 
     try:
         runner = _Runner(load)

@@ -18,9 +18,10 @@ use pte_emit::{
 use pte_model::format::{DimOrder, ScalarType};
 
 use crate::support::case::{Case, inputs};
-use crate::support::execution::{self, compare, coordinates, methods, near};
+use crate::support::execution::{self, compare, methods};
 use crate::support::runner::{self, Mode, Value};
 use crate::support::trial;
+use pte_run::compare::{coordinates, near};
 
 /// Variants of each test: external constants or not, options of loading.
 const VARIANTS: [(bool, Mode); 5] = [
@@ -44,7 +45,6 @@ pub fn trials() -> Vec<Trial> {
         trial("edited_graphs_compute_as_edited_modules", edited_graphs_compute_as_edited_modules)
             .with_ignored_flag(true),
         trial("a_default_method_is_loaded", a_default_method_is_loaded).with_ignored_flag(true),
-        trial("run_tests_runs_the_tests_of_a_file", run_tests_runs_the_tests_of_a_file).with_ignored_flag(true),
     ];
     examples.chain(upstream).chain(releases()).chain(ours).collect()
 }
@@ -172,10 +172,10 @@ fn differences_are_reported() {
     assert_eq!(runner::spell(&expected).unwrap(), "tensor 4 1 0 0700000000000000");
     assert_eq!(compare(&expected, &tensor("tensor 4 1 0 0700000000000000"), &case), Ok(()));
     for (words, message) in [
-        ("tensor 4 1 0 0800000000000000", "expected 7 at [0], found 8"),
-        ("tensor 4 1 0 null", "the tensor has no memory"),
-        ("tensor 4 2 0 -", "expected sizes [1], found [2]"),
-        ("tensor 6 1 0 00000000", "expected int64, found float32"),
+        ("tensor 4 1 0 0800000000000000", "Element: expected 7 at [0], found 8"),
+        ("tensor 4 1 0 null", "NoMemory: expected a tensor with memory, found one without"),
+        ("tensor 4 2 0 null", "Sizes: expected [1], found [2]"),
+        ("tensor 6 1 0 00000000", "ElementType: expected int64, found float32"),
     ] {
         assert_eq!(compare(&expected, &tensor(words), &case), Err(message.to_owned()));
     }
@@ -235,52 +235,6 @@ fn pruned_programs_compute_the_same() {
         let compared = execution::run_tests(&RUNNER, &assembly, VARIANTS[0].1);
         assert_eq!(compared.unwrap_or_else(|failures| panic!("{}", failures.join("\n"))), 4);
     }
-}
-
-/// The command of docs/yaml-reference.md, on files of a user.
-fn run_tests_runs_the_tests_of_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let tests = |expected: &str| {
-        format!(
-            "methods:
-  forward:
-    values:
-      x: {{tensor: float32, sizes: [\"${{N:2}}\"]}}
-      y: {{tensor: float32, sizes: [\"${{N:2}}\"]}}
-    inputs: [x]
-    outputs: [y]
-    instructions: [{{kernel: aten::relu.out, args: [x], out: y}}]
-    tests: [{{inputs: [[-1, 2]], outputs: [{expected}]}}]
-"
-        )
-    };
-    fs::write(folder.path().join("good.yaml"), format!("{}---\n{}", tests("[0, 2]"), tests("[0, 2]"))).unwrap();
-    fs::write(folder.path().join("bad.yaml"), tests("[0, 3]")).unwrap();
-    fs::write(folder.path().join("none.yaml"), "methods: {f: {outputs: [1]}}\n").unwrap();
-    fs::write(folder.path().join("invalid.yaml"), "methods: {f: {outputs: [x]}}\n").unwrap();
-    let run = |arguments: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO"));
-        command.args(["run", "--quiet", "--locked", "--example", "run_tests", "--manifest-path"]);
-        command.arg(crate::support::root().join("Cargo.toml")).arg("--").args(arguments);
-        command.current_dir(folder.path()).env("PTE_EMIT_CONFORMANCE_RUNNER", &*RUNNER);
-        let output = command.output().unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap())
-    };
-    let (code, text) = run(&["good.yaml"]);
-    assert_eq!(
-        (code, &*text),
-        (Some(0), "good.yaml: document 1: 1 output as expected\ngood.yaml: document 2: 1 output as expected\n")
-    );
-    for (name, expected) in [
-        ("bad.yaml", "bad.yaml: method `forward`, test 0, output 0: expected 3.0 at [1], found 2.0"),
-        ("none.yaml", "none.yaml: no test has expected outputs"),
-        ("invalid.yaml", "invalid.yaml:1:"),
-        ("missing.yaml", "cannot read missing.yaml"),
-    ] {
-        let (code, text) = run(&["good.yaml", name]);
-        assert!(code == Some(1) && text.contains(expected), "{name}: {code:?}\n{text}");
-    }
-    assert_eq!(run(&[]).0, Some(2));
 }
 
 /// Edits of dumped programs of the exporter. The expected outputs are those of the modules, edited alike, in torch: see

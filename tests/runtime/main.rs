@@ -10,6 +10,7 @@ mod edit_programs;
 mod errors;
 mod evaluation;
 mod firmware;
+mod fixtures;
 mod fold;
 mod generate;
 mod inference_runtime;

@@ -19,6 +19,7 @@ mod embed;
 mod explain;
 mod faults;
 mod firmware;
+mod fixtures;
 mod for_runtime;
 mod hostile_names;
 mod inference_exported;

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use pte_emit::Assembly;
 use pte_emit::program::test_cases::{TestCase, TestData};
-use pte_model::data::number::{self, NumericValue};
-use pte_model::format::ScalarType;
+use pte_run::compare;
 
 use super::files;
 use super::runner::{self, Mode, Value};
@@ -130,84 +129,15 @@ impl Check {
     }
 }
 
+/// Compares an output with the expected one.
+///
+/// # Errors
+/// The first difference.
 pub fn compare(expected: &TestData, found: &Value, case: &TestCase) -> Result<(), String> {
-    let same = match (expected, found) {
-        (TestData::Null, Value::Null) => true,
-        (TestData::Int(expected), Value::Int(found)) => expected == found,
-        (TestData::Bool(expected), Value::Bool(found)) => expected == found,
-        (TestData::String(expected), Value::String(found)) => expected.as_bytes() == found,
-        (TestData::Double(expected), Value::Double(found)) => near(*expected, *found, case),
-        (
-            TestData::Tensor { scalar_type, sizes, dim_order, data },
-            Value::Tensor { scalar_type: found_type, sizes: found_sizes, dim_order: found_order, bytes },
-        ) => {
-            if found_type != scalar_type {
-                return Err(format!("expected {scalar_type}, found {found_type}"));
-            }
-            if found_sizes != sizes {
-                return Err(format!("expected sizes {sizes:?}, found {found_sizes:?}"));
-            }
-            if **found_order != **dim_order {
-                return Err(format!("expected dim_order {dim_order:?}, found {found_order:?}"));
-            }
-            let data = data.to_vec().map_err(|error| error.to_string())?;
-            let bytes = bytes.as_ref().ok_or("the tensor has no memory")?;
-            return compare_elements(*scalar_type, sizes, dim_order, &data, bytes, case);
-        }
-        _ => false,
-    };
-    if same { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
-}
-
-/// Compares the elements of two tensors, both in memory order.
-fn compare_elements(
-    scalar_type: ScalarType,
-    sizes: &[i32],
-    dim_order: &[u8],
-    expected: &[u8],
-    found: &[u8],
-    case: &TestCase,
-) -> Result<(), String> {
-    if expected.len() != found.len() {
-        return Err(format!("expected {} bytes, found {}", expected.len(), found.len()));
-    }
-    let size = scalar_type.info().map_or(1, |info| info.size as usize);
-    for (position, (expected, found)) in expected.chunks(size).zip(found.chunks(size)).enumerate() {
-        let numbers = (number::decode(scalar_type, expected), number::decode(scalar_type, found));
-        let same = match numbers {
-            (Some(NumericValue::Float(expected)), Some(NumericValue::Float(found))) => near(expected, found, case),
-            (Some(NumericValue::Complex(re, im)), Some(NumericValue::Complex(found_re, found_im))) => {
-                near(re, found_re, case) && near(im, found_im, case)
-            }
-            _ => expected == found,
-        };
-        if !same {
-            let at = coordinates(position, sizes, dim_order);
-            return Err(match numbers {
-                (Some(expected), Some(found)) => format!("expected {expected} at {at:?}, found {found}"),
-                _ => format!("expected the bytes {expected:02x?} at {at:?}, found {found:02x?}"),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Returns true if two numbers are within the tolerance; equal infinities and two NaNs are.
-pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
-    let tolerance = case.atol + case.rtol * expected.abs();
-    expected == found
-        || (expected.is_nan() && found.is_nan())
-        || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
-}
-
-/// Coordinates of the element at `position` in memory.
-pub fn coordinates(mut position: usize, sizes: &[i32], dim_order: &[u8]) -> Vec<usize> {
-    let mut at = vec![0; sizes.len()];
-    for &dimension in dim_order.iter().rev() {
-        let dimension = usize::from(dimension);
-        let size = usize::try_from(sizes[dimension]).unwrap_or(1).max(1);
-        at[dimension] = position % size;
-        position /= size;
-    }
-    at
+    let single = TestCase { outputs: Some(vec![expected.clone()]), ..case.clone() };
+    let compared = compare::outputs(&single, std::slice::from_ref(found)).map_err(|error| error.to_string())?;
+    compared.difference.map_or(Ok(()), |difference| {
+        let at = difference.element.map_or_else(String::new, |element| format!(" at {element:?}"));
+        Err(format!("{:?}: expected {}{at}, found {}", difference.kind, difference.expected, difference.found))
+    })
 }

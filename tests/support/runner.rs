@@ -1,14 +1,14 @@
-//! Client of the conformance runner (`tests/conformance/README.md`): writes its script, starts it, reads its answers.
+//! Client of the conformance runner (`tests/conformance/README.md`): starts it with a whole script, reads its answers. The words of the protocol
+//! are those of `pte-run`.
 //!
 //! [`run`] returns a crash of the runner as an error; it does not panic.
 
-use std::fmt::Write as _;
 use std::io::{Seek, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use pte_emit::program::test_cases::TestData;
-use pte_model::format::ScalarType;
+pub use pte_run::OutputValue as Value;
+pub use pte_run::value::{quoted as quote, words as spell};
 
 /// Options of loading a program.
 #[derive(Debug, Clone, Copy)]
@@ -17,34 +17,6 @@ pub struct Mode {
     pub verify: &'static str,
     /// `file`, `mmap` or `buffer`.
     pub loader: &'static str,
-}
-
-/// Value in an answer of the runner.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// None.
-    Null,
-    /// An integer.
-    Int(i64),
-    /// A floating point number.
-    Double(f64),
-    /// A boolean.
-    Bool(bool),
-    /// The bytes of a string.
-    String(Vec<u8>),
-    /// A tensor; without bytes it has no memory.
-    Tensor {
-        /// Element type.
-        scalar_type: ScalarType,
-        /// Sizes.
-        sizes: Vec<i32>,
-        /// Dimensions from the outermost in memory to the innermost.
-        dim_order: Vec<u8>,
-        /// Bytes in the order of memory.
-        bytes: Option<Vec<u8>>,
-    },
-    /// Any other kind, by its tag.
-    Other(String),
 }
 
 /// Path of the runner: `PTE_EMIT_CONFORMANCE_RUNNER`, by default the one that `fetch.sh` builds.
@@ -109,68 +81,7 @@ pub fn run(runner: &Path, pte: &Path, ptds: &[PathBuf], mode: Mode, script: &str
     Err(format!("the runner ended with {status} after `{last}`; its log ends with:{log}"))
 }
 
-/// A method's name as one word.
-pub fn quote(name: &str) -> String {
-    let mut word = String::new();
-    for byte in name.bytes() {
-        match byte {
-            b'!'..=b'~' if byte != b'%' => word.push(char::from(byte)),
-            _ => write!(word, "%{byte:02x}").expect("a string is writable"),
-        }
-    }
-    if word.is_empty() { "%".into() } else { word }
-}
-
-/// Formats a value for a script.
-///
-/// # Errors
-/// Data that cannot be read.
-pub fn spell(value: &TestData) -> std::io::Result<String> {
-    Ok(match value {
-        TestData::Null => "none".into(),
-        TestData::Int(n) => format!("int {n}"),
-        TestData::Double(x) => format!("double {:016x}", x.to_bits()),
-        TestData::Bool(b) => format!("bool {}", u8::from(*b)),
-        TestData::String(text) => format!("string {}", hex(text.as_bytes())),
-        TestData::Tensor { scalar_type, sizes, dim_order, data } => {
-            let data = hex(&data.to_vec()?);
-            format!("tensor {} {} {} {data}", scalar_type.0, commas(sizes), commas(dim_order))
-        }
-    })
-}
-
 /// Parses the value of an answer, without the leading `output I`. `None` if it is malformed.
 pub fn read(words: &str) -> Option<Value> {
-    let words: Vec<&str> = words.split(' ').collect();
-    Some(match words[..] {
-        ["none"] => Value::Null,
-        ["int", n] => Value::Int(n.parse().ok()?),
-        ["double", bits] => Value::Double(f64::from_bits(u64::from_str_radix(bits, 16).ok()?)),
-        ["bool", b] => Value::Bool(b.parse::<u8>().ok()? != 0),
-        ["string", bytes] => Value::String(unhex(bytes)?),
-        ["tensor", code, sizes, dim_order, bytes] => Value::Tensor {
-            scalar_type: ScalarType(code.parse().ok()?),
-            sizes: list(sizes)?,
-            dim_order: list(dim_order)?,
-            bytes: if bytes == "null" { None } else { Some(unhex(bytes)?) },
-        },
-        ["other", tag] => Value::Other(tag.to_owned()),
-        _ => return None,
-    })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    if bytes.is_empty() { "-".into() } else { data_encoding::HEXLOWER.encode(bytes) }
-}
-
-fn unhex(word: &str) -> Option<Vec<u8>> {
-    if word == "-" { Some(Vec::new()) } else { data_encoding::HEXLOWER.decode(word.as_bytes()).ok() }
-}
-
-fn commas<T: ToString>(items: &[T]) -> String {
-    if items.is_empty() { "-".into() } else { items.iter().map(T::to_string).collect::<Vec<_>>().join(",") }
-}
-
-fn list<T: std::str::FromStr>(word: &str) -> Option<Vec<T>> {
-    if word == "-" { Some(Vec::new()) } else { word.split(',').map(|item| item.parse().ok()).collect() }
+    Value::parse(words)
 }

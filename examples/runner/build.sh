@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds runner.cpp with the headers and libraries of ExecuTorch's Python package: build.sh FOLDER OUTPUT, where FOLDER is the unpacked wheel.
+# A runtime of your own has other libraries: replace those after -L.
+set -euo pipefail
+tree=$1/executorch
+g++ -std=c++17 -O1 -Wall -Wextra -DC10_USING_CUSTOM_GENERATED_MACROS -DET_USE_THREADPOOL \
+  -isystem "$tree/include" -isystem "$tree/include/executorch/runtime/core/portable_type/c10" \
+  "$(dirname "$0")/runner.cpp" -o "$2" \
+  -L"$tree/lib" -Wl,--no-as-needed -lexecutorch -lexecutorch_kernels_optimized -lexecutorch_kernels_quantized \
+  -lexecutorch_backend_xnnpack -lexecutorch_threadpool -Wl,-rpath,"$tree/lib"
