@@ -243,7 +243,7 @@ impl<'m> Executable<'m> {
     /// Executes a method, and returns what the runner recorded.
     fn run(
         &self,
-        method: &str,
+        (method, plan): (&str, Option<&ExecutionPlan>),
         inputs: &[TestData],
         options: &NumericOptions,
         number: usize,
@@ -265,7 +265,10 @@ impl<'m> Executable<'m> {
         }
         let unreadable = |error: std::io::Error| self.failed(method, format!("the files of the runner: {error}"));
         let dump = EtDump::read(&profile::read(&events).map_err(unreadable)?);
-        let dump = dump.map_err(|error| self.failed(method, format!("the runner wrote no valid ETDump: {error}")))?;
+        let dump = dump.map_err(|error| {
+            let reason = if has_unrecordable(plan) { UNRECORDABLE } else { "" };
+            self.failed(method, format!("the runner wrote no valid ETDump: {error}{reason}"))
+        })?;
         let origin = Origin::File(values.as_path().into());
         let size = origin.len().map_err(unreadable)?;
         let outputs = outputs.iter().map(pte_run::OutputValue::to_test_data).collect();
@@ -274,7 +277,16 @@ impl<'m> Executable<'m> {
 }
 
 /// Says what a runner needs.
-const HINT: &str = "a runner that records accepts `--etdump FILE --debug-buffer FILE`, as docs/runners.md describes";
+const HINT: &str = "a runner that records accepts `--etdump FILE --debug-buffer FILE`, as docs/profile.md describes";
+
+/// Says why an ETDump may be malformed.
+const UNRECORDABLE: &str = "; ExecuTorch's recorder breaks it for values of types that ETDump does not have, such as float16: docs/profile.md \
+                            has a runner that records them";
+
+/// Returns true if a method has tensors of an element type that ETDump has no encoding for.
+fn has_unrecordable(plan: Option<&ExecutionPlan>) -> bool {
+    plan.is_some_and(|plan| plan.tensors().any(|(_, tensor)| !pte_etdump::is_recordable(tensor.scalar_type)))
+}
 
 /// Formats a failure of the runner with the end of its log.
 fn explained(error: &RunError) -> String {
@@ -320,7 +332,8 @@ struct MethodPair<'p, 'm> {
 impl MethodPair<'_, '_> {
     fn compare(&self, number: usize) -> Result<MethodNumerics, Error> {
         let (inputs, seed) = self.inputs()?;
-        let run = |side: usize| self.programs[side].run(self.name, &inputs, self.options, number);
+        let run =
+            |side: usize| self.programs[side].run((self.name, self.method(side).1), &inputs, self.options, number);
         let recorded = [run(0)?, run(1)?];
         let traces = recorded.each_ref().map(|recorded| Trace {
             dump: &recorded.dump,

@@ -26,4 +26,4 @@ pub use executions::{CallKind, Execution, Span};
 pub use matching::{MatchError, MethodRun};
 pub use read::DumpError;
 pub use schema::IDENTIFIER;
-pub use tensor::{TensorError, TracedTensor};
+pub use tensor::{TensorError, TracedTensor, is_recordable};

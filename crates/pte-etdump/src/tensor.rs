@@ -21,6 +21,31 @@ pub struct TracedTensor {
     elements: u64,
 }
 
+/// Returns true for the element types that ETDump has an encoding for. ExecuTorch's recorder writes a malformed file for others; a recorder
+/// may record them as one of these of the same size.
+///
+/// ```
+/// use pte_etdump::is_recordable;
+/// use pte_etdump::pte_model::format::ScalarType;
+///
+/// assert!(is_recordable(ScalarType::FLOAT) && !is_recordable(ScalarType::HALF));
+/// ```
+pub fn is_recordable(scalar_type: ScalarType) -> bool {
+    const RECORDABLE: [ScalarType; 10] = [
+        ScalarType::BYTE,
+        ScalarType::CHAR,
+        ScalarType::SHORT,
+        ScalarType::INT,
+        ScalarType::LONG,
+        ScalarType::FLOAT,
+        ScalarType::DOUBLE,
+        ScalarType::BOOL,
+        ScalarType::BITS16,
+        ScalarType::UINT16,
+    ];
+    RECORDABLE.contains(&scalar_type)
+}
+
 /// Reason why a tensor or its bytes cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
