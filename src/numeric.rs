@@ -103,19 +103,30 @@ impl Model {
     /// [`InstructionComparison`](crate::InstructionComparison), [`ValueComparison`](crate::ValueComparison) and
     /// [`DifferingElement`](crate::DifferingElement).
     ///
-    /// ```no_run
+    /// ```
     /// use pte_emit::run::RunnerCommand;
-    /// use pte_emit::{Model, NumericOptions};
+    /// use pte_emit::{InstructionComparison, MethodComparison, MethodNumerics, Model, NumericComparison, NumericOptions};
+    /// use pte_emit::{DifferingElement, ValueComparison};
     ///
-    /// let (old, new) = (Model::open("old.pte")?, Model::open("new.pte")?);
-    /// let options = NumericOptions::new(RunnerCommand::new("./runner"));
-    /// let found = old.compare_runs(&new, &options, "/tmp/traces".as_ref())?;
-    /// for method in &found.methods {
-    ///     if let Some(first) = method.comparison.differences.first() {
-    ///         println!("{} -> {}", first.left, first.right);
-    ///     }
-    /// }
-    /// # Ok::<(), pte_emit::Error>(())
+    /// // A runner that answers as for examples/linear.yaml, and has a recording of it.
+    /// let script = "echo program ok; while read command rest; do case $command in
+    ///     load|input|execute) echo $command ok;;
+    ///     outputs) echo outputs 1; echo output 0 tensor 6 1,3 0,1 60f1b63e00000000346c0a3e;; esac; done
+    ///     cp crates/pte-etdump/tests/recorded/linear.etdump $2; cp crates/pte-etdump/tests/recorded/linear.values $4";
+    /// let options = NumericOptions::new(RunnerCommand::new("sh").with_arguments(["-c", script, "sh"]));
+    ///
+    /// let linear = Model::open("examples/linear.yaml")?;
+    /// let folder = tempfile::tempdir()?;
+    /// let found: NumericComparison = linear.compare_runs(&linear, &options, folder.path())?;
+    /// let forward: &MethodNumerics = &found.methods[0];
+    /// let values: &MethodComparison = &forward.comparison;
+    /// assert!(found.equal && values.compared == 3);
+    /// let first: Option<&InstructionComparison> = values.differences.first();
+    /// assert_eq!(first, None);
+    /// let y: &ValueComparison = &values.outputs[0];
+    /// let element: Option<&DifferingElement> = y.first.as_ref();
+    /// assert!(y.is_equal() && element.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors

@@ -81,7 +81,7 @@ pub(crate) struct Selection(Vec<Pattern>);
 impl Selection {
     /// Selects the methods that match one of these patterns; all without patterns.
     pub(crate) fn new(patterns: &[String]) -> Selection {
-        Selection(patterns.iter().map(|pattern| Pattern::new(pattern)).collect())
+        Selection(patterns.iter().map(Pattern::new).collect())
     }
 
     /// Returns true if a method is selected.
@@ -108,6 +108,11 @@ impl Model {
     /// assert_eq!((&*forward.name, forward.executions.count), ("forward", 2));
     /// let labels: Vec<&str> = forward.instructions.iter().map(|row| &*row.label).collect();
     /// assert_eq!(labels, ["aten::permute_copy.out", "aten::addmm.out", "aten::relu.out"]);
+    ///
+    /// // Of two recordings of a program, times are compared.
+    /// let mut both = profile.clone();
+    /// both.compare(&profile);
+    /// assert_eq!(both.methods[0].executions.compared.unwrap().ratio, Some(1.0));
     ///
     /// let error = Model::open("examples/add.yaml")?.profile(&recording, &[]).unwrap_err();
     /// assert!(error.to_string().contains("the ETDump is of another program"));

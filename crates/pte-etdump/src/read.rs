@@ -5,7 +5,11 @@ use std::fmt;
 use super::dump::{
     AllocationEvent, DebugEvent, DelegateEventId, EtDump, Event, InstructionIndex, ProfileEvent, Run, TracedValue,
 };
-use super::schema::*;
+use super::schema::{
+    ALLOCATION_EVENT, ALLOCATOR, BOOL, DEBUG_EVENT, DOUBLE, ETDUMP, EVENT, FLOAT, IDENTIFIER, INT, PROFILE_EVENT,
+    RUN_DATA, TENSOR, TENSOR_LIST, VALUE, allocation_event, allocator, bool_, debug_event, double, etdump, event,
+    float, int, profile_event, run_data, tensor, tensor_list, value, value_type,
+};
 use super::tensor::TracedTensor;
 use pte_model::format::ScalarType;
 use pte_model::format::container::MAX_FLATBUFFER;

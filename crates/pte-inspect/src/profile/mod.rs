@@ -129,6 +129,7 @@ impl TimeProfile {
     ///
     /// # Errors
     /// The dump is of another program, or has no times.
+    #[doc(hidden)]
     pub fn new(
         subject: &Subject<'_>,
         dump: &EtDump,

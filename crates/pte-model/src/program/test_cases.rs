@@ -82,12 +82,15 @@ impl TestCase {
 /// Largest difference of two floating point numbers that count as equal: `atol + rtol * |expected|`.
 ///
 /// ```
-/// use pte_model::program::test_cases::Tolerance;
+/// use pte_model::program::test_cases::{TestCase, Tolerance};
 ///
-/// let tolerance = Tolerance::default();
-/// assert!(tolerance.accepts(1.0, 1.000_001) && !tolerance.accepts(1.0, 1.1));
-/// assert!(tolerance.accepts(f64::NAN, f64::NAN) && !tolerance.accepts(1.0, f64::NAN));
-/// assert!(tolerance.accepts(f64::INFINITY, f64::INFINITY) && !tolerance.accepts(f64::INFINITY, 1.0));
+/// let tolerance = Tolerance { atol: 0.5, rtol: 0.25 };
+/// assert_eq!(tolerance.of(-6f64), 2f64);
+/// let expected = 6f64;
+/// assert!(tolerance.accepts(expected, 8f64) && !tolerance.accepts(expected, 9f64));
+/// assert!(tolerance.accepts(f64::NAN, f64::NAN) && !tolerance.accepts(expected, f64::NAN));
+/// assert!(tolerance.accepts(f64::INFINITY, f64::INFINITY) && !tolerance.accepts(f64::INFINITY, expected));
+/// assert_eq!(TestCase::new(vec![], None).tolerance(), Tolerance::default());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
