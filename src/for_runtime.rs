@@ -4,7 +4,8 @@
 //! steps, and the messages.
 
 use crate::ir::NodeDiagnostic;
-use crate::layout::exporter::Contradiction;
+use crate::layout::exporter::{Contradiction, Why};
+use crate::layout::options::LayoutOptions;
 use crate::pipeline::{Options, Resolved};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
@@ -19,11 +20,15 @@ impl Resolved {
     /// Options of the source or of the caller that contradict it.
     pub(crate) fn lay_out_for(&mut self, release: &Release, options: &Options) -> Result<(), Error> {
         let exporter = exporter_of(release);
-        let by_source = self.stated.contradictions(exporter);
-        let by_caller = options.layout.contradictions(exporter);
+        let contradictions = |options: &LayoutOptions| {
+            let written = options.contradictions(exporter);
+            written.into_iter().chain(options.unread_by(release))
+        };
+        let by_source = contradictions(&self.stated);
+        let by_caller = contradictions(&options.layout);
         let is_option = options.for_runtime.is_some();
-        let source = by_source.into_iter().map(|found| self.contradiction(release, &found, true, is_option));
-        let caller = by_caller.into_iter().map(|found| self.contradiction(release, &found, false, is_option));
+        let source = by_source.map(|found| self.contradiction(release, &found, true, is_option));
+        let caller = by_caller.map(|found| self.contradiction(release, &found, false, is_option));
         let errors: Vec<NodeDiagnostic> = source.chain(caller).collect();
         if !errors.is_empty() {
             return Err(self.error(errors));
@@ -50,7 +55,7 @@ impl Resolved {
         in_source: bool,
         is_option: bool,
     ) -> NodeDiagnostic {
-        let Contradiction { option, value, written } = found;
+        let Contradiction { option, value, why } = found;
         let version = release.version();
         let requested = match is_option {
             true => format!("the option `for-runtime` {version}"),
@@ -61,10 +66,17 @@ impl Resolved {
             false => format!("the option `{}` {value}", option.replace('_', "-")),
         };
         let message = format!("{requested} and {other} contradict each other");
-        let help = format!("the exporter of ExecuTorch {version} writes {option} {written}: omit one of the two");
+        let (label, reason) = match why {
+            Why::Written(written) => (
+                format!("expected {written}"),
+                format!("the exporter of ExecuTorch {version} writes {option} {written}"),
+            ),
+            Why::Unread(answer) => ("not read".to_owned(), format!("the runtime of ExecuTorch {version} {answer}")),
+        };
+        let help = format!("{reason}: omit one of the two");
         let node = self.origins.layout.get(option).copied().filter(|_| in_source);
         let diagnostic = match node {
-            Some(node) => Code::NotInRelease.error(node, message).label(format!("expected {written}")),
+            Some(node) => Code::NotInRelease.error(node, message).label(label),
             None => Code::NotInRelease.whole(message),
         };
         match self.origins.runtime.filter(|_| !is_option) {

@@ -288,10 +288,10 @@ impl<'m> Executable<'m> {
 }
 
 /// Says what a runner needs.
-const HINT: &str = "a runner that records accepts `--etdump FILE --debug-buffer FILE`, as docs/profile.md describes";
+const HINT: &str = "a runner that records accepts `--etdump FILE --debug-buffer FILE`, as docs/runners.md describes";
 
 /// Says why an ETDump may be malformed.
-const UNRECORDABLE: &str = "; ExecuTorch's recorder breaks it for values of types that ETDump does not have, such as float16: docs/profile.md \
+const UNRECORDABLE: &str = "; ExecuTorch's recorder breaks it for values of types that ETDump does not have, such as float16: docs/runners.md \
                             has a runner that records them";
 
 /// Returns true if a method has tensors of an element type that ETDump has no encoding for.

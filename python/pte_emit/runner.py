@@ -15,14 +15,11 @@ import struct
 import sys
 import warnings
 from collections.abc import Callable
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ._pte_emit import EXECUTORCH
-
-if TYPE_CHECKING:
-    import torch
 
 # Names of ScalarTypes in torch, by their numbers.
 _DTYPES = {
@@ -114,9 +111,9 @@ def _commas(items: list[int]) -> str:
     return ",".join(map(str, items)) or "-"
 
 
-def _tensor(code: str, sizes: str, order: str, data: str) -> torch.Tensor:
+def _tensor(code: str, sizes: str, order: str, data: str) -> Any:
     """Creates the tensor of an input."""
-    import torch
+    torch: Any = import_module("torch")
 
     name = _DTYPES.get(int(code))
     dtype = getattr(torch, name, None) if name else None
@@ -154,7 +151,7 @@ def _input(words: list[str]) -> Any:
 
 def _described(value: Any) -> str:
     """Returns the words of an output."""
-    import torch
+    torch: Any = import_module("torch")
 
     match value:
         case None:
@@ -172,8 +169,8 @@ def _described(value: Any) -> str:
     return f"other {type(value).__name__}"
 
 
-def _described_tensor(tensor: torch.Tensor) -> str:
-    import torch
+def _described_tensor(tensor: Any) -> str:
+    torch: Any = import_module("torch")
 
     name = str(tensor.dtype).removeprefix("torch.")
     code = next((code for code, known in _DTYPES.items() if known == name), None)
@@ -317,9 +314,7 @@ def _runtime() -> Any:
         print(f"pte_emit.runner: warning: this is ExecuTorch {version}; pte-emit writes files for {EXECUTORCH}", file=sys.stderr)
     warnings.simplefilter("ignore")
     try:
-        from executorch import runtime
-
-        return runtime
+        return import_module("executorch.runtime")
     except ImportError as error:
         message = f"ExecuTorch {version} has no runtime that can be imported ({error}); pip install executorch=={EXECUTORCH}"
         raise SystemExit(f"pte_emit.runner: {message}") from error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pte_emit
 import pytest
+from pte_emit.__main__ import main
 
 from conftest import EXAMPLES
 from test_program import linear_program
@@ -87,3 +89,55 @@ def test_weights_of_another_file_are_loaded(linear: Path, tmp_path: Path) -> Non
     x = numpy.array([[1, 2, 3, 4]], numpy.float32)
     [y] = executed(Path(written[0]), "forward", [torch.from_numpy(x)], tmp_path / "other.ptd")
     assert numpy.allclose(y, numpy.maximum(x @ weights["weight"].T + weights["bias"], 0), atol=1e-5)
+
+
+FIXTURE = """# a fixture
+methods:
+  forward:
+    values:
+      weight: {tensor: float32, data: [0.5, 2, -1]}  # by hand
+      x: {tensor: float32, sizes: [3]}
+    inputs: [x]
+    outputs: [y]
+    instructions:
+      - {kernel: aten::mul.out, args: [x, weight], out: y}
+    tests:
+      - inputs: [[1, 2, 3]]   # small
+"""
+
+
+def test_a_blessed_fixture_shows_a_changed_weight(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.yaml"
+    path.write_text(FIXTURE)
+    monkeypatch.delenv("PTE_EMIT_RUNNER", raising=False)
+
+    def command(*more: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["pte-emit", "test", str(path), "--timeout", "300", *more])
+        return main()
+
+    assert command("--bless") == 0
+    assert path.read_text() == FIXTURE.replace("# small\n", "# small\n        outputs: [[0.5, 4, -3]]\n")
+    path.write_text(path.read_text().replace("[0.5, 2, -1]", "[0.5, 2.5, -1]"))
+    capfd.readouterr()
+    assert command() == 1
+    assert "output 0 at [1]: expected 4.0, found 5.0 (error 1.000e0, " in capfd.readouterr().out
+
+
+def test_the_runner_of_the_package_runs_examples() -> None:
+    for name in ["channels_last", "dtypes", "scalars", "linear_external"]:
+        report = pte_emit.run_tests(EXAMPLES / f"{name}.yaml", timeout=300)
+        assert [test.result for test in report.tests] == ["passed"] * len(report.tests), report
+
+
+def test_errors_of_the_runtime_have_their_codes() -> None:
+    source = b"""
+methods:
+  f:
+    values: {x: {tensor: float32, sizes: [1]}, y: {tensor: float32, sizes: [1]}}
+    inputs: [x]
+    outputs: [y]
+    instructions: [{kernel: mine::f.out, args: [x, y, y]}]
+    tests: [{inputs: [[1]]}]
+"""
+    [test] = pte_emit.run_tests(pte_emit.open(source), timeout=300).tests
+    assert test.error is not None and test.error.message == "`load f` fails with 0x14 OperatorMissing", test

@@ -5,6 +5,7 @@
 use super::options::{HeaderMode, LayoutConfig, LayoutOptions, OPTIONS, OptionSpec, OptionType, OptionValue};
 use pte_model::format::exporter::Exporter;
 use pte_model::format::serializer::Serializer;
+use pte_releases::{Answer, Release};
 
 impl LayoutConfig {
     /// Returns the layout with what an exporter decides. Alignments of the program, the storage of payloads and shards stay.
@@ -47,15 +48,24 @@ impl LayoutConfig {
     }
 }
 
-/// An option whose value an exporter does not write.
+/// An option that contradicts a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// Key of the option.
     pub option: &'static str,
     /// Value as in the YAML.
     pub value: String,
-    /// Value that the exporter writes.
-    pub written: String,
+    /// The contradiction.
+    pub why: Why,
+}
+
+/// Why an option contradicts a release.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// The exporter writes this value.
+    Written(String),
+    /// The runtime answers this to files with the option's value.
+    Unread(Answer),
 }
 
 impl LayoutOptions {
@@ -77,10 +87,25 @@ impl LayoutOptions {
             let is_header_word = matches!((value, written), (OptionValue::Word(_), OptionValue::Bytes(_)));
             if value != written && !is_package && !is_header_word {
                 let (value, written) = (option.print(value), option.print(written));
-                found.push(Contradiction { option: option.name, value, written });
+                found.push(Contradiction { option: option.name, value, why: Why::Written(written) });
             }
         }
         found
+    }
+
+    /// Returns the options whose values the runtime of a release was measured not to read.
+    pub(crate) fn unread_by(&self, release: &Release) -> Vec<Contradiction> {
+        let contradiction = |option: &OptionSpec| {
+            let value = option.print(option.requested(self)?);
+            // Features of layouts are named by the keys of the options.
+            match release.feature(&format!("{}.{value}", option.name))? {
+                Answer::Runs | Answer::NotTried => None,
+                answer @ (Answer::Ignores | Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => {
+                    Some(Contradiction { option: option.name, value, why: Why::Unread(answer.clone()) })
+                }
+            }
+        };
+        OPTIONS.iter().filter_map(contradiction).collect()
     }
 }
 
@@ -88,6 +113,7 @@ impl LayoutOptions {
 mod tests {
     use super::*;
     use crate::layout::Storage;
+    use crate::layout::options::Alignment;
 
     #[test]
     fn an_exporter_decides_serializers_and_the_header() {
@@ -123,16 +149,37 @@ mod tests {
     fn other_serializers_and_lengths_contradict() {
         let found = |options: LayoutOptions, release| -> Vec<String> {
             let contradictions = options.contradictions(Exporter::of(release)).into_iter();
-            contradictions.map(|one| format!("{} {} {}", one.option, one.value, one.written)).collect()
+            contradictions.map(|one| format!("{} {} {:?}", one.option, one.value, one.why)).collect()
         };
         let of = |builder, header| LayoutOptions { builder, header, ..LayoutOptions::default() };
         let all = of(Some(Serializer::Exir), Some(HeaderMode::Length(32)));
-        assert_eq!(found(all.clone(), (0, 7)), ["builder exir flatc", "header 32 24"]);
-        assert_eq!(found(all.clone(), (1, 0)), ["builder exir flatc"]);
+        assert_eq!(found(all.clone(), (0, 7)), [r#"builder exir Written("flatc")"#, r#"header 32 Written("24")"#]);
+        assert_eq!(found(all.clone(), (1, 0)), [r#"builder exir Written("flatc")"#]);
         assert!(found(all, (1, 5)).is_empty());
         assert!(found(of(Some(Serializer::ExirSharedVtables), Some(HeaderMode::None)), (1, 2)).is_empty());
-        assert_eq!(found(of(Some(Serializer::ExirSharedVtables), None), (1, 1)), ["builder exir-shared-vtables flatc"]);
+        let shared = found(of(Some(Serializer::ExirSharedVtables), None), (1, 1));
+        assert_eq!(shared, [r#"builder exir-shared-vtables Written("flatc")"#]);
         let bundle = LayoutOptions { bpte_builder: Some(Serializer::Exir), ..LayoutOptions::default() };
-        assert_eq!(found(bundle, (1, 3)), ["bpte_builder exir flatc"]);
+        assert_eq!(found(bundle, (1, 3)), [r#"bpte_builder exir Written("flatc")"#]);
+    }
+
+    /// Releases up to 1.2 read constants inside the FlatBuffer.
+    #[test]
+    fn what_a_runtime_does_not_read_contradicts() {
+        let found = |options: &LayoutOptions, release| options.unread_by(Release::find(release).unwrap());
+        let rejected = Answer::Rejects { step: "program".to_owned(), error: "InvalidProgram".to_owned() };
+        let inline = LayoutOptions { constants: Some(Storage::Inline), ..LayoutOptions::default() };
+        let expected = Contradiction { option: "constants", value: "inline".to_owned(), why: Why::Unread(rejected) };
+        assert_eq!(found(&inline, "1.3"), [expected.clone()]);
+        assert_eq!(found(&inline, "1.5"), [expected]);
+        assert!(found(&inline, "1.2").is_empty() && found(&inline, "0.4").is_empty());
+        let read = LayoutOptions {
+            constants: Some(Storage::Segment),
+            delegates: Some(Storage::Inline),
+            header: Some(HeaderMode::None),
+            segment_alignment: Some(Alignment::Bytes(4096)),
+            ..LayoutOptions::default()
+        };
+        assert!(Release::known().all(|release| read.unread_by(release).is_empty()));
     }
 }

@@ -88,7 +88,8 @@ fn every_command_runs() {
                 .output()
                 .unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{}:{line}: {script}\n{stderr}", page.display());
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{}:{line}: {script}\n{stdout}{stderr}", page.display());
             count += 1;
         }
     }

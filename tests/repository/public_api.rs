@@ -104,7 +104,8 @@ fn public_names() -> Vec<(String, String, String)> {
         let module = from
             .and_then(|(module, ..)| module.strip_prefix("crate::"))
             .map_or(module, |module| format!("pte_model::{module}"));
-        let (first, rest) = module.split_once("::").unwrap_or((&module, ""));
+        let module = module.strip_prefix("crate::").unwrap_or(&module);
+        let (first, rest) = module.split_once("::").unwrap_or((module, ""));
         let file = match first.strip_prefix("pte_") {
             Some(name) => format!("crates/pte-{name}/src/{}", rest.split("::").next().unwrap()),
             None => format!("src/{first}"),

@@ -294,17 +294,22 @@ fn calls_that_a_release_does_not_execute_are_errors() {
 
 #[test]
 fn rows_of_a_static_tensor_are_refused_for_the_releases_that_resize_it() {
-    let rows = |dynamism: &str| {
+    let rows = |dynamism: &str, index: u8| {
         format!(
             "methods:\n  forward:\n    values:\n      x: {{tensor: float32, sizes: [4]}}\n      y: {{tensor: float32, sizes: [3, 4], mutable: \
-             true{dynamism}}}\n      i: 0\n    inputs: [x]\n    outputs: [y]\n    instructions:\n      - {{kernel: \
+             true{dynamism}}}\n      i: {index}\n    inputs: [x]\n    outputs: [y]\n    instructions:\n      - {{kernel: \
              executorch_prim::et_copy_index.tensor, args: [y, x, i]}}\n"
         )
     };
-    let folder = Folder::new(&[("static.yaml", &rows("")), ("dynamic.yaml", &rows(", dynamism: dynamic_bound"))]);
+    let folder = Folder::new(&[
+        ("static.yaml", &rows("", 0)),
+        ("last.yaml", &rows("", 2)),
+        ("dynamic.yaml", &rows(", dynamism: dynamic_bound", 0)),
+    ]);
     assert!(
         stdout(&folder, &["check", "static.yaml"], 1).contains("ExecuTorch 1.5.1 rejects it (execute: InvalidState)")
     );
+    assert!(!stdout(&folder, &["check", "last.yaml"], 0).contains("V-4"));
     assert!(!stdout(&folder, &["check", "dynamic.yaml"], 0).contains("V-4"));
     assert!(!stdout(&folder, &["check", "static.yaml", "--runtime", "1.0.1"], 0).contains("V-4"));
 }

@@ -102,6 +102,16 @@ def methods(data, fill=True):
     return found
 
 
+def data_files(path):
+    """The `.ptd` files of a program: those that begin with its name, or all of a folder whose files are named otherwise."""
+    if path.suffix != ".pte":
+        return []
+    own = lambda program: [other for other in sorted(program.parent.glob("*.ptd")) if other.stem.split("__")[0] == program.stem]
+    if any(own(program) for program in path.parent.glob("*.pte")):
+        return own(path)
+    return sorted(path.parent.glob("*.ptd"))
+
+
 class Case:
     """A program, its `.ptd` files, and inputs for its methods."""
 

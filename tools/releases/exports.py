@@ -320,16 +320,19 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     failures = {}
     torch.set_num_threads(1)
-    for name, run in jobs():
-        if sys.argv[2:] and name not in sys.argv[2:] or (folder / f"{name}.pte").exists():
-            continue
-        # All functions have the same code to it, and the number of compilations of one is limited.
-        torch._dynamo.reset()
-        try:
-            run(folder / f"{name}.pte")
-        except Exception as error:  # noqa: BLE001  (any reason is recorded)
-            failures[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]
-    (folder / "exports.json").write_text(json.dumps(failures, indent=1, sort_keys=True) + "\n")
+    try:
+        for name, run in jobs():
+            if sys.argv[2:] and name not in sys.argv[2:] or (folder / f"{name}.pte").exists():
+                continue
+            # All functions have the same code to it, and the number of compilations of one is limited.
+            torch._dynamo.reset()
+            try:
+                run(folder / f"{name}.pte")
+            except Exception as error:  # noqa: BLE001  (any reason is recorded)
+                failures[name] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]
+    finally:
+        # Also if it is interrupted.
+        (folder / "exports.json").write_text(json.dumps(failures, indent=1, sort_keys=True) + "\n")
     print(f"{len(list(folder.glob('*.pte')))} programs, {len(failures)} failures")
 
 

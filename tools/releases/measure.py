@@ -163,8 +163,7 @@ def matrix(arguments):
     found = []
     for folder in map(pathlib.Path, arguments.matrix):
         for path in sorted(folder.rglob("*.pte")):
-            data = [other for other in sorted(path.parent.glob("*.ptd")) if other.stem.split("__")[0] == path.stem]
-            found.append(cases.Case(str(path), path, data, cases.methods(path.read_bytes())))
+            found.append(cases.Case(str(path), path, cases.data_files(path), cases.methods(path.read_bytes())))
     result = {case.name: {} for case in found}
     with tempfile.TemporaryDirectory() as folder:
         valid = cases.valid_program(pathlib.Path(folder))

@@ -1,11 +1,15 @@
-"""Programs rewritten by `--for-runtime` in the runtimes that they are rewritten for: the outputs of the original in the newest release, bit for bit.
+"""Programs rewritten by `--for-runtime` in the runtimes that they are written for: the outputs of the original in the newest release, bit for bit.
 
-    rewritten.py [--releases 0.7.0,1.0.1] [--json FILE] [FILE...]
+    rewritten.py [--releases 0.7.0,1.0.1] [--generated N] [--json FILE] [PATH...]
+    rewritten.py --without OPERATOR,... [--json FILE] [PATH...]
 
-FILE is a `.pte` that the newest release runs, or YAML; by default all examples and the programs in tests/golden/upstream. Inputs are random, the
-same for both. Kernels and XNNPACK of an older release may round in another way than those of the newest one: if the outputs differ, those of the
-original in the older release count, if it runs there. Prints a line for each release, then what differs; status 1 if a rewritten file does not
-run, or has other outputs by more than `ROUNDING`.
+PATH is a `.pte` that the newest release runs, YAML, or a folder of `.pte` files. By default: all examples, the programs in tests/golden, and N
+programs of `pte-emit generate`. Files with equal bytes are one. Inputs are random, the same for both. The second form writes for the newest
+release without some operators, and runs that.
+
+Kernels and XNNPACK of an older release may round in another way than those of the newest one: if the outputs differ, those of the original in the
+older release count, if it runs there. Prints a line for each release, what differs, and how many files and pairs of file and release are equal;
+status 1 if a rewritten file does not run, or has other outputs by more than `ROUNDING`.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import json
 import pathlib
 import random
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -22,19 +27,50 @@ import tempfile
 import cases
 from runtime import NEWEST, RELEASES, REPOSITORY, Runtime
 
+TABLES = REPOSITORY / "crates/pte-releases/releases"
+
+# Seed of the generated programs.
+SEED = 32
+
 # Largest difference of an output by rounding in other kernels, for inputs up to 2, if the original does not run in the older release or has wrong
 # outputs there: releases before 0.6 ignore the keys of constants in payloads.
 ROUNDING = 1e-5
+
+# Operators whose kernels abort on some valid calls, or compute other values, and the first release whose kernel does not: integers as `scale`;
+# axes that are not the first; windows of another size.
+KERNELS = {
+    "aten::_upsample_bilinear2d_aa.out": "1.4.1",
+    "aten::elu.out": "1.0.1",
+    "quantized_decomposed::quantize_per_channel.out": "1.0.1",
+}
 
 FLOATS = {5: "e", 6: "f", 7: "d"}
 INTS = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 27: "H", 28: "I", 29: "Q"}
 
 
-def default_files():
-    upstream = REPOSITORY / "tests/golden/upstream"
-    folders = ["bytes", "bounds", "programs", "releases/1.4.1-flatbuffers-24.3.25", "releases/1.5.1-*"]
-    found = [path for folder in folders for top in sorted(upstream.glob(folder)) for path in sorted(top.rglob("*.pte"))]
-    return [*sorted((REPOSITORY / "examples").glob("*.yaml")), *found]
+def default_files(folder, generated):
+    examples = sorted((REPOSITORY / "examples").glob("*.yaml"))
+    return [*examples, REPOSITORY / "tests/golden", *([generated_programs(folder, generated)] if generated else [])]
+
+
+def generated_programs(folder, count):
+    """A folder of random programs."""
+    target = folder / "generated"
+    command = [cases.tool(), "generate", "--seed", SEED, "--count", count, "--to", "pte", "-o", target]
+    subprocess.run([str(word) for word in command], check=True, capture_output=True)
+    return target
+
+
+def programs(paths):
+    """The files of paths; of folders, those with other bytes than the ones before."""
+    seen, found = set(), []
+    for path in paths:
+        for file in sorted(path.rglob("*.pte")) if path.is_dir() else [path]:
+            content = (file.read_bytes(), *(other.read_bytes() for other in cases.data_files(file)))
+            if content not in seen:
+                seen.add(content)
+                found.append(file.resolve())
+    return found
 
 
 def tensor(item, numbers, kind):
@@ -72,44 +108,52 @@ def inputs(data, kind):
     return found
 
 
+# Elements of inputs: the first kind that the newest release takes is used.
+KINDS = ["random", "ones", "zeros"]
+
+
+def find_inputs(files, newest, valid):
+    """The files that the newest release runs, with inputs that it takes and its answer."""
+    for kind in KINDS:
+        left = [file for file in files if file.kinds and file.kind is None]
+        for file, answer in zip(left, cases.ask(newest, [file.original(kind) for file in left], valid, values="yes"), strict=True):
+            if answer.hash:
+                file.kind, file.answer = kind, answer
+    return [file for file in files if file.kind]
+
+
+def operators(data):
+    """The operators of a program."""
+    plans = cases.Table(data, struct.unpack_from("<I", data)[0]).tables(1)
+    return {".".join(filter(None, (operator.text(0), operator.text(1)))) for plan in plans for operator in plan.tables(6)}
+
+
 class File:
     """A file with what the newest release answers to it."""
 
     def __init__(self, path, folder):
-        self.path, self.error = path, None
-        try:
-            self.name = str(path.relative_to(REPOSITORY))
-        except ValueError:
-            self.name = str(path)
+        self.path, self.kind = path, None
+        top = next((top for top in (folder, REPOSITORY) if path.is_relative_to(top)), "/")
+        self.name = str(path.relative_to(top))
         folder = folder / re.sub(r"\W", "_", self.name)
-        self.data = [] if path.suffix != ".pte" else sorted(path.parent.glob("*.ptd"))
-        self.case = None
-        if path.suffix == ".pte":
-            program, data = path, self.data
-        else:
-            program = folder / "model.pte"
-            self.error = cases.assemble(path, program, options=["--quiet"])
-            data = sorted(folder.glob("*.ptd"))
-        if self.error is None and program.exists():
-            self.program, self.files = program, data
-            self.kinds = {kind: inputs(program.read_bytes(), kind) for kind in ("random", "ones", "zeros")}
+        self.data = cases.data_files(path)
+        self.kinds, self.is_changed = {}, {}
+        self.program, self.files = path, self.data
+        if path.suffix != ".pte":
+            self.program = folder / "model.pte"
+            cases.assemble(path, self.program, options=["--quiet"])
+            self.files = sorted(folder.glob("*.ptd"))
+        if self.program.exists():
+            program = self.program
+            self.operators = operators(program.read_bytes())
+            self.kinds = {kind: inputs(program.read_bytes(), kind) for kind in KINDS}
 
-    def runs(self, newest, valid):
-        """Finds inputs that the newest release takes."""
-        if self.error or not hasattr(self, "kinds"):
-            return False
-        for kind, values in self.kinds.items():
-            case = cases.Case(self.name, self.program, self.files, values)
-            answer = cases.ask(newest, [case], valid, values="yes")[0]
-            if answer.hash:
-                self.values, self.answer, self.kind = values, answer, kind
-                return True
-        self.error = answer.raw
-        return False
+    def original(self, kind):
+        return cases.Case(self.name, self.program, self.files, self.kinds[kind])
 
     def rewritten(self, release, folder):
-        """The case of the file rewritten for a release, or the message of the error."""
-        folder = folder / release / re.sub(r"\W", "_", self.name)
+        """The case of the file rewritten for a release, a version or a folder of tables, or the message of the error."""
+        folder = folder / pathlib.Path(release).name / re.sub(r"\W", "_", self.name)
         target = folder / "model.pte"
         options = ["--quiet", "--for-runtime", release]
         error = cases.assemble(self.path, target, options=options)
@@ -118,7 +162,8 @@ class File:
                 error = error or cases.assemble(path, folder / path.name, options=options)
         if error is not None:
             return None, error
-        return cases.Case(self.name, target, sorted(folder.glob("*.ptd")), self.values), None
+        self.is_changed[release] = target.read_bytes() != self.program.read_bytes()
+        return cases.Case(self.name, target, sorted(folder.glob("*.ptd")), self.kinds[self.kind]), None
 
 
 def reason(message):
@@ -145,46 +190,75 @@ def deviation(one, other):
     return largest
 
 
+def build_without(operators, folder):
+    """Tables of the newest release without operators."""
+    target = folder / f"{NEWEST}-without"
+    shutil.copytree(TABLES / NEWEST, target)
+    table = target / "operators.table"
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(line for line in lines if line.split()[0] not in operators))
+    return str(target)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--releases", default=",".join(release for release in RELEASES if release != NEWEST))
+    parser.add_argument("--without", metavar="OPERATOR,...")
+    parser.add_argument("--generated", type=int, default=60, metavar="N")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("files", nargs="*", type=pathlib.Path)
+    parser.add_argument("paths", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+        folder = pathlib.Path(folder).resolve()
         valid = cases.valid_program(folder)
         newest = Runtime(NEWEST)
-        files = [File(path.resolve(), folder) for path in arguments.files or default_files()]
-        files = [file for file in files if file.runs(newest, valid)]
-        print(f"{len(files)} files run in {NEWEST}, {sum(file.kind == 'random' for file in files)} of them with random inputs")
-        failed, table = False, {}
-        for release in arguments.releases.split(","):
-            failed |= compare(release, files, folder, valid, table)
+        tried = [File(path, folder) for path in programs(arguments.paths or default_files(folder, arguments.generated))]
+        files = find_inputs(tried, newest, valid)
+        random = sum(file.kind == "random" for file in files)
+        print(f"{len(tried)} files, {len(files)} run in {NEWEST}, {random} of them with random inputs", flush=True)
+        table = {}
+        if arguments.without:
+            pairs = [(NEWEST, build_without(arguments.without.split(","), folder))]
+        else:
+            pairs = [(release, release) for release in arguments.releases.split(",")]
+        failed = [compare(Runtime(release), newest, target, files, folder, valid, table) for release, target in pairs]
+        print_sum(files, table)
         if arguments.json:
             arguments.json.write_text(json.dumps(table, indent=1) + "\n")
-    sys.exit(failed)
+    sys.exit(any(failed))
 
 
-def result(file, answer, original):
-    """One word, and what differs: the answer to the rewritten file, and that to the original, in the same release."""
+def print_sum(files, table):
+    """Prints how many files and pairs are equal."""
+    equal = {release: {name for name, text in found["results"].items() if text == "equal"} for release, found in table.items()}
+    changed = {release: {file.name for file in files if file.is_changed.get(release)} for release in table}
+    count = lambda sets: f"{sum(map(len, sets))} pairs, {len(set().union(*sets))} files"
+    print(f"bit-equal: {count(equal.values())}; with other bytes than the original: {count([equal[one] & changed[one] for one in table])}")
+
+
+def result(file, answer, original, again, release):
+    """One word, and what differs: the answer to the rewritten file, that to the original in the same release, and that to the rewritten file in
+    the newest one."""
     if answer.hash == file.answer.hash:
         return "equal"
     if answer.text == "unable":
         return "unable"
+    there = f"; original there: {original.raw}; rewritten in {NEWEST}: {'equal' if again.hash == file.answer.hash else 'differs'}"
+    known = [name for name, first in KERNELS.items() if name in file.operators and RELEASES.index(release) < RELEASES.index(first)]
+    excuse = f"known: {', '.join(known)}: " if known and again.hash == file.answer.hash else ""
     if answer.hash is None:
-        return f"fails: {answer.raw}: {'; '.join(answer.log[-2:])}"
+        return f"{excuse or 'fails: '}{answer.raw}: {'; '.join(answer.log[-2:])}{there}"
     largest = deviation(file.answer.values, answer.values)
     by = "in other values" if largest is None else f"by {largest:.2g}"
     if answer.hash == original.hash:
         return f"kernels: the original differs there {by}, too"
     if largest is not None and largest <= ROUNDING:
-        return f"rounding: differs {by}; original there: {original.raw}"
-    return f"differs: {by}; original there: {original.raw}"
+        return f"rounding: differs {by}{there}"
+    return f"{excuse or 'differs: '}{by}{there}"
 
 
-def compare(release, files, folder, valid, table):
-    """Compares the outputs of all files in a release; returns whether one is wrong."""
+def compare(runtime, newest, release, files, folder, valid, table):
+    """Compares the outputs of all files rewritten for a release; returns whether one is wrong."""
     refused, jobs = {}, []
     for file in files:
         case, error = file.rewritten(release, folder)
@@ -192,17 +266,18 @@ def compare(release, files, folder, valid, table):
             refused[file.name] = reason(error)
         else:
             jobs.append((file, case))
-    runtime = Runtime(release)
     answers = cases.ask(runtime, [case for _, case in jobs], valid, values="yes")
-    others = cases.ask(runtime, [cases.Case(file.name, file.program, file.files, file.values) for file, _ in jobs], valid)
-    judged = zip(jobs, answers, others, strict=True)
-    results = {file.name: result(file, answer, original) for (file, _), answer, original in judged}
+    others = cases.ask(runtime, [file.original(file.kind) for file, _ in jobs], valid)
+    again = cases.ask(newest, [case for _, case in jobs], valid)
+    judged = zip(jobs, answers, others, again, strict=True)
+    results = {file.name: result(file, *found, runtime.release) for (file, _), *found in judged}
     word = lambda text: text.split(":")[0]
     counts = collections.Counter(map(word, results.values()))
     newly = sum(word(results[file.name]) in ("equal", "rounding") and original.hash is None for (file, _), original in zip(jobs, others, strict=True))
     print(
-        f"{release}: {len(jobs)} rewritten: {counts['equal']} equal, {counts['kernels']} as the original there, {counts['rounding']} by rounding, "
-        f"{counts['unable']} need functions for .ptd files, {counts['fails'] + counts['differs']} wrong; {newly} run that did not; {len(refused)} refused"
+        f"{pathlib.Path(release).name}: {len(jobs)} rewritten: {counts['equal']} equal, {counts['kernels']} as the original there, {counts['rounding']} by rounding, "
+        f"{counts['known']} by other kernels, {counts['unable']} need functions for .ptd files, {counts['fails'] + counts['differs']} wrong; {newly} run that did not; {len(refused)} refused",
+        flush=True,
     )
     for name, text in sorted(results.items()):
         if word(text) not in ("equal", "unable"):

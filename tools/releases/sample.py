@@ -23,9 +23,9 @@ def recorded(release, name):
 def different_lines(measurement, runtime, name):
     """(recorded, measured) lines that differ."""
     _, lines = getattr(measurement, name)(runtime)
-    # Tables of 0.7.0 were measured with a reader of `.ptd` files, which its package does not have.
-    unable = {line.split(" ")[0] for line in lines if line.endswith(" unable")}
-    before, now = ({line for line in found if line.split(" ")[0] not in unable} for found in (recorded(runtime.release, name), lines))
+    # The tables have the answers of a reader of `.ptd` files that the package may not have.
+    unable = tuple(line.removesuffix("unable") for line in lines if line.endswith(" unable"))
+    before, now = ({line for line in found if not line.startswith(unable)} for found in (recorded(runtime.release, name), lines))
     return [f"recorded: {line}" for line in sorted(before - now)] + [f"measured: {line}" for line in sorted(now - before)]
 
 

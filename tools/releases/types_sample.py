@@ -12,7 +12,7 @@ from cases import Case, Table, methods, tool
 from features import TYPES
 from runtime import REPOSITORY
 
-SEED, CALLS = 20261126, 60
+SEED, CALLS = 20261126, 300
 # Calls with a type that are executed by the newest release, and none of them by the other one.
 LEAST = 3
 SIGNATURES = REPOSITORY / "crates/pte-operators/src/releases/v1_5_1/operators.table"

@@ -1,7 +1,8 @@
 //! Compares the outputs of a test with the expected ones.
 //!
 //! Two numbers are equal if they differ by at most `atol + rtol * |expected|`; two NaNs are equal, and so are equal infinities. Integers,
-//! booleans, strings, element types, sizes and orders of dimensions are equal only exactly.
+//! booleans, strings, element types and sizes are equal only exactly, orders of dimensions if they put the elements in the same order in memory: a
+//! runner may not know more than the strides.
 
 use std::io;
 
@@ -25,7 +26,7 @@ pub struct OutputComparison {
     pub difference: Option<OutputDifference>,
 }
 
-/// A difference between an output and the expected one.
+/// A difference between an output and the expected one, part of [`OutputComparison`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -80,18 +81,21 @@ impl OutputDifference {
     }
 }
 
-/// Compares the outputs of a test. Without expected outputs, nothing is compared.
+/// Compares the outputs of a test, and returns the first [`OutputDifference`]. Without expected outputs, nothing is compared.
 ///
 /// ```
+/// use pte_run::compare::{OutputComparison, OutputDifferenceKind};
 /// use pte_run::{OutputValue, compare};
 /// use pte_run::pte_model::program::test_cases::{TestCase, TestData};
 ///
-/// let case = TestCase::new(vec![], Some(vec![TestData::Double(1.0)]));
-/// assert_eq!(compare::outputs(&case, &[OutputValue::Double(1.0 + 1e-9)])?.difference, None);
+/// let case = TestCase::new(vec![], Some(vec![TestData::Double(1f64)]));
+/// let OutputComparison { difference, .. } = compare::outputs(&case, &[OutputValue::Double(1f64 + 1e-9)])?;
+/// assert_eq!(difference, None);
 ///
-/// let found = compare::outputs(&case, &[OutputValue::Double(1.5)])?.difference.unwrap();
-/// assert_eq!((found.output, found.error), (Some(0), Some(0.5)));
-/// assert_eq!((&*found.expected, &*found.found), ("1.0", "1.5"));
+/// let OutputComparison { difference, max_error, .. } = compare::outputs(&case, &[OutputValue::Double(2f64)])?;
+/// let found = difference.unwrap();
+/// assert_eq!((found.kind, found.output, max_error), (OutputDifferenceKind::Value, Some(0), Some(1f64)));
+/// assert_eq!((&*found.expected, &*found.found), ("1.0", "2.0"));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
@@ -159,7 +163,7 @@ fn value(
                     let (expected, found) = (format!("{sizes:?}"), format!("{found_sizes:?}"));
                     return Some(OutputDifference::new(OutputDifferenceKind::Sizes, expected, found));
                 }
-                if **found_order != **dim_order {
+                if !is_same_order(sizes, dim_order, found_order) {
                     let (expected, found) = (format!("{:?}", &**dim_order), format!("{found_order:?}"));
                     return Some(OutputDifference::new(OutputDifferenceKind::DimOrder, expected, found));
                 }
@@ -188,6 +192,12 @@ fn value(
         differing.tolerance = Some(tolerance(*expected, case)).filter(|tolerance| tolerance.is_finite());
     }
     Ok(Some(differing))
+}
+
+/// Returns true if two orders of dimensions are the same in memory: dimensions of size 1 may be anywhere.
+fn is_same_order(sizes: &[i32], left: &[u8], right: &[u8]) -> bool {
+    let counts = |dimension: &&u8| sizes.get(usize::from(**dimension)).is_none_or(|size| *size != 1);
+    sizes.contains(&0) || left.iter().filter(counts).eq(right.iter().filter(counts))
 }
 
 fn expected_text(value: &TestData) -> String {
@@ -303,8 +313,8 @@ fn tolerance(expected: f64, case: &TestCase) -> f64 {
 /// use pte_run::pte_model::program::test_cases::TestCase;
 ///
 /// let case = TestCase::new(vec![], None);
-/// assert!(near(1.0, 1.000_001, &case) && !near(1.0, 1.1, &case));
-/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1.0, f64::NAN, &case));
+/// assert!(near(1f64, 1.000_001, &case) && !near(1f64, 1.1, &case));
+/// assert!(near(f64::NAN, f64::NAN, &case) && !near(1f64, f64::NAN, &case));
 /// ```
 pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
     case.tolerance().accepts(expected, found)
@@ -326,4 +336,41 @@ pub fn coordinates(mut position: u64, sizes: &[i32], dim_order: &[u8]) -> Vec<u6
         (*at, position) = (position % size, position / size);
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(expected: &str, found: &str) -> OutputComparison {
+        let expected = OutputValue::parse(expected).and_then(|value| value.to_test_data()).unwrap();
+        let case = TestCase::new(Vec::new(), Some(vec![expected]));
+        outputs(&case, &[OutputValue::parse(found).unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn orders_of_one_memory_are_equal() {
+        let bytes = "0000803f000000400000404000008040";
+        let tensor = |sizes: &str, order: &str| format!("tensor 6 {sizes} {order} {bytes}");
+        for (sizes, left, right, is_same) in [
+            ("1,1,2,2", "0,1,2,3", "0,2,3,1", true),
+            ("2,2", "0,1", "1,0", false),
+            ("1,2,2,1", "0,1,2,3", "0,2,3,1", false),
+        ] {
+            let found = compared(&tensor(sizes, left), &tensor(sizes, right));
+            assert_eq!(found.difference.is_none(), is_same, "{sizes} {left} {right}: {found:?}");
+        }
+        assert_eq!(compared("tensor 6 0,2 0,1 -", "tensor 6 0,2 1,0 -").difference, None);
+    }
+
+    #[test]
+    fn integers_and_unknown_types_are_equal_only_exactly() {
+        let found =
+            compared("tensor 4 2 0 0100000000000000ffffffffffffff7f", "tensor 4 2 0 0100000000000000feffffffffffff7f");
+        let difference = found.difference.unwrap();
+        assert_eq!((difference.element, difference.error), (Some(vec![1]), Some(1.0)));
+        assert_eq!(&*difference.expected, "9223372036854775807");
+        let found = compared("tensor 99 2 0 0102", "tensor 99 2 0 0103").difference.unwrap();
+        assert_eq!((&*found.expected, &*found.found), ("the bytes [02]", "[03]"));
+    }
 }

@@ -12,22 +12,30 @@ use crate::value::{self, OutputValue};
 /// Runner process that has loaded a program. Dropping it ends the process, and those that it has started.
 ///
 /// ```
-/// use pte_run::{OutputValue, RunLimits, RunnerCommand, Session};
+/// use pte_run::pte_model::program::test_cases::TestData;
+/// use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
 ///
 /// // A runner whose only method returns 7, and ends when it is asked for another.
 /// let script = "echo program ok; while read command rest; do case $command in
-///     load) test $rest = seven || exit 3; echo load ok;; execute) echo execute ok;; outputs) echo outputs 1; echo output 0 int 7;; esac; done";
+///     methods) echo methods seven;; load) test $rest = seven || exit 3; echo load ok;;
+///     outputs) echo outputs 1; echo output 0 int 7;; *) echo $command ok;; esac; done";
 /// let runner = RunnerCommand::new("sh").with_arguments(["-c", script]);
 /// let start = || Session::start(&runner, "model.pte".as_ref(), &[], &RunLimits::default());
 ///
 /// let mut session = start()?;
+/// assert_eq!(session.methods()?, ["seven"]);
 /// session.load("seven")?;
+/// session.set_input(0, &TestData::Int(1))?;
 /// session.execute()?;
 /// assert_eq!(session.outputs()?, [OutputValue::Int(7)]);
+/// // The same at once.
+/// assert_eq!(session.run(&[TestData::Int(1)])?, [OutputValue::Int(7)]);
+/// session.finish()?;
 ///
-/// let error = start()?.load("eight").unwrap_err();
+/// let error: RunError = start()?.load("eight").unwrap_err();
+/// assert_eq!((&error.kind, error.kind.name()), (&RunErrorKind::Ended(3), "ended"));
 /// assert_eq!(error.to_string(), "the runner ended with status 3 during `load eight`; expected an answer");
-/// # Ok::<(), pte_run::RunError>(())
+/// # Ok::<(), RunError>(())
 /// ```
 pub struct Session(Process);
 

@@ -14,8 +14,10 @@ use pte_model::program::test_cases::TestData;
 ///
 /// ```
 /// use pte_run::OutputValue;
+/// use pte_run::pte_model::program::test_cases::TestData;
 ///
-/// assert_eq!(OutputValue::parse("double 3ff0000000000000"), Some(OutputValue::Double(1.0)));
+/// assert_eq!(OutputValue::parse("double 3ff0000000000000"), Some(OutputValue::Double(1f64)));
+/// assert_eq!(OutputValue::Int(7).to_test_data(), Some(TestData::Int(7)));
 /// assert!(matches!(OutputValue::parse("tensor 6 2 0 0000803f00000040"), Some(OutputValue::Tensor { .. })));
 /// // The sizes are those of one element.
 /// assert_eq!(OutputValue::parse("tensor 6 1 0 0000803f00000040"), None);
@@ -109,7 +111,7 @@ fn tensor(code: &str, sizes: &str, dim_order: &str, bytes: &str) -> Option<Outpu
 /// ```
 /// use pte_run::pte_model::program::test_cases::TestData;
 ///
-/// assert_eq!(pte_run::value::words(&TestData::Double(1.0))?, "double 3ff0000000000000");
+/// assert_eq!(pte_run::value::words(&TestData::Double(1f64))?, "double 3ff0000000000000");
 /// assert_eq!(pte_run::value::words(&TestData::String("a".into()))?, "string 61");
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -63,11 +63,7 @@ const CONDITIONS: [Condition; 11] = [
     Condition {
         word: "static_rows",
         text: "a static tensor that is filled row by row, which resizes it",
-        has: |call| {
-            let is_static = |tensor: &Tensor| tensor.shape_dynamism == TensorShapeDynamism::STATIC;
-            call.tensor(0)
-                .is_some_and(|tensor| is_static(tensor) && sizes(tensor).first().is_some_and(|rows| *rows > 1))
-        },
+        has: resizes_a_static_tensor,
     },
 ];
 
@@ -213,6 +209,14 @@ fn sizes(tensor: &Tensor) -> &[i32] {
 
 fn without_ones(sizes: &[i32]) -> &[i32] {
     &sizes[sizes.iter().take_while(|size| **size == 1).count()..]
+}
+
+/// The call resizes its target to the rows up to the index: a static one must have as many already. In a loop, the first index counts, which the
+/// file states.
+fn resizes_a_static_tensor(call: &Call<'_>) -> bool {
+    let (Some(target), Some(EValue::Int(index))) = (call.tensor(0), call.argument(2)) else { return false };
+    let rows = sizes(target).first().copied().map_or(0, i64::from);
+    target.shape_dynamism == TensorShapeDynamism::STATIC && index.checked_add(1) != Some(rows)
 }
 
 fn reduces_no_elements(call: &Call<'_>) -> bool {

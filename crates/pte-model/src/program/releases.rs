@@ -46,6 +46,17 @@ const FEATURES: &[Feature] = &[
         elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
     },
     Feature {
+        key: "named_data.program_beside_external",
+        name: "named data in the program beside tensors whose data are in a .ptd",
+        release: "0.6",
+        in_tensor: |_| false,
+        elsewhere: |program| {
+            let mut tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
+            let has_named = program.named_data.as_ref().is_some_and(|named| !named.is_empty());
+            (has_named && tensors.any(|(_, tensor)| tensor.is_external())).then_some(Element::Program)
+        },
+    },
+    Feature {
         key: "constants.external",
         name: "a tensor whose data are in a .ptd",
         release: "0.5",

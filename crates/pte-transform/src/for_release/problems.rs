@@ -4,8 +4,9 @@ use super::target::{Target, exporter_of};
 use crate::named::DelegateGraphs;
 use pte_model::format::exporter::{Exporter, FlatTensorTables};
 use pte_model::program::element::{Element, Part};
+use pte_model::program::releases::used;
 use pte_model::program::{Device, NamedData, Program};
-use pte_releases::{Release, Version};
+use pte_releases::{Answer, Release, Version};
 
 /// A part of a program that a release cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +29,17 @@ impl Inexpressible {
         Inexpressible { at, what: what.into(), help }
     }
 
-    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices, fields of newer schemas.
+    /// Returns the features of a rewritten program that a release does not have: external data, named data, devices, element types, fields of
+    /// newer schemas.
     pub fn features(program: &Program, target: &Target<'_>) -> Vec<Inexpressible> {
         let mut found = Vec::new();
         external_data(program, target, &mut found);
         named_data(program, target, &mut found);
         devices(program, target, &mut found);
+        if found.is_empty() {
+            features(program, target, &mut found);
+        }
+        element_types(program, target, &mut found);
         found.extend(program.newer_slots().map(|newer| {
             let what = format!("slot {} of {} at {}, a field of a newer schema", newer.slot, newer.table, newer.path);
             Inexpressible::new(Element::Program, what, None)
@@ -46,6 +52,36 @@ impl Inexpressible {
 pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version> {
     let exporter = |release: &&Release| does(exporter_of(release));
     Release::known().find(exporter).map(Release::version)
+}
+
+/// Returns what a runtime was measured to do with a feature that it does not read.
+fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
+    match release.feature(feature)? {
+        // Keys that a release ignores are those of named data, about which its exporter says more.
+        Answer::NotTried | Answer::Runs | Answer::Ignores => None,
+        answer @ (Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => Some(answer),
+    }
+}
+
+/// Combinations of features that the exporter writes, and the runtime of the same release does not read.
+fn features(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
+    for (feature, at) in used(program) {
+        let Some(answer) = refusal(target.release, feature.key) else { continue };
+        let first = target.first(|release| refusal(release, feature.key).is_none());
+        found.push(Inexpressible::new(at, format!("{}: its runtime {answer}", feature.name), first));
+    }
+}
+
+fn element_types(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            let feature = format!("type.{}", tensor.scalar_type);
+            let Some(answer) = refusal(target.release, &feature) else { continue };
+            let first = target.first(|release| refusal(release, &feature).is_none());
+            let what = format!("a tensor of {}: its runtime {answer}", tensor.scalar_type);
+            found.push(Inexpressible::new(Element::Method(method, Part::Value(value)), what, first));
+        }
+    }
 }
 
 fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
@@ -101,5 +137,50 @@ fn devices(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible
         for entry in buffers.filter(|entry| entry.device() != Device::CPU) {
             add(Element::Method(method, Part::Whole), entry.device());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pte_model::data::BlobId;
+    use pte_model::format::ScalarType;
+    use pte_model::program::{EValue, ExecutionPlan, ExtraTensorInfo, Tensor, TensorData, TensorDataLocation};
+
+    fn program(tensor: Tensor) -> Program {
+        Program::new(vec![ExecutionPlan { values: Some(vec![EValue::Tensor(tensor)]), ..ExecutionPlan::default() }])
+    }
+
+    fn problems(program: &Program, release: &str) -> Vec<(String, String)> {
+        let target = Target::of(Release::find(release).unwrap());
+        Inexpressible::features(program, &target).into_iter().map(|found| (found.what, found.help)).collect()
+    }
+
+    #[test]
+    fn element_types_are_those_that_the_runtime_reads() {
+        let complex = program(Tensor::new(ScalarType::COMPLEXFLOAT, &[2]));
+        let what = "a tensor of complex64: its runtime rejects it (load: InvalidProgram)".to_owned();
+        let help = "ExecuTorch 0.6.0 is the first release that can".to_owned();
+        assert_eq!(problems(&complex, "0.5"), [(what, help)]);
+        assert!(problems(&complex, "0.6").is_empty());
+        assert!(problems(&program(Tensor::new(ScalarType::BITS16, &[2])), "0.4").is_empty());
+    }
+
+    /// 0.7 reads data in a `.ptd`, and named data, but not both.
+    #[test]
+    fn a_combination_that_the_runtime_rejects_is_a_problem() {
+        let extra = ExtraTensorInfo { location: TensorDataLocation::EXTERNAL, ..ExtraTensorInfo::default() };
+        let tensor = Tensor {
+            data: TensorData::Elsewhere(None),
+            extra_tensor_info: Some(Box::new(extra)),
+            ..Tensor::new(ScalarType::FLOAT, &[2])
+        };
+        let mut both = program(tensor);
+        assert!(problems(&both, "0.7").is_empty());
+        both.named_data = Some(vec![NamedData::new("key", BlobId(0))]);
+        assert!(problems(&both, "0.7")[0].0.ends_with("in a .ptd: its runtime rejects it (load: NotSupported)"));
+        assert_eq!((problems(&both, "0.7").len(), problems(&both, "1.0").len()), (1, 0));
+        // Of the tables that 0.6 writes, there is one message.
+        assert_eq!(problems(&both, "0.6").len(), 1);
     }
 }

@@ -216,3 +216,109 @@ fn sym_not(_: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
     let [truth, out] = *args else { return None };
     Some(Rewritten::of("executorch_prim::eq.Scalar", [truth.into(), NewArg::Bool(false), out.into()]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::method::{RewrittenMethod, rewrite};
+    use super::super::target::Target;
+    use pte_model::format::ScalarType;
+    use pte_model::program::{
+        Args, Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Tensor, ValueId,
+    };
+    use pte_releases::Release;
+
+    const AUTO: Memory = Memory::Auto { pool: None, persistent: false, shared: None };
+    // Values of the method; value 2 is the item of the sizes.
+    const X: i32 = 0;
+    const BASE: i32 = 1;
+    const SIZE: i32 = 3;
+    const VIEW: i32 = 4;
+    const Y: i32 = 5;
+
+    fn tensor(sizes: &[i32], memory: Memory) -> EValue {
+        EValue::Tensor(Tensor { memory, ..Tensor::new(ScalarType::FLOAT, sizes) })
+    }
+
+    fn call(operator: i32, args: &[i32]) -> Instruction {
+        let args: Args = args.iter().map(|value| ValueId(*value)).collect();
+        Instruction::KernelCall { op_index: OperatorId(operator), args: Some(args) }
+    }
+
+    fn relu(from: i32, to: i32) -> Instruction {
+        call(0, &[from, to, to])
+    }
+
+    /// The relu of an input, a view of it, and the relu of the view, with instructions between these.
+    fn plan(between: &[Instruction]) -> ExecutionPlan {
+        let view = call(1, &[BASE, SIZE, VIEW]);
+        let instructions = [&[relu(X, BASE), view], between, &[relu(VIEW, Y)]].concat();
+        ExecutionPlan {
+            values: Some(vec![
+                tensor(&[2, 3], AUTO),
+                tensor(&[2, 3], AUTO),
+                EValue::Int(6),
+                EValue::IntList(Some(vec![2])),
+                tensor(&[6], Memory::View { base: 1 }),
+                tensor(&[6], AUTO),
+            ]),
+            inputs: Some(vec![ValueId(X)]),
+            outputs: Some(vec![ValueId(Y)]),
+            operators: Some(vec![Operator::new("aten::relu.out"), Operator::new("executorch_prim::et_view.default")]),
+            chains: Some(vec![Chain::new(instructions)]),
+            ..ExecutionPlan::default()
+        }
+    }
+
+    /// Rewrites for a build without views; all measured releases have them.
+    fn without_views(plan: &mut ExecutionPlan) -> RewrittenMethod {
+        let operators = "aten::relu.out 1\naten::view_copy.out 1";
+        let build = Release::parse(["version 1.5.1", operators, "", "", "", "", ""]).unwrap();
+        rewrite(0, plan, &Target::of(&build))
+    }
+
+    fn memory_of_view(plan: &ExecutionPlan) -> &Memory {
+        &plan.values()[VIEW as usize].as_tensor().unwrap().memory
+    }
+
+    #[test]
+    fn a_view_becomes_a_copy_with_memory_of_its_own() {
+        let mut plan = plan(&[]);
+        let done = without_views(&mut plan);
+        assert!(done.problems.is_empty() && done.needs_memory);
+        assert_eq!((done.replaced.len(), &*done.values), (1, &[0, 1, 2, 3, 4, 5][..]));
+        assert_eq!(plan.operator(OperatorId(1)), Some(&Operator::new("aten::view_copy.out")));
+        assert_eq!(plan.instructions().nth(1), Some(&call(1, &[BASE, SIZE, VIEW, VIEW])));
+        assert_eq!((memory_of_view(&plan), plan.operators.as_ref().unwrap().len()), (&AUTO, 2));
+    }
+
+    #[test]
+    fn the_copy_of_a_planned_view_is_behind_the_others() {
+        let mut plan = plan(&[]);
+        let values = plan.values.as_mut().unwrap();
+        values[BASE as usize] = tensor(&[2, 3], Memory::At { pool: 1, offset: 0 });
+        values[VIEW as usize] = tensor(&[6], Memory::At { pool: 1, offset: 0 });
+        plan.memory.non_const_buffer_sizes = Some(vec![0, 24]);
+        assert!(without_views(&mut plan).problems.is_empty());
+        assert_eq!(memory_of_view(&plan), &Memory::At { pool: 1, offset: 32 });
+        assert_eq!(plan.memory.non_const_buffer_sizes, Some(vec![0, 56]));
+    }
+
+    /// A copy would not have what is written after it was made, nor would the base have what is written to the copy; with jumps, that is
+    /// unknown.
+    #[test]
+    fn a_view_of_memory_that_is_written_is_not_replaced() {
+        let jump = Instruction::JumpFalseCall { cond_value_index: ValueId(2), destination_instruction: 3 };
+        for between in [relu(X, BASE), relu(X, VIEW), jump] {
+            let mut plan = plan(&[between]);
+            let before = plan.clone();
+            let done = without_views(&mut plan);
+            assert!(done.problems[0].what.starts_with("operator `executorch_prim::et_view.default`"), "{done:?}");
+            assert_eq!((done.problems.len(), plan), (1, before));
+        }
+        // Written before the view is made.
+        let mut plan = plan(&[]);
+        let instructions = plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap();
+        instructions.insert(1, relu(X, BASE));
+        assert!(without_views(&mut plan).problems.is_empty());
+    }
+}

@@ -1,0 +1,110 @@
+"""Tests of programs in runners that are scripts: run_tests, the command, and the plugin of pytest."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pte_emit
+import pytest
+from pte_emit.__main__ import main
+
+pytest_plugins = ["pytester"]
+
+SEVEN = """
+methods:
+  seven:
+    outputs: [7]
+    tests: [{outputs: [7]}]
+"""
+
+# A runner whose methods return 7.
+RUNNER = """
+import sys
+print("program ok", flush=True)
+for line in sys.stdin:
+    command = line.split()[0]
+    print("outputs 1\\noutput 0 int 7" if command == "outputs" else f"{command} ok", flush=True)
+"""
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> list[str]:
+    path = tmp_path / "runner.py"
+    path.write_text(RUNNER)
+    return [sys.executable, str(path)]
+
+
+def test_results_are_typed(runner: list[str]) -> None:
+    model = pte_emit.open(SEVEN.replace("[{outputs: [7]}]", "[{outputs: [8]}, {inputs: [1]}]").encode())
+    report = pte_emit.run_tests(model, runner=runner)
+    first, second = report.tests
+    assert (first.method, first.index, first.result) == ("seven", 0, "failed")
+    assert first.comparison is not None and first.comparison.difference is not None
+    assert first.comparison.difference.found == "7"
+    assert second.error is not None and second.error.kind == "invalid-test"
+    assert [test.index for test in pte_emit.run_tests(model, runner=runner, select="seven/1").tests] == [1]
+
+
+def test_a_path_and_a_command_line_are_accepted(runner: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "seven.yaml"
+    path.write_text(SEVEN)
+    report = pte_emit.run_tests(path, runner=f"'{runner[0]}' '{runner[1]}'")
+    assert [test.result for test in report.tests] == ["passed"]
+
+
+def test_errors_are_exceptions_or_results(runner: list[str]) -> None:
+    model = pte_emit.open(SEVEN.encode())
+    with pytest.raises(pte_emit.Error, match="no test or method matches"):
+        pte_emit.run_tests(model, runner=runner, select="eight")
+    with pytest.raises(ValueError, match="positive number"):
+        pte_emit.run_tests(model, runner=runner, timeout=0)
+    with pytest.raises(ValueError, match="no words"):
+        pte_emit.run_tests(model, runner=[])
+    [test] = pte_emit.run_tests(model, runner=[sys.executable, "-c", "import os; os.abort()"]).tests
+    assert test.error is not None and test.error.kind == "signal"
+    [test] = pte_emit.run_tests(model, runner=[sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5).tests
+    assert test.error is not None and test.error.kind == "timeout"
+
+
+def test_the_runner_of_the_package_says_what_is_missing(tmp_path: Path) -> None:
+    # Without ExecuTorch; with it, the program is unreadable.
+    (tmp_path / "empty.pte").write_bytes(b"")
+    [test] = pte_emit.run_tests(pte_emit.open(SEVEN.encode()), runner=[sys.executable, "-m", "pte_emit.runner", "--wrong"]).tests
+    assert test.error is not None and "unexpected argument '--wrong'" in "\n".join(test.error.log)
+
+
+def test_the_command_finds_this_python(runner: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "seven.yaml"
+    path.write_text(SEVEN)
+    monkeypatch.setenv("PTE_EMIT_RUNNER", f"'{runner[0]}' '{runner[1]}'")
+    monkeypatch.setattr(sys, "argv", ["pte-emit", "test", str(path)])
+    assert main() == 0
+
+
+def test_the_plugin(pytester: pytest.Pytester, runner: list[str]) -> None:
+    pytester.makepyfile(
+        f"""
+        import pte_emit, pytest
+
+        SEVEN = {SEVEN!r}
+
+        def test_inline(pte_emit_assemble, pte_emit_run):
+            assert pte_emit_assemble(SEVEN).program is not None
+            assert pte_emit_run(SEVEN).tests[0].result == "passed"
+            pte_emit_run(pte_emit.open("good.yaml"))
+            with pytest.raises(pytest.fail.Exception, match="output 0: expected 8, found 7"):
+                pte_emit_run("bad.yaml")
+
+        @pytest.mark.pte_emit("good.yaml")
+        def test_good(): pass
+
+        @pytest.mark.pte_emit("bad.yaml", select="seven")
+        def test_bad(): pass
+        """
+    )
+    pytester.makefile(".yaml", good=SEVEN, bad=SEVEN.replace("{outputs: [7]}", "{outputs: [8]}"))
+    pytester.makeini("[pytest]\npte_emit_files = *.yaml\n")
+    done = pytester.runpytest_subprocess("--strict-markers", "--pte-emit-runner", f"'{runner[0]}' '{runner[1]}'")
+    done.assert_outcomes(passed=3, failed=2)
+    done.stdout.fnmatch_lines(["*bad.yaml: 1 of 1 tests did not pass*", "*seven/0: output 0: expected 8, found 7*"])
