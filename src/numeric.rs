@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::model::Model;
 use crate::profile::{self, Selection};
 use crate::source::SourceContent;
+use crate::testing;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
 use pte_etdump::EtDump;
 use pte_model::data::random::Distribution;
@@ -264,7 +265,9 @@ impl<'m> Executable<'m> {
         let words = files.iter().flat_map(|(option, path)| [(*option).into(), path.as_os_str().to_owned()]);
         let runner = options.runner.clone().with_arguments(words);
         let run = || {
-            let mut session = Session::start(&runner, &self.program, &self.data, &options.limits)?;
+            let mut limits = options.limits.clone();
+            limits.output = limits.output.saturating_add(plan.map_or(0, testing::output_bytes));
+            let mut session = Session::start(&runner, &self.program, &self.data, &limits)?;
             session.load(method)?;
             let outputs = session.run(inputs)?;
             session.finish()?;

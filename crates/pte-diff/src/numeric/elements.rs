@@ -288,3 +288,62 @@ impl Comparison {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dense(scalar_type: ScalarType, sizes: &[u64], strides: &[u64], bytes: Vec<u8>) -> Values {
+        let tensor = DenseTensor { scalar_type, sizes: sizes.to_vec(), strides: strides.to_vec(), bytes };
+        Values::tensor("t", tensor)
+    }
+
+    fn floats(sizes: &[u64], strides: &[u64], numbers: &[f32]) -> Values {
+        dense(ScalarType::FLOAT, sizes, strides, numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+    }
+
+    fn compared(left: &Values, right: &Values) -> ValueComparison {
+        Comparison { tolerance: Tolerance { atol: 0.5, rtol: 0.0 } }.values([left, right])
+    }
+
+    #[test]
+    fn elements_are_compared_by_their_indices() {
+        let rows = floats(&[2, 3], &[3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let columns = floats(&[2, 3], &[1, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 7.0]);
+        let found = compared(&rows, &columns);
+        assert_eq!((found.elements, found.differing, found.max_abs), (6, 1, 1.0));
+        let first = found.first.unwrap();
+        assert_eq!((first.index, &*first.left, &*first.right), (vec![1, 2], "6.0", "7.0"));
+        let first = compared(&columns, &rows).first.unwrap();
+        assert_eq!((first.index, &*first.left), (vec![1, 2], "7.0"));
+        // A dimension of one element may have any stride.
+        let others = [floats(&[1, 2], &[9, 1], &[1.0, 2.0]), floats(&[1, 2], &[2, 1], &[1.0, 2.0])];
+        assert!(compared(&others[0], &others[1]).is_equal());
+    }
+
+    #[test]
+    fn numbers_are_equal_within_the_tolerance() {
+        let inf = f32::INFINITY;
+        let left = floats(&[5], &[1], &[0.0, f32::NAN, inf, 2.0, f32::NAN]);
+        let found = compared(&left, &floats(&[5], &[1], &[0.5, f32::NAN, inf, 2.25, 1.0]));
+        assert_eq!((found.differing, found.nan, found.max_abs, found.max_rel), (1, [2, 1], 0.5, 0.125));
+        assert!(compared(&Values::double("d", 1.0), &Values::double("d", 1.5)).is_equal());
+        // Integers and truth values are equal only exactly.
+        let ints = |numbers: [u8; 2]| dense(ScalarType::BYTE, &[2], &[1], numbers.to_vec());
+        assert_eq!(compared(&ints([1, 2]), &ints([1, 3])).differing, 1);
+        assert!(!compared(&Values::bool("b", true), &Values::bool("b", false)).is_equal());
+        assert!(!compared(&Values::int("i", 1), &Values::int("i", 2)).is_equal());
+    }
+
+    #[test]
+    fn other_kinds_and_sizes_are_mismatches() {
+        let mismatch = |left: &Values, right: &Values| compared(left, right).mismatch;
+        let [one, two] = [floats(&[1], &[1], &[1.0]), floats(&[2], &[1], &[1.0, 2.0])];
+        assert_eq!(mismatch(&one, &two).as_deref(), Some("float32 [1] -> float32 [2]"));
+        assert_eq!(mismatch(&one, &Values::int("i", 1)).as_deref(), Some("float32 [1] -> int"));
+        assert_eq!(mismatch(&Values::missing("m"), &Values::null("n")).as_deref(), Some("absent -> none"));
+        assert!(compared(&Values::null("n"), &Values::null("n")).is_equal());
+        let text = |text: &str| Values::of_output("s", Some(&TestData::String(text.to_owned()))).unwrap();
+        assert!(compared(&text("a"), &text("a")).is_equal() && !compared(&text("a"), &text("b")).is_equal());
+    }
+}
