@@ -112,7 +112,7 @@ impl Model {
     /// // Of two recordings of a program, times are compared.
     /// let mut both = profile.clone();
     /// both.compare(&profile);
-    /// assert_eq!(both.methods[0].executions.compared.unwrap().ratio, Some(1.0));
+    /// assert_eq!(both.methods[0].executions.compared.unwrap().ratio, Some(1f64));
     ///
     /// let error = Model::open("examples/add.yaml")?.profile(&recording, &[]).unwrap_err();
     /// assert!(error.to_string().contains("the ETDump is of another program"));
