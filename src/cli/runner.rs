@@ -47,7 +47,9 @@ impl RunnerArguments {
         if let Some(text) = &self.runner {
             return parse("--runner", text);
         }
-        if let Ok(text) = std::env::var(RUNNER) {
+        if let Ok(text) = std::env::var(RUNNER)
+            && !text.is_empty()
+        {
             return parse(RUNNER, &text);
         }
         let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());

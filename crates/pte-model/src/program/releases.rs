@@ -18,6 +18,9 @@ pub struct Feature {
     elsewhere: fn(&Program) -> Option<Element>,
 }
 
+/// Key of the feature of a program with named data beside tensors whose data are in a `.ptd`.
+pub const NAMED_BESIDE_EXTERNAL: &str = "named_data.program_beside_external";
+
 /// Features, the newest one first.
 const FEATURES: &[Feature] = &[
     Feature {
@@ -46,7 +49,7 @@ const FEATURES: &[Feature] = &[
         elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
     },
     Feature {
-        key: "named_data.program_beside_external",
+        key: NAMED_BESIDE_EXTERNAL,
         name: "named data in the program beside tensors whose data are in a .ptd",
         release: "0.6",
         in_tensor: |_| false,

@@ -4,7 +4,7 @@ use super::target::{Target, exporter_of};
 use crate::named::DelegateGraphs;
 use pte_model::format::exporter::{Exporter, FlatTensorTables};
 use pte_model::program::element::{Element, Part};
-use pte_model::program::releases::used;
+use pte_model::program::releases::{NAMED_BESIDE_EXTERNAL, used};
 use pte_model::program::{Device, NamedData, Program};
 use pte_releases::{Answer, Release, Version};
 
@@ -37,7 +37,7 @@ impl Inexpressible {
         named_data(program, target, &mut found);
         devices(program, target, &mut found);
         if found.is_empty() {
-            features(program, target, &mut found);
+            combination(program, target, &mut found);
         }
         element_types(program, target, &mut found);
         found.extend(program.newer_slots().map(|newer| {
@@ -58,15 +58,16 @@ pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version
 fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
     match release.feature(feature)? {
         // Keys that a release ignores are those of named data, about which its exporter says more.
-        Answer::NotTried | Answer::Runs | Answer::Ignores => None,
+        Answer::Unable | Answer::Runs | Answer::Ignores => None,
         answer @ (Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => Some(answer),
     }
 }
 
-/// Combinations of features that the exporter writes, and the runtime of the same release does not read.
-fn features(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
-    for (feature, at) in used(program) {
-        let Some(answer) = refusal(target.release, feature.key) else { continue };
+/// Named data beside data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read them together.
+fn combination(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
+    let both = used(program).into_iter().find(|(feature, _)| feature.key == NAMED_BESIDE_EXTERNAL);
+    let Some((feature, at)) = both else { return };
+    if let Some(answer) = refusal(target.release, feature.key) {
         let first = target.first(|release| refusal(release, feature.key).is_none());
         found.push(Inexpressible::new(at, format!("{}: its runtime {answer}", feature.name), first));
     }
