@@ -71,7 +71,8 @@ fn all_releases_have_a_line_each() {
     let folder = Folder::new(&[("model.yaml", CLONE), ("relu.yaml", RELU)]);
     let text = stdout(&folder, &["check", "model.yaml", "relu.yaml", "--runtime", "all"], 0);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 2 * Release::known().len());
+    let count = Release::known().len();
+    assert_eq!(lines.len(), 3 * count);
     for (line, release) in lines.iter().zip(Release::known()) {
         let expected = match release.has_operator("dim_order_ops::_clone_dim_order.out") {
             true => "yes",
@@ -79,7 +80,14 @@ fn all_releases_have_a_line_each() {
         };
         assert!(line.starts_with(&format!("model.yaml: {}: {expected}", release.version())), "{line}");
     }
-    assert!(lines[Release::known().len()..].iter().all(|line| line.ends_with(": yes")), "{text}");
+    assert!(lines[count..2 * count].iter().all(|line| line.ends_with(": yes")), "{text}");
+    for (line, release) in lines[2 * count..].iter().zip(Release::known()) {
+        let runs = 1 + u8::from(release.has_operator("dim_order_ops::_clone_dim_order.out"));
+        assert_eq!(*line, format!("ExecuTorch {} runs {runs} of 2 files", release.version()));
+    }
+    // Of files that run, nothing is printed.
+    let text = stdout(&folder, &["check", "relu.yaml", "--runtime", "all", "-q"], 0);
+    assert_eq!(text, "");
 
     let json: Value =
         serde_json::from_str(&stdout(&folder, &["check", "model.yaml", "--runtime", "all", "--json"], 0)).unwrap();
@@ -150,7 +158,7 @@ fn tables_of_a_build_are_validated() {
         ),
     ] {
         folder.write(&format!("own/{table}.table"), text);
-        let error = stderr(&folder, &["check", "relu.yaml", "--runtime", "own"], 3);
+        let error = stderr(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
         assert!(error.contains(expected), "{expected}: {error}");
         std::fs::remove_file(folder.path().join(format!("own/{table}.table"))).unwrap();
     }
@@ -248,7 +256,7 @@ fn malformed_files_are_compared_with_the_answers_to_examples_of_their_rules() {
     assert!(text.contains("malformed[H-13]"), "{text}");
     assert!(
         text.contains(
-            "invalid[V-6]: a violation of H-13, which ExecuTorch 1.0.1 may not survive: with the example `identifier_of_no_file`, it \
+            "invalid[V-6]: a violation of H-13, which the build `own` of ExecuTorch 1.0.1 may not survive: with the example `identifier_of_no_file`, it \
              crashes"
         ),
         "{text}"

@@ -126,7 +126,10 @@ impl Release {
 
     /// Returns a feature or a part of payloads that no known release has in its tables, so that it would have no effect.
     fn unknown_word(&self) -> Option<(&'static str, &str)> {
-        let feature = |name: &&String| Release::known().any(|known| known.features.contains_key(*name));
+        // Of a condition of calls, the operator may be another one.
+        let word = |name: &str| name.split_once('/').map_or(name, |(condition, _)| condition).to_owned();
+        let feature =
+            |name: &&String| Release::known().any(|known| known.features.keys().any(|other| word(other) == word(name)));
         let part = |name: &&String| Release::known().any(|known| known.xnnpack.contains_key(*name));
         let unknown = self.features.keys().find(|name| !feature(name)).map(|name| ("features", &**name));
         unknown.or_else(|| self.xnnpack.keys().find(|name| !part(name)).map(|name| ("xnnpack", &**name)))
