@@ -36,14 +36,6 @@ SEED = 32
 # outputs there: releases before 0.6 ignore the keys of constants in payloads.
 ROUNDING = 1e-5
 
-# Operators whose kernels abort on some valid calls, or compute other values, and the first release whose kernel does not: integers as `scale`;
-# axes that are not the first; windows of another size.
-KERNELS = {
-    "aten::_upsample_bilinear2d_aa.out": "1.4.1",
-    "aten::elu.out": "1.0.1",
-    "quantized_decomposed::quantize_per_channel.out": "1.0.1",
-}
-
 FLOATS = {5: "e", 6: "f", 7: "d"}
 INTS = {0: "B", 1: "b", 2: "h", 3: "i", 4: "q", 27: "H", 28: "I", 29: "Q"}
 
@@ -122,12 +114,6 @@ def find_inputs(files, newest, valid):
     return [file for file in files if file.kind]
 
 
-def operators(data):
-    """The operators of a program."""
-    plans = cases.Table(data, struct.unpack_from("<I", data)[0]).tables(1)
-    return {".".join(filter(None, (operator.text(0), operator.text(1)))) for plan in plans for operator in plan.tables(6)}
-
-
 class File:
     """A file with what the newest release answers to it."""
 
@@ -145,7 +131,6 @@ class File:
             self.files = sorted(folder.glob("*.ptd"))
         if self.program.exists():
             program = self.program
-            self.operators = operators(program.read_bytes())
             self.kinds = {kind: inputs(program.read_bytes(), kind) for kind in KINDS}
 
     def original(self, kind):
@@ -244,17 +229,15 @@ def result(file, answer, original, again, release):
     if answer.text == "unable":
         return "unable"
     there = f"; original there: {original.raw}; rewritten in {NEWEST}: {'equal' if again.hash == file.answer.hash else 'differs'}"
-    known = [name for name, first in KERNELS.items() if name in file.operators and RELEASES.index(release) < RELEASES.index(first)]
-    excuse = f"known: {', '.join(known)}: " if known and again.hash == file.answer.hash else ""
     if answer.hash is None:
-        return f"{excuse or 'fails: '}{answer.raw}: {'; '.join(answer.log[-2:])}{there}"
+        return f"fails: {answer.raw}: {'; '.join(answer.log[-2:])}{there}"
     largest = deviation(file.answer.values, answer.values)
     by = "in other values" if largest is None else f"by {largest:.2g}"
     if answer.hash == original.hash:
         return f"kernels: the original differs there {by}, too"
     if largest is not None and largest <= ROUNDING:
         return f"rounding: differs {by}{there}"
-    return f"{excuse or 'differs: '}{by}{there}"
+    return f"differs: {by}{there}"
 
 
 def compare(runtime, newest, release, files, folder, valid, table):
@@ -276,7 +259,7 @@ def compare(runtime, newest, release, files, folder, valid, table):
     newly = sum(word(results[file.name]) in ("equal", "rounding") and original.hash is None for (file, _), original in zip(jobs, others, strict=True))
     print(
         f"{pathlib.Path(release).name}: {len(jobs)} rewritten: {counts['equal']} equal, {counts['kernels']} as the original there, {counts['rounding']} by rounding, "
-        f"{counts['known']} by other kernels, {counts['unable']} need functions for .ptd files, {counts['fails'] + counts['differs']} wrong; {newly} run that did not; {len(refused)} refused",
+        f"{counts['unable']} need functions for .ptd files, {counts['fails'] + counts['differs']} wrong; {newly} run that did not; {len(refused)} refused",
         flush=True,
     )
     for name, text in sorted(results.items()):

@@ -34,6 +34,7 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// // A build of one's own; `Release::open` reads its tables from a folder.
 /// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", "aten::add.out self:float32", "device ignores", "M-9 list load InvalidProgram | accepts"];
 /// let own = Release::parse(tables).unwrap();
+/// assert!(!own.is_own_build() && own.to_string() == "ExecuTorch 1.5.1");
 /// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));
 /// assert_eq!(own.types("aten::add.out"), Some("self:float32"));
 /// assert_eq!((own.feature("device"), own.feature("state")), (Some(&Answer::Ignores), None));

@@ -1,8 +1,8 @@
 //! Calls that 1.5.1 executes, or another release, and some releases do not survive, refuse, or compute otherwise (`V-4`, `V-5`). A condition of a
 //! call and its operator are a feature of the tables, `CONDITION/OPERATOR`; `tools/releases/calls.py` has a call for each, by the same words.
 
-use super::Report;
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
 use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;

@@ -9,13 +9,14 @@ mod calls;
 mod first;
 mod operators;
 mod payloads;
+mod report;
 
 pub(super) use answers::malformed;
 
 use std::collections::BTreeMap;
 
 use super::finding::{Findings, Location, Locator};
-use crate::RuleId::{self, *};
+use crate::RuleId::*;
 use first::first_after;
 use payloads::Payloads;
 use pte_model::diagnostics::clipped;
@@ -23,6 +24,7 @@ use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{Feature, newest, used};
 use pte_releases::{Answer, Release};
+use report::{Report, reported};
 
 /// Reports the newest feature of a program.
 pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
@@ -122,22 +124,6 @@ pub struct Unmet {
     pub what: String,
     /// The first release that would do.
     pub expected: String,
-}
-
-/// Receiver of a rule that is violated, the part that does, and a description: what was found, and what was expected.
-type Report<'r> = dyn FnMut(RuleId, Element, &dyn Fn() -> (String, String)) + 'r;
-
-/// Adds what is reported to findings.
-fn reported<'f>(
-    findings: &'f mut Findings,
-    locate: &'f Locator<'_>,
-) -> impl FnMut(RuleId, Element, &dyn Fn() -> (String, String)) + 'f {
-    |rule, at, describe| {
-        findings.add(rule, || {
-            let (found, expected) = describe();
-            (locate(&at), found, expected)
-        });
-    }
 }
 
 /// Reports calls that the newest release does not execute, for a check without a release.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Report;
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
 use pte_analysis::kernels::first_tensor;
 use pte_model::diagnostics::{clipped, counted};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Report;
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
 use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
