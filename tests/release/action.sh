@@ -103,5 +103,7 @@ exits 0 "$action" comment
 has "$GH_LOG" "api --silent --method PATCH repos/owner/sample/issues/comments/41 --field body=@$PTE_EMIT_COMMENT"
 GH_STATUS=1 exits 0 "$action" comment
 has "$work/out" '::warning::pte-emit: the comment cannot be written'
+PTE_EMIT_COMMENT=$work/none exits 0 "$action" comment
+has "$work/out" 'there is no comment'
 exits 2 "$action" other
 echo "the action's steps: checked, compared and commented on two commits"

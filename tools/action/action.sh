@@ -146,6 +146,10 @@ diff_files() {
 }
 
 comment() {
+  if [ ! -f "${PTE_EMIT_COMMENT:?}" ]; then
+    echo "::notice::pte-emit: there is no comment, because the programs were not compared"
+    return
+  fi
   local comments="repos/${GITHUB_REPOSITORY:?}/issues" old
   # A pull request from a fork has a token that cannot write: its diff is in the summary of the workflow.
   old=$(gh api --paginate "$comments/${PTE_EMIT_PULL_REQUEST:?}/comments" \
