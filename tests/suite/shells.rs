@@ -38,7 +38,7 @@ fn pages_are_printed_and_written() {
     folder.run(&["man", "payload", "lst"]).exits(2).stderr_contains("unknown command `payload lst`; `pte-emit --help`");
     folder.run(&["man", "check", "-o", "b"]).exits(2).stderr_contains("cannot be used with");
     folder.write("file", "");
-    folder.run(&["man", "-o", "file"]).exits(3).stderr_contains("file: cannot write: it exists and is not a folder");
+    folder.run(&["man", "-o", "file"]).exits(3).stderr_contains("cannot write file: it exists and is not a folder");
 }
 
 #[test]
