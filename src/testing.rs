@@ -168,7 +168,7 @@ impl Model {
     /// assert_eq!(results, [TestResult::Passed, TestResult::NoOutputs, TestResult::Error]);
     /// assert!(!report.is_success() && report.tests[2].name() == "seven/2");
     /// let error = report.tests[2].error.as_ref().unwrap();
-    /// assert_eq!((error.kind, &*error.message), ("invalid-test", "1:69: the test has 1 inputs, the method 0: expected 0"));
+    /// assert_eq!((error.kind, &*error.message), ("invalid-test", "1:70: the test has 1 inputs, the method 0: expected 0"));
     ///
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
@@ -274,6 +274,9 @@ impl Prepared {
             // Tests that the next one runs after.
             let mut before: Vec<&TestCase> = Vec::new();
             for (index, test) in method.tests.iter().enumerate() {
+                if options.limits.stop.is_set() {
+                    return Ok(outcomes);
+                }
                 let mut has_failed = false;
                 if selected(index) {
                     let outcome = self.outcome(method, index, &before, options)?;
@@ -391,7 +394,7 @@ fn methods(
             })
         });
         let output_bytes = outputs.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.saturating_mul(2)));
-        let keeps_state = state.as_ref().is_none_or(|methods| methods.iter().any(|method| *method == name));
+        let keeps_state = state.as_ref().is_none_or(|methods| methods.contains(&name));
         methods.push(PreparedMethod { name, tests, keeps_state, output_bytes });
     }
     methods

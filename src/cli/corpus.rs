@@ -144,6 +144,6 @@ fn words(answer: &Answer) -> Option<String> {
         Answer::Crashes => "crashes".to_owned(),
         Answer::Hangs => "hangs".to_owned(),
         Answer::Rejects { step, error } => format!("{step} {error}"),
-        Answer::NotTried => return None,
+        Answer::Unable => return None,
     })
 }

@@ -114,7 +114,7 @@ Examples:
 
 Exit status:
   0    success: all outputs are written; `check` found no errors, `diff` and `verify` no differences
-  1    invalid input: no output is written; `check` found errors, `diff` or `verify` differences; a test of `test` did not pass
+  1    invalid input: no output is written; `check` errors; `diff`, `verify` or `test` differences
   2    invalid command line; `diff` cannot read or compare its inputs
   3    I/O error: an input, data file or output cannot be opened, read or written; closed pipe
   130  interrupted: temporary files are removed; no output is written, except by `reduce`";

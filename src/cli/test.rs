@@ -104,7 +104,9 @@ fn runner(requested: Option<&str>) -> Result<RunnerCommand, Failure> {
     if let Some(text) = requested {
         return parse("--runner", text);
     }
-    if let Ok(text) = std::env::var(RUNNER) {
+    if let Ok(text) = std::env::var(RUNNER)
+        && !text.is_empty()
+    {
         return parse(RUNNER, &text);
     }
     let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());

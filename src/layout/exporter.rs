@@ -99,7 +99,7 @@ impl LayoutOptions {
             let value = option.print(option.requested(self)?);
             // Features of layouts are named by the keys of the options.
             match release.feature(&format!("{}.{value}", option.name))? {
-                Answer::Runs | Answer::NotTried => None,
+                Answer::Runs | Answer::Unable => None,
                 answer @ (Answer::Ignores | Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => {
                     Some(Contradiction { option: option.name, value, why: Why::Unread(answer.clone()) })
                 }
@@ -170,7 +170,7 @@ mod tests {
         let rejected = Answer::Rejects { step: "program".to_owned(), error: "InvalidProgram".to_owned() };
         let inline = LayoutOptions { constants: Some(Storage::Inline), ..LayoutOptions::default() };
         let expected = Contradiction { option: "constants", value: "inline".to_owned(), why: Why::Unread(rejected) };
-        assert_eq!(found(&inline, "1.3"), [expected.clone()]);
+        assert_eq!(found(&inline, "1.3"), std::slice::from_ref(&expected));
         assert_eq!(found(&inline, "1.5"), [expected]);
         assert!(found(&inline, "1.2").is_empty() && found(&inline, "0.4").is_empty());
         let read = LayoutOptions {

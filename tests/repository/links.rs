@@ -122,7 +122,8 @@ fn the_first_page_describes_every_page() {
 
 #[test]
 fn links_and_headings_are_found() {
-    let page = "# A `b-c`: d_e\n[x](y.md#z) and `[no](link)` ![p](q.png)\n```text\n[no](link)\n# no\n```\n## A\n## A\n#no\n";
+    let page =
+        "# A `b-c`: d_e\n[x](y.md#z) and `[no](link)` ![p](q.png)\n```text\n[no](link)\n# no\n```\n## A\n## A\n#no\n";
     assert_eq!(links(page), [(2, "y.md#z".to_owned()), (2, "q.png".to_owned())]);
     assert_eq!(anchors(page).into_iter().collect::<Vec<_>>(), ["a", "a-1", "a-b-c-d_e"]);
     let readme = root().join("README.md");

@@ -1,6 +1,9 @@
 //! `pte-emit test` with runners that are shell scripts: well-behaved ones, and those that crash, hang, print too much or answer otherwise.
 #![cfg(unix)]
 
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
 use crate::support::folder::{Done, Folder, RELU};
 use serde_json::Value;
 
@@ -312,4 +315,22 @@ fn bless_writes_the_outputs_of_all_documents() {
     let new = blessed(&format!("{document}--- # second\n{document}"), "'int 7'");
     let blessed = document.replace("{}", "{outputs: [7]}");
     assert_eq!(new, format!("{blessed}--- # second\n{blessed}"));
+}
+
+#[test]
+fn an_interrupt_ends_the_runner() {
+    let folder = folder(&relu("      - {inputs: [[[1, 2], [3, 4]]]}\n      - {inputs: [[[1, 2], [3, 4]]]}\n"));
+    folder.write("slow.sh", "echo $$ > pid; echo program ok; (sleep 2; echo > left) & sleep 60");
+    let mut command = folder.command(&["test", "model.yaml", "--runner", "sh slow.sh"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = Instant::now();
+    while !folder.names().contains(&"pid".to_owned()) {
+        assert!(started.elapsed() < Duration::from_secs(30), "the runner does not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let done = Done::of(&["test"], child.wait_with_output().unwrap()).exits(130);
+    assert_eq!(text(&done), "");
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!folder.names().contains(&"left".to_owned()), "a process of the runner is left");
 }

@@ -158,7 +158,7 @@ fn each_rule_compares_with_the_facts() {
     assert!(payload[0].contains("`fully_connected` in a payload: ExecuTorch 0.4.0 rejects it (load: Internal)"));
     for (answer, rule) in [
         ("reads", None),
-        ("unable", None),
+        ("unable", Some("V-4")),
         ("ignores", Some("V-5")),
         ("load InvalidArgument", Some("V-4")),
         ("crashes", Some("V-4")),
@@ -280,13 +280,13 @@ fn calls_that_a_release_does_not_execute_are_errors() {
         let operator = key.split_once('/').unwrap().1;
         let folder =
             Folder::new(&[("with.yaml", &with), ("without.yaml", &without), ("own/release.table", "version 1.0.1\n")]);
-        folder.write("own/operators.table", &format!("{operator} 1\n"));
-        folder.write("own/features.table", &format!("{key} crashes\n"));
+        folder.write("own/operators.table", format!("{operator} 1\n"));
+        folder.write("own/features.table", format!("{key} crashes\n"));
         let text = stdout(&folder, &["check", "with.yaml", "--runtime", "own"], 1);
         assert!(text.contains("invalid[V-4]: methods.forward.instructions[0]: a call of "), "{key}: {text}");
         let text = stdout(&folder, &["check", "without.yaml", "--runtime", "own"], 0);
         assert!(!text.contains("V-4"), "{key}: {text}");
-        folder.write("own/features.table", &format!("{key} ignores\n"));
+        folder.write("own/features.table", format!("{key} ignores\n"));
         let text = stdout(&folder, &["check", "with.yaml", "--runtime", "own"], 1);
         assert!(text.contains("invalid[V-5]: ") && text.contains("computes something else"), "{key}: {text}");
     }

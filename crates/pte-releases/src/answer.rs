@@ -20,7 +20,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Answer {
     /// The release has no functions for such files.
-    NotTried,
+    Unable,
     /// The file runs, and what it contains is used.
     Runs,
     /// The file runs as if it did not contain it.
@@ -53,7 +53,7 @@ impl Answer {
         match text.split_whitespace().collect::<Vec<_>>()[..] {
             ["reads" | "accepts"] => Some(Answer::Runs),
             ["ignores"] => Some(Answer::Ignores),
-            ["unable"] => Some(Answer::NotTried),
+            ["unable"] => Some(Answer::Unable),
             ["hangs"] => Some(Answer::Hangs),
             ["crashes"] => Some(Answer::Crashes),
             [step, error] if STEPS.contains(&step) => {
@@ -77,7 +77,7 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Answer::NotTried => f.write_str("was not tried with it"),
+            Answer::Unable => f.write_str("has no functions for it"),
             Answer::Runs => f.write_str("runs it"),
             Answer::Ignores => f.write_str("ignores it"),
             Answer::Rejects { step, error } => write!(f, "rejects it ({step}: {error})"),

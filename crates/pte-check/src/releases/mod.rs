@@ -78,9 +78,9 @@ impl<'p> Requirements<'p> {
         for (key, name, element) in &self.features {
             let Some(answer) = release.feature(key) else { continue };
             let rule = match answer {
-                Answer::Runs | Answer::NotTried => continue,
+                Answer::Runs => continue,
                 Answer::Ignores => V_5,
-                Answer::Rejects { .. } | Answer::Crashes | Answer::Hangs => V_4,
+                Answer::Unable | Answer::Rejects { .. } | Answer::Crashes | Answer::Hangs => V_4,
             };
             findings.add(rule, || {
                 let found = format!("{name}: ExecuTorch {} {answer}", release.version());

@@ -91,5 +91,5 @@ impl Payloads {
 }
 
 fn accepts(answer: &Answer) -> bool {
-    answer.is_usable() || *answer == Answer::NotTried
+    answer.is_usable() || *answer == Answer::Unable
 }

@@ -159,7 +159,7 @@ pub fn orders(program: &Program, target: &Target<'_>, problems: &mut Vec<Inexpre
 fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpressible> {
     let is_refused = |release: &Release| {
         let answer = release.xnnpack(part);
-        answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::NotTried)
+        answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::Unable)
     };
     is_refused(target.release).then(|| {
         let version = target.release.version();

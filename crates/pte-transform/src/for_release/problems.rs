@@ -58,7 +58,7 @@ pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version
 fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
     match release.feature(feature)? {
         // Keys that a release ignores are those of named data, about which its exporter says more.
-        Answer::NotTried | Answer::Runs | Answer::Ignores => None,
+        Answer::Unable | Answer::Runs | Answer::Ignores => None,
         answer @ (Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => Some(answer),
     }
 }
