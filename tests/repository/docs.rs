@@ -191,6 +191,13 @@ fn commands_of_ci_are_recognized() {
     }
 }
 
+/// README.md is a page: two screens of 55 lines.
+#[test]
+fn the_readme_is_short() {
+    let lines = std::fs::read_to_string(root().join("README.md")).unwrap().lines().count();
+    assert!(lines <= 110, "{lines} lines: move the rest to docs/");
+}
+
 #[test]
 fn the_picture_shows_the_bytes_of_an_example() {
     let text = std::fs::read_to_string(root().join("examples/linear.yaml")).unwrap();
