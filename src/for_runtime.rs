@@ -7,6 +7,7 @@ use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::{Contradiction, Why};
 use crate::layout::options::LayoutOptions;
 use crate::pipeline::{Options, Resolved};
+use pte_check::{Requirements, Unmet};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
@@ -71,7 +72,7 @@ impl Resolved {
                 format!("expected {written}"),
                 format!("the exporter of ExecuTorch {version} writes {option} {written}"),
             ),
-            Why::Unread(answer) => ("not read".to_owned(), format!("the runtime of ExecuTorch {version} {answer}")),
+            Why::Unread(answer) => ("not read".to_owned(), format!("the runtime of {release} {answer}")),
         };
         let help = format!("{reason}: omit one of the two");
         let node = self.origins.layout.get(option).copied().filter(|_| in_source);
@@ -112,7 +113,15 @@ impl Resolved {
     /// All parts that need a later release.
     pub(crate) fn finish_for(&mut self, release: &Release, same: &[BlobId]) -> Result<(), Error> {
         let target = Target::of(release);
-        let found = Inexpressible::features(&self.program, &target);
+        let mut found = Inexpressible::features(&self.program, &target);
+        if found.is_empty() {
+            let unmet = Requirements::of(&self.program).unmet(release);
+            found.extend(unmet.into_iter().map(|Unmet { at, what, expected }| Inexpressible {
+                at,
+                what,
+                help: format!("expected {expected}"),
+            }));
+        }
         if !found.is_empty() {
             return Err(self.inexpressible(release, &found));
         }
@@ -140,7 +149,7 @@ impl Resolved {
                 (Some(_), _) | (None, "") => what.clone(),
                 (None, path) => format!("{path}: {what}"),
             };
-            let text = format!("not in ExecuTorch {}: {what}", release.version());
+            let text = format!("not in {release}: {what}");
             let whole = Code::NotInRelease.whole(text);
             NodeDiagnostic { at: node, ..whole }.help(help.clone())
         };

@@ -44,8 +44,10 @@ mod inspection;
 mod kernels;
 mod model;
 mod needs;
+mod numeric;
 mod payload;
 mod pipeline;
+mod profile;
 mod source;
 mod target;
 mod testing;
@@ -89,9 +91,11 @@ pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
 };
 pub use model::{DiffOptions, Documents, Model};
+pub use numeric::{MethodNumerics, NumericComparison, NumericOptions};
 pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+pub use profile::Recording;
 pub use pte_analysis::abi::Abi;
 pub use pte_check::target::Target;
 pub use pte_check::{
@@ -109,8 +113,8 @@ pub use pte_deploy::firmware::{
 pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
 pub use pte_deploy::{Symbol, SymbolError};
 pub use pte_diff::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
-    is_null_device,
+    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,
+    DifferingPart, InstructionComparison, MethodComparison, ValueComparison, is_null_device,
 };
 pub use pte_generate::ProgramGenerator;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
@@ -122,6 +126,9 @@ pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
 pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
 pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use pte_inspect::profile::{
+    ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime, TimeProfile,
+};
 pub use pte_inspect::report::ReportFormat;
 pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
 pub use pte_inspect::summary::{

@@ -719,7 +719,7 @@ impl Model {
     }
 
     /// Returns the source as a side of a comparison.
-    fn side(&self) -> Result<Side, Error> {
+    pub(crate) fn side(&self) -> Result<Side, Error> {
         let side = match &self.source.content {
             // A version without the file.
             SourceContent::Binary(Origin::File(path)) if pte_diff::is_null_device(path) => Ok(Side::default()),

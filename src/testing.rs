@@ -15,7 +15,7 @@ use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::program::test_cases::{MethodTests, TestCase};
-use pte_model::program::{EValue, Program};
+use pte_model::program::{EValue, ExecutionPlan, Program};
 use pte_run::compare::{self, OutputComparison};
 use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
@@ -387,17 +387,20 @@ fn methods(
             }
         }
         let plan = program.plans().iter().find(|plan| plan.name.as_deref().unwrap_or_default() == name);
-        let outputs = plan.into_iter().flat_map(|plan| {
-            plan.outputs.iter().flatten().filter_map(|output| match plan.value(*output) {
-                Some(EValue::Tensor(tensor)) => tensor.nbytes(),
-                _ => None,
-            })
-        });
-        let output_bytes = outputs.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.saturating_mul(2)));
+        let output_bytes = plan.map_or(0, output_bytes);
         let keeps_state = state.as_ref().is_none_or(|methods| methods.contains(&name));
         methods.push(PreparedMethod { name, tests, keeps_state, output_bytes });
     }
     methods
+}
+
+/// Returns the largest size of the outputs of a method as text, in bytes: a byte of a tensor is two of an answer.
+pub(crate) fn output_bytes(plan: &ExecutionPlan) -> u64 {
+    let outputs = plan.outputs.iter().flatten().filter_map(|output| match plan.value(*output) {
+        Some(EValue::Tensor(tensor)) => tensor.nbytes(),
+        _ => None,
+    });
+    outputs.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.saturating_mul(2)))
 }
 
 /// Returns the names of the methods that keep state or have delegates; `None` if that is not known.

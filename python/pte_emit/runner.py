@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._pte_emit import EXECUTORCH
 
@@ -228,6 +228,10 @@ class _Runner:
                 return [f"outputs {len(outputs)}", *outputs]
         raise _BadCommand("unknown command or wrong number of words")
 
+    def write_recording(self, etdump: str, debug_buffer: str | None) -> None:
+        """Writes what the runtime recorded of the program that was loaded last; nothing without an execution."""
+        self._program.write_etdump_result_to_file(etdump, debug_buffer)
+
     def _load_method(self, name: str) -> None:
         # A method of the same program would keep its state.
         self._program = self._load()
@@ -250,26 +254,54 @@ class _Runner:
         return f"{command} ok"
 
 
-def _parsed(arguments: list[str]) -> tuple[Path, list[Path], bool]:
-    """Returns the program, the .ptd files, and whether the program is verified.
+# Bytes of the values that are recorded, unless --debug-buffer-size is given.
+_DEBUG_BUFFER = 64 << 20
 
-    >>> _parsed(["m.pte", "--data", "w.ptd"])
-    (PosixPath('m.pte'), [PosixPath('w.ptd')], True)
+_USAGE = "MODEL.pte [--data FILE.ptd] [--verify full|minimal] [--etdump FILE --debug-buffer FILE [--debug-buffer-size BYTES]]"
+
+
+class _Arguments(NamedTuple):
+    """The command line."""
+
+    model: Path
+    data: list[Path]
+    is_verified: bool
+    # Files that are written at the end, and the size of the second one.
+    etdump: str | None
+    debug_buffer: str | None
+    debug_buffer_size: int
+
+
+def _parsed(arguments: list[str]) -> _Arguments:
+    """Returns the arguments.
+
+    >>> _parsed(["m.pte", "--data", "w.ptd"])[:4]
+    (PosixPath('m.pte'), [PosixPath('w.ptd')], True, None)
     """
     model, data, is_verified = None, [], True
+    etdump, debug_buffer, size = None, None, _DEBUG_BUFFER
     words = iter(arguments)
     for word in words:
         if word == "--data":
             data.append(Path(next(words, "")))
         elif word == "--verify":
             is_verified = next(words, "") != "minimal"
+        elif word == "--etdump":
+            etdump = next(words, "")
+        elif word == "--debug-buffer":
+            debug_buffer = next(words, "")
+        elif word == "--debug-buffer-size":
+            number = next(words, "")
+            if not number.isdecimal():
+                raise SystemExit(f"pte_emit.runner: --debug-buffer-size {number!r}: expected a number of bytes")
+            size = int(number)
         elif model is None and not word.startswith("--"):
             model = Path(word)
         else:
-            raise SystemExit(f"pte_emit.runner: unexpected argument {word!r}; expected MODEL.pte [--data FILE.ptd] [--verify full|minimal]")
-    if model is None:
-        raise SystemExit("pte_emit.runner: expected MODEL.pte [--data FILE.ptd] [--verify full|minimal]")
-    return model, data, is_verified
+            raise SystemExit(f"pte_emit.runner: unexpected argument {word!r}; expected {_USAGE}")
+    if model is None or (etdump is None) != (debug_buffer is None):
+        raise SystemExit(f"pte_emit.runner: expected {_USAGE}")
+    return _Arguments(model, data, is_verified, etdump, debug_buffer, size)
 
 
 def _runtime() -> Any:
@@ -290,7 +322,8 @@ def _runtime() -> Any:
 
 def main(arguments: list[str]) -> int:
     """Answers the commands on standard input; returns the exit status."""
-    model, data, is_verified = _parsed(arguments)
+    parsed = _parsed(arguments)
+    data = parsed.data
     # What libraries print is no answer: it goes to standard error.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
@@ -307,10 +340,12 @@ def main(arguments: list[str]) -> int:
 
     def load() -> Any:
         levels = runtime.Verification
-        verification = levels.InternalConsistency if is_verified else levels.Minimal
+        verification = levels.InternalConsistency if parsed.is_verified else levels.Minimal
         # Older releases do not have the option.
-        options = {"data_path": data[0]} if data else {}
-        return runtime.Runtime.get().load_program(model, verification=verification, **options)
+        options: dict[str, Any] = {"data_path": data[0]} if data else {}
+        if parsed.etdump is not None:
+            options |= {"enable_etdump": True, "debug_buffer_size": parsed.debug_buffer_size}
+        return runtime.Runtime.get().load_program(parsed.model, verification=verification, **options)
 
     try:
         runner = _Runner(load)
@@ -328,6 +363,8 @@ def main(arguments: list[str]) -> int:
                 return 2
             for answer in lines:
                 say(answer)
+    if parsed.etdump is not None:
+        runner.write_recording(parsed.etdump, parsed.debug_buffer)
     return 0
 
 

@@ -129,6 +129,22 @@ def test_the_runner_of_the_package_runs_examples() -> None:
         assert [test.result for test in report.tests] == ["passed"] * len(report.tests), report
 
 
+def test_the_runner_of_the_package_records(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(FIXTURE)
+    new.write_text(FIXTURE.replace("[0.5, 2, -1]", "[0.5, 2.5, -1]"))
+    monkeypatch.delenv("PTE_EMIT_RUNNER", raising=False)
+
+    def command(other: Path) -> int:
+        monkeypatch.setattr(sys, "argv", ["pte-emit", "diff", "--numeric", str(old), str(other), "--timeout", "300"])
+        return main()
+
+    assert command(old) == 0
+    assert "no instruction computes other values" in capfd.readouterr().out
+    assert command(new) == 1
+    assert "methods.forward.instructions[0]: aten::mul.out" in capfd.readouterr().out
+
+
 def test_errors_of_the_runtime_have_their_codes() -> None:
     source = b"""
 methods:

@@ -511,6 +511,7 @@ impl Command<'_> {
                 options.with.clear();
             }
             options.reported.clone_from(assembly.unknown_operators());
+            options.runtime.clone_from(&self.runtime);
             let findings = (format.validate)(&assembly, &files, &options)?;
             let file = FileFindings::of_source(&source, assembly.warnings.clone(), findings);
             warnings += report_warnings(FileFindings { is_output: true, ..file }, &assembly, messages);

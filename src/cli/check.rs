@@ -143,11 +143,9 @@ pub fn run(arguments: &CheckArguments, messages: &Messages) -> Result<Exit, Fail
             };
             validated.iter().filter(is_first).for_each(|validated| messages.report(&validated.file.report));
             if runtimes.is_all {
-                validated
-                    .iter()
-                    .filter(|validated| validated.is_read)
-                    .map(|validated| releases::line(&validated.file))
-                    .collect()
+                let files = || validated.iter().filter(|validated| validated.is_read).map(|validated| &validated.file);
+                let is_printed = |file: &&FileFindings| messages.warns() || file.counts().errors > 0;
+                files().filter(is_printed).map(releases::line).chain([releases::summary(files())]).collect()
             } else {
                 text(&validated, total, arguments.all, least)
             }

@@ -19,7 +19,7 @@ use pte_emit::{Answer, Blob, CheckOptions, EXECUTORCH, Error, Findings, Model, R
 use serde::Serialize;
 
 use self::examples::{EXAMPLES, Example};
-use self::lines::{Expected, FirstLine, Security};
+use self::lines::{Expected, FirstLine, NO_RULE, Security};
 use super::exit::{Exit, Failure};
 use super::json;
 use super::outputs::{NewFolder, Outputs};
@@ -117,7 +117,7 @@ fn describe(example: &'static Example) -> Result<(CorpusExample<'static>, Vec<Bl
     let names: Vec<String> = (0..data.len()).map(|index| format!("ptd/{name}{}.ptd", number(index))).collect();
     files.extend(names.into_iter().zip(data));
     let (files, contents) = files.into_iter().map(|(path, bytes)| (path, Blob::bytes(bytes))).unzip();
-    let (reported, answers) = (reported(&findings), rule.map_or_else(BTreeMap::new, |rule| answers(rule, name)));
+    let (reported, answers) = (reported(&findings), answers(rule.unwrap_or(NO_RULE), name));
     Ok((CorpusExample { name, source, files, defect, rule, reported, expected, answers, security }, contents))
 }
 

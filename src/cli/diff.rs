@@ -2,6 +2,7 @@
 //! inputs and draws.
 
 mod budget;
+mod numeric;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,6 +24,7 @@ use super::options::{FormatArguments, LimitArguments, RuntimeArguments};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use budget::{Budget, BudgetLine};
+use numeric::NumericArguments;
 
 /// Arguments of `diff`.
 #[derive(Debug, Args)]
@@ -46,6 +48,8 @@ pub struct DiffArguments {
     /// Exit with status 1 only if B exceeds A by more: size, kernel_calls, operators, and the figures of `memory --max`
     #[arg(long, value_name = "KEY=LIMIT,...", value_parser = Budget::parse)]
     budget: Option<Budget>,
+    #[command(flatten)]
+    execution: NumericArguments,
     #[command(flatten)]
     runtime: RuntimeArguments,
     /// .ptd with data that A refers to, and B does not; may be repeated
@@ -101,6 +105,9 @@ fn compare(arguments: &DiffArguments, messages: &Messages, color: ColorChoice) -
     let open = |path: &Path| open(path, &sources);
     let (left, right) = (open(&arguments.left)?, open(&arguments.right)?);
     sources.warn_unused(messages);
+    if arguments.execution.numeric {
+        return numeric::run(arguments, [&left, &right]);
+    }
     let only = arguments.only.map(|only| match only {
         AreaName::Meaning => DiffArea::Meaning,
         AreaName::Layout => DiffArea::Layout,

@@ -37,10 +37,12 @@ mod optimize;
 mod options;
 pub mod outputs;
 mod payload;
+mod profile;
 mod reduce;
 mod releases;
 mod rename;
 mod report;
+mod runner;
 mod schema;
 mod size;
 mod sources;
@@ -91,6 +93,7 @@ Examples:
   pte-emit diff old.pte new.pte --budget size=+1%,planned=+0,kernel_calls=0,operators=0
                                                       status 1 only if it grew by more
   pte-emit report model.pte -o model.html             all of it as a page for a browser, with the graph
+  pte-emit profile model.pte trace.etdump             time by instruction, operator and delegate; two ETDumps are compared
   pte-emit ops conv                                   the operators, and operations of XNNPACK graphs, whose names contain conv; of one, its arguments
   pte-emit generate --seed 1 --count 10 -o random/    random valid programs, for tests of a runtime
   pte-emit generate --corpus malformed/               files with one defect each, for fuzzers and tests of loaders
@@ -168,6 +171,10 @@ enum Command {
     Verify(manifest::VerifyArguments),
     /// Compare two .pte, .ptd, .bpte, .safetensors or YAML files.
     Diff(diff::DiffArguments),
+    /// Print the time by instruction, operator and delegate that an ETDump of the runtime has
+    ///
+    /// An ETDump records when instructions began and ended. A second one of the same program is compared with it.
+    Profile(profile::ProfileArguments),
     /// Write a page for a browser: graphs, memory plan, sizes, tables, findings; or graphs for another viewer.
     Report(report::ReportArguments),
     /// Write a program with less planned memory and fewer instructions, and the same outputs.
@@ -275,6 +282,7 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Manifest(arguments)) => manifest::run(&arguments, &messages),
         Some(Command::Verify(arguments)) => manifest::verify(&arguments, &messages),
         Some(Command::Diff(arguments)) => Ok(diff::run(&arguments, &messages, cli.color)),
+        Some(Command::Profile(arguments)) => profile::run(&arguments, &messages),
         Some(Command::Report(arguments)) => report::run(&arguments, &messages),
         Some(Command::Optimize(arguments)) => optimize::run(&arguments, &messages),
         Some(Command::Ops(arguments)) => ops::run(&arguments),

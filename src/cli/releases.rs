@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use pte_emit::text::clipped;
+use pte_emit::text::clipped_to;
 use pte_emit::{Error, Finding, Release, RuleSeverity, Version};
 
 use super::exit::Failure;
@@ -69,6 +69,9 @@ impl ForRuntimeArguments {
     }
 }
 
+/// Most characters of what was found, and of what was expected, in a line.
+const FOUND: usize = 200;
+
 /// Formats what `--runtime all` prints about a file and a release: a line.
 pub fn line(file: &FileFindings) -> String {
     let label = file.label();
@@ -79,13 +82,34 @@ pub fn line(file: &FileFindings) -> String {
     let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
     let first = findings().find(|finding| finding.rule.id.as_str().starts_with("V-")).or_else(|| findings().next());
     match (first, errors, warnings) {
-        (Some(first), 1, _) => format!("{label}: {release}: no: [{}] {}\n", first.rule.id, clipped(&first.found)),
         (Some(first), _, _) => {
-            format!("{label}: {release}: no: [{}] {}, and {} more\n", first.rule.id, clipped(&first.found), errors - 1)
+            let found = clipped_to(&first.found, FOUND);
+            let expected = match first.rule.id.as_str().starts_with("V-") {
+                true => format!(", expected {}", clipped_to(&first.expected, FOUND)),
+                false => String::new(),
+            };
+            let more = if errors > 1 { format!(", and {} more", errors - 1) } else { String::new() };
+            format!("{label}: {release}: no: [{}] {found}{expected}{more}\n", first.rule.id)
         }
         (None, 0, 0) => format!("{label}: {release}: yes\n"),
         (None, 0, _) => format!("{label}: {release}: yes, with {}\n", pte_emit::text::counted(warnings, "warning")),
         // Messages of the assembler, which are printed.
         (None, _, _) => format!("{label}: {release}: no\n"),
     }
+}
+
+/// Formats, for several files, how many of them each release runs: a line for each release.
+pub fn summary<'f>(files: impl Iterator<Item = &'f FileFindings>) -> String {
+    let mut counts: Vec<(&str, usize, usize)> = Vec::new();
+    for file in files {
+        let release = file.runtime.as_deref().unwrap_or_default();
+        let at = counts.iter().position(|(known, _, _)| *known == release).unwrap_or_else(|| {
+            counts.push((release, 0, 0));
+            counts.len() - 1
+        });
+        counts[at].1 += usize::from(file.counts().errors == 0);
+        counts[at].2 += 1;
+    }
+    counts.retain(|(_, _, files)| *files > 1);
+    counts.iter().map(|(release, runs, files)| format!("ExecuTorch {release} runs {runs} of {files} files\n")).collect()
 }

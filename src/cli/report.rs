@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::{ReportFormat, ReportOptions};
+use pte_emit::{Recording, ReportFormat, ReportOptions};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
@@ -29,6 +29,9 @@ pub struct ReportArguments {
     /// Read all constant data, and show statistics of the tensors; html
     #[arg(long)]
     data_statistics: bool,
+    /// Times of an ETDump that the runtime recorded of the program, beside the graph; html
+    #[arg(long, value_name = "ETDUMP")]
+    etdump: Option<PathBuf>,
     #[command(flatten)]
     sources: SourceArguments,
 }
@@ -69,6 +72,9 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         let inputs = [Some(&arguments.input), arguments.newer.as_ref()].into_iter().flatten();
         let models = [Some(&first), newer.as_ref()].into_iter().flatten();
         arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
+    }
+    if let Some(path) = &arguments.etdump {
+        options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &[])?);
     }
     let report = match &newer {
         Some(newer) => newer.report(Some(&first), &options)?,

@@ -14,8 +14,8 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
-        BoundReport, Extracted, FileSize, Firmware, Inspection, KernelList, Manifest, Merged, Optimization, Payload,
-        PayloadSummary, WeightChanges, WeightList,
+        BoundReport, Extracted, FileSize, Firmware, Inspection, KernelList, Manifest, Merged, NumericComparison,
+        Optimization, Payload, PayloadSummary, TimeProfile, WeightChanges, WeightList,
     };
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};
@@ -94,6 +94,8 @@ mod tests {
             ("explain", schema("Document of pte-emit explain with --json", &[of::<Vec<Explained>>])),
             ("firmware", schema("Document of pte-emit firmware with --json", &[of::<Firmware>])),
             ("kernels", schema("Document of pte-emit kernels with --json", &[of::<KernelList>])),
+            ("numeric", schema("Document of pte-emit diff --numeric with --json", &[of::<NumericComparison>])),
+            ("profile", schema("Document of pte-emit profile with --json", &[of::<TimeProfile>])),
             ("ops", schema("Document of pte-emit ops with --json", &[of::<Vec<Listed>>])),
             (
                 "payload",

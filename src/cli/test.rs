@@ -4,12 +4,10 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use clap::Args;
 use pte_emit::run::{
-    Blessed, OutputDifference, OutputDifferenceKind, RunnerCommand, TestOptions, TestOutcome, TestReport, TestResult,
+    Blessed, OutputDifference, OutputDifferenceKind, TestOptions, TestOutcome, TestReport, TestResult,
 };
 use pte_emit::text::{counted, escaped, label};
 use pte_emit::{Code, Error, Model};
@@ -19,8 +17,9 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::io::{self, Messages, STREAM};
 use super::json;
-use super::options::{self, FormatArguments, TextOrJson};
+use super::options::{FormatArguments, TextOrJson};
 use super::outputs::{NewFolder, Outputs};
+use super::runner::RunnerArguments;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -30,17 +29,12 @@ pub struct TestArguments {
     /// YAML files and .bpte files with tests; - is standard input
     #[arg(value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
-    /// Command that starts the runtime, as in a shell but without expansions; the path of a program follows it. By default that of the
-    /// environment variable PTE_EMIT_RUNNER, or else the Python package, if ExecuTorch is installed beside it
-    #[arg(long, value_name = "COMMAND")]
-    runner: Option<String>,
+    #[command(flatten)]
+    runner: RunnerArguments,
     /// Run only this test, METHOD/INDEX, or the tests of this method: a name or a pattern, in which * stands for any characters; may be
     /// repeated
     #[arg(long, value_name = "TEST")]
     select: Vec<String>,
-    /// Time limit of a run; a test that exceeds it is an error
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = options::seconds)]
-    timeout: Duration,
     /// Write the outputs into the YAML as the expected ones, where they differ or are missing
     #[arg(long)]
     bless: bool,
@@ -49,12 +43,6 @@ pub struct TestArguments {
     #[command(flatten)]
     sources: SourceArguments,
 }
-
-/// Environment variable with the command of a runner.
-const RUNNER: &str = "PTE_EMIT_RUNNER";
-
-/// Environment variable with the Python that has the package; its command sets it.
-const PYTHON: &str = "PTE_EMIT_PYTHON";
 
 /// Runs the command.
 ///
@@ -67,8 +55,8 @@ pub fn run(arguments: &TestArguments, messages: &Messages) -> Result<Exit, Failu
     if arguments.bless && arguments.inputs.iter().any(|input| input.as_os_str() == STREAM) {
         return Err(Failure::usage("`--bless` writes into the input; expected the name of a file, found `-`"));
     }
-    let mut options = TestOptions::new(runner(arguments.runner.as_deref())?);
-    (options.limits.time, options.limits.stop) = (arguments.timeout, interrupt::flag());
+    let mut options = TestOptions::new(arguments.runner.command()?);
+    options.limits = arguments.runner.limits();
     options.tests.clone_from(&arguments.select);
     options.with.clone_from(&arguments.sources.with);
     let sources = Sources::checked(&arguments.sources)?;
@@ -94,35 +82,6 @@ pub fn run(arguments: &TestArguments, messages: &Messages) -> Result<Exit, Failu
     }
     let is_success = reports.iter().all(|report| report.is_success());
     Ok(if is_success { exit } else { exit.max(Exit::Input) })
-}
-
-/// Returns the command of the runner: as requested, of the environment, or the Python package.
-fn runner(requested: Option<&str>) -> Result<RunnerCommand, Failure> {
-    let parse = |origin: &str, text: &str| {
-        RunnerCommand::parse(text).map_err(|error| Failure::Usage(format!("{origin}: {error}")))
-    };
-    if let Some(text) = requested {
-        return parse("--runner", text);
-    }
-    if let Ok(text) = std::env::var(RUNNER)
-        && !text.is_empty()
-    {
-        return parse(RUNNER, &text);
-    }
-    let python = std::env::var_os(PYTHON).unwrap_or_else(|| "python3".into());
-    // Without an import of torch, which takes seconds.
-    let probe =
-        "import importlib.util, sys; sys.exit(not all(map(importlib.util.find_spec, ('executorch', 'pte_emit'))))";
-    let mut process = Command::new(&python);
-    process.args(["-c", probe]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    if process.status().is_ok_and(|status| status.success()) {
-        return Ok(RunnerCommand::new(python).with_arguments(["-m", "pte_emit.runner"]));
-    }
-    Err(Failure::Usage(format!(
-        "there is no runner: name one by `--runner COMMAND` or {RUNNER}, or install ExecuTorch for {} by \
-         `pip install 'pte-emit[runtime]'`; docs/runners.md has the protocol and a runner in C++",
-        python.display()
-    )))
 }
 
 /// A file whose tests were run.

@@ -8,6 +8,7 @@ use pte_diff::Difference;
 use pte_inspect::allocator::RuntimeKind;
 use pte_inspect::graph::ProgramGraph;
 use pte_inspect::memory::{ProgramMemory, needs_data_files};
+use pte_inspect::profile::TimeProfile;
 use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::SizeDimension;
 use pte_inspect::statistics::DataStatistics;
@@ -30,6 +31,8 @@ pub struct ReportOptions {
     pub check: CheckOptions,
     /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a histogram.
     pub data_statistics: bool,
+    /// Times of [`Model::profile`], which an HTML page shows beside the graph.
+    pub profile: Option<TimeProfile>,
 }
 
 /// Levels of the trees of sizes in a report.
@@ -130,6 +133,7 @@ impl Model {
             files: files.collect(),
             memory,
             graph,
+            profile: options.profile.clone(),
             error,
             before: before.map(Model::label),
             changes,

@@ -6,6 +6,8 @@
 // It is not part of the pte-emit crate, and not a sandbox: a malformed file may
 // crash this process.
 
+#include <executorch/devtools/etdump/data_sinks/file_data_sink.h>
+#include <executorch/devtools/etdump/etdump_flatcc.h>
 #include <executorch/extension/data_loader/buffer_data_loader.h>
 #include <executorch/extension/data_loader/file_data_loader.h>
 #include <executorch/extension/data_loader/mmap_data_loader.h>
@@ -34,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+namespace etdump = executorch::etdump;
 namespace rt = executorch::runtime;
 namespace ext = executorch::extension;
 namespace aten = executorch::aten;
@@ -378,6 +381,117 @@ class DataFiles {
   std::unique_ptr<rt::NamedDataMap> merged_;
 };
 
+// ---- trace ------------------------------------------------------------------
+
+// Records an ETDump. Its base class aborts on values that ETDump has no encoding
+// for: these are left out. Elements of a type that ETDump does not have are
+// recorded as another type of the same size, so that their bytes are kept.
+class Recorder final : public etdump::ETDumpGen {
+ public:
+  rt::Result<bool> log_evalue(
+      const rt::EValue& value,
+      rt::LoggedEValueType type) override {
+    if (value.isTensor()) {
+      return log_tensor(value.toTensor(), type);
+    }
+    const bool is_known = value.isInt() || value.isDouble() || value.isBool() ||
+        (value.isTensorList() && is_known_list(value));
+    return is_known ? ETDumpGen::log_evalue(value, type)
+                    : rt::Result<bool>(false);
+  }
+
+  // Records the values, too. Called before the first `load`.
+  Error record_values(const std::string& path) {
+    auto sink = etdump::FileDataSink::create(path.c_str());
+    if (!sink.ok()) {
+      return sink.error();
+    }
+    values_ = std::make_unique<etdump::FileDataSink>(std::move(sink.get()));
+    set_data_sink(values_.get());
+    set_event_tracer_debug_level(
+        rt::EventTracerDebugLogLevel::kIntermediateOutputs);
+    return Error::Ok;
+  }
+
+  // Writes the ETDump, which is empty if no method was loaded.
+  bool write(const std::string& path) {
+    const auto dump = get_etdump_data();
+    std::ofstream file(path, std::ios::binary);
+    file.write(static_cast<const char*>(dump.buf), dump.size);
+    file.close();
+    std::free(dump.buf);
+    if (values_ != nullptr) {
+      values_->close();
+    }
+    return !file.fail();
+  }
+
+ private:
+  // The type that elements are recorded as; Undefined if there is none.
+  static aten::ScalarType recorded(aten::ScalarType type) {
+    switch (type) {
+      case aten::ScalarType::Byte:
+      case aten::ScalarType::Char:
+      case aten::ScalarType::Short:
+      case aten::ScalarType::Int:
+      case aten::ScalarType::Long:
+      case aten::ScalarType::Float:
+      case aten::ScalarType::Double:
+      case aten::ScalarType::Bool:
+      case aten::ScalarType::Bits16:
+      case aten::ScalarType::UInt16:
+        return type;
+      default:
+        break;
+    }
+    switch (rt::elementSize(type)) {
+      case 1:
+        return aten::ScalarType::Byte;
+      case 2:
+        return aten::ScalarType::Bits16;
+      case 4:
+        return aten::ScalarType::Int;
+      case 8:
+        return aten::ScalarType::Long;
+      default:
+        return aten::ScalarType::Undefined;
+    }
+  }
+
+  static bool has_data(const aten::Tensor& tensor) {
+    return tensor.nbytes() == 0 || tensor.const_data_ptr() != nullptr;
+  }
+
+  static bool is_known_list(const rt::EValue& value) {
+    for (const aten::Tensor& tensor : value.toTensorList()) {
+      const aten::ScalarType type = tensor.scalar_type();
+      if (recorded(type) != type || !has_data(tensor)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  rt::Result<bool> log_tensor(
+      const aten::Tensor& tensor,
+      rt::LoggedEValueType type) {
+    const aten::ScalarType elements = recorded(tensor.scalar_type());
+    if (elements == aten::ScalarType::Undefined || !has_data(tensor)) {
+      return false;
+    }
+    aten::TensorImpl impl(
+        elements,
+        tensor.dim(),
+        const_cast<aten::SizesType*>(tensor.sizes().data()),
+        const_cast<void*>(tensor.const_data_ptr()),
+        const_cast<aten::DimOrderType*>(tensor.dim_order().data()),
+        const_cast<aten::StridesType*>(tensor.strides().data()));
+    return ETDumpGen::log_evalue(rt::EValue(aten::Tensor(&impl)), type);
+  }
+
+  std::unique_ptr<etdump::FileDataSink> values_;
+};
+
 // ---- one loaded method ------------------------------------------------------
 
 struct InputTensor {
@@ -434,6 +548,7 @@ Error load_method(
     const rt::Program& program,
     DataFiles& data,
     const std::string& name,
+    rt::EventTracer* recorder,
     std::unique_ptr<Loaded>& slot) {
   slot.reset();
   auto meta = program.method_meta(name.c_str());
@@ -467,7 +582,7 @@ Error load_method(
     return opened;
   }
   auto method = program.load_method(
-      name.c_str(), loaded->manager.get(), nullptr, data.map());
+      name.c_str(), loaded->manager.get(), recorder, data.map());
   if (!method.ok()) {
     return method.error();
   }
@@ -704,7 +819,8 @@ void methods(const rt::Program& program) {
 [[noreturn]] void usage() {
   std::fputs(
       "usage: runner MODEL.pte [--data FILE.ptd]... [--verify full|minimal] "
-      "[--loader file|mmap|buffer] < SCRIPT\n",
+      "[--loader file|mmap|buffer] [--etdump FILE [--debug-buffer FILE]] "
+      "< SCRIPT\n",
       stderr);
   std::exit(2);
 }
@@ -714,6 +830,8 @@ void methods(const rt::Program& program) {
 int main(int argc, char** argv) {
   std::string model;
   std::vector<std::string> data_paths;
+  std::string etdump_path;
+  std::string values_path;
   auto verify = rt::Program::Verification::InternalConsistency;
   auto kind = LoaderKind::File;
   for (int i = 1; i < argc; ++i) {
@@ -731,6 +849,10 @@ int main(int argc, char** argv) {
     const std::string value = argv[i];
     if (word == "--data") {
       data_paths.push_back(value);
+    } else if (word == "--etdump") {
+      etdump_path = value;
+    } else if (word == "--debug-buffer") {
+      values_path = value;
     } else if (word == "--verify" && value == "full") {
       verify = rt::Program::Verification::InternalConsistency;
     } else if (word == "--verify" && value == "minimal") {
@@ -745,7 +867,7 @@ int main(int argc, char** argv) {
       usage();
     }
   }
-  if (model.empty()) {
+  if (model.empty() || (etdump_path.empty() && !values_path.empty())) {
     usage();
   }
 
@@ -769,6 +891,16 @@ int main(int argc, char** argv) {
   const rt::Program& program = result.get();
   say("program ok");
 
+  // Before the method, which uses it to its end.
+  std::unique_ptr<Recorder> recorder;
+  if (!etdump_path.empty()) {
+    recorder = std::make_unique<Recorder>();
+  }
+  if (!values_path.empty() &&
+      recorder->record_values(values_path) != Error::Ok) {
+    bad_command("--debug-buffer: cannot write the file");
+  }
+
   DataFiles data(std::move(data_paths), kind);
   std::unique_ptr<Loaded> loaded;
   std::string line;
@@ -782,7 +914,9 @@ int main(int argc, char** argv) {
       methods(program);
     } else if (command == "load" && words.size() == 2) {
       say_outcome(
-          "load", load_method(program, data, unquote(words[1]), loaded));
+          "load",
+          load_method(
+              program, data, unquote(words[1]), recorder.get(), loaded));
     } else if (command == "input") {
       say_outcome("input", set_input(words, loaded.get()));
     } else if (command == "execute" && words.size() == 1) {
@@ -792,6 +926,10 @@ int main(int argc, char** argv) {
     } else {
       bad_command("unknown command or wrong number of words");
     }
+  }
+  loaded.reset();
+  if (recorder != nullptr && !recorder->write(etdump_path)) {
+    bad_command("--etdump: cannot write the file");
   }
   return 0;
 }

@@ -19,6 +19,7 @@ mod memory;
 mod memory_trials;
 mod mutants;
 mod next_release;
+mod numeric;
 mod optimize_memory;
 mod program_mutants;
 mod sharing;

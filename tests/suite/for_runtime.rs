@@ -243,11 +243,49 @@ fn calls_that_are_not_equal_are_errors() {
             "y",
             "aten::linear.out, args: [x, w], out: y",
         ),
+        // One element has no variance, and with it no mean.
+        (
+            "1.1",
+            "x: {tensor: float32, sizes: [2, 1]}",
+            "v, m",
+            "aten::var_mean.correction_out, args: [x, [1], 1, true], out: [v, m]",
+        ),
     ];
     for (release, values, outputs, call) in cases {
         let error = assemble(&method(values, outputs, call), release).unwrap_err();
         assert!(error.to_string().contains("does not register"), "{call}: {error}");
     }
+}
+
+/// A value that is declared as an Int holds a Double.
+#[test]
+fn numbers_of_another_kind_than_declared_are_not_rewritten() {
+    let source = |operator: &str| {
+        format!(
+            "methods:\n  forward:\n    values: {{n: {{int: 3}}, t: {{int: 0}}, r: {{int: 0}}}}\n    inputs: [n]\n    outputs: [r]\n    \
+             instructions:\n      - {{kernel: executorch_prim::{operator}, args: [n, 2], out: t}}\n      - {{kernel: \
+             executorch_prim::sym_int.Scalar, args: [t], out: r}}\n"
+        )
+    };
+    let error = assemble(&source("truediv.Scalar"), "0.7").unwrap_err();
+    assert!(error.to_string().contains("does not register"), "{error}");
+    assert!(assemble(&source("floordiv.Scalar"), "0.7").is_ok() && assemble(&source("add.Scalar"), "0.7").is_ok());
+}
+
+/// Sums of a release need operands of certain ranks: the operator exists, but not for the call.
+#[test]
+fn calls_that_a_runtime_refuses_are_errors() {
+    let values = "x: {tensor: float32, sizes: [2]}, w: {tensor: float32, sizes: [1, 2], data: {fill: 1}}";
+    let sum = method(values, "y", "aten::add.out, args: [x, w], out: y");
+    let error = assemble(&sum, "0.7").unwrap_err().to_string();
+    for part in [
+        "not in ExecuTorch 0.7.0: a call of `aten::add.out`",
+        "rejects it (execute: InvalidArgument)",
+        "ExecuTorch 1.0.1",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+    assert!(assemble(&sum, "1.0").is_ok());
 }
 
 /// Jumps lead to the same instructions, although one before them became two.

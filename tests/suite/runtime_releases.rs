@@ -71,7 +71,8 @@ fn all_releases_have_a_line_each() {
     let folder = Folder::new(&[("model.yaml", CLONE), ("relu.yaml", RELU)]);
     let text = stdout(&folder, &["check", "model.yaml", "relu.yaml", "--runtime", "all"], 0);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 2 * Release::known().len());
+    let count = Release::known().len();
+    assert_eq!(lines.len(), 3 * count);
     for (line, release) in lines.iter().zip(Release::known()) {
         let expected = match release.has_operator("dim_order_ops::_clone_dim_order.out") {
             true => "yes",
@@ -79,7 +80,14 @@ fn all_releases_have_a_line_each() {
         };
         assert!(line.starts_with(&format!("model.yaml: {}: {expected}", release.version())), "{line}");
     }
-    assert!(lines[Release::known().len()..].iter().all(|line| line.ends_with(": yes")), "{text}");
+    assert!(lines[count..2 * count].iter().all(|line| line.ends_with(": yes")), "{text}");
+    for (line, release) in lines[2 * count..].iter().zip(Release::known()) {
+        let runs = 1 + u8::from(release.has_operator("dim_order_ops::_clone_dim_order.out"));
+        assert_eq!(*line, format!("ExecuTorch {} runs {runs} of 2 files", release.version()));
+    }
+    // Of files that run, nothing is printed.
+    let text = stdout(&folder, &["check", "relu.yaml", "--runtime", "all", "-q"], 0);
+    assert_eq!(text, "");
 
     let json: Value =
         serde_json::from_str(&stdout(&folder, &["check", "model.yaml", "--runtime", "all", "--json"], 0)).unwrap();
@@ -122,13 +130,65 @@ fn unknown_releases_are_refused() {
 #[test]
 fn a_folder_of_tables_is_a_release() {
     let folder = Folder::new(&[("relu.yaml", RELU), ("own/release.table", "version 1.5.1\n")]);
+    // Absent tables are those of the release.
+    assert!(stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 0).contains("1 file: 0 errors"));
+    folder.write("own/operators.table", "my::relu.out 1\n");
     let text = stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
+    assert!(text.contains("which the build `own` of ExecuTorch 1.5.1 does not register"), "{text}");
+    assert!(text.contains("expected ExecuTorch 1.5.1, the first release that does, or later"), "{text}");
     assert!(text.contains("invalid[V-1]: methods.forward.operators[0]: operator `aten::relu.out`"), "{text}");
     folder.write("own/operators.table", "aten::relu.out 1\n");
     assert_eq!(
         stdout(&folder, &["check", "relu.yaml", "--runtime", "own"], 0),
         "1 file: 0 errors, 0 warnings, 0 notes\n"
     );
+}
+
+#[test]
+fn tables_of_a_build_are_validated() {
+    let folder = Folder::new(&[("relu.yaml", RELU), ("own/release.table", "version 1.5.1\n")]);
+    for (table, text, expected) in [
+        ("operators", "aten::relu.out 0\n", "operators.table:1: expected NAME KERNELS"),
+        ("operators", "aten::relu.out 1\naten::relu.out 2\n", "operators.table:2: expected each name once"),
+        ("features", "header.128 reads\n", "features.table: `header.128` is in the table of no known release"),
+        (
+            "xnnpack",
+            "gelu_of_tomorrow reads\n",
+            "xnnpack.table: `gelu_of_tomorrow` is in the table of no known release",
+        ),
+    ] {
+        folder.write(&format!("own/{table}.table"), text);
+        let error = stderr(&folder, &["check", "relu.yaml", "--runtime", "own"], 1);
+        assert!(error.contains(expected), "{expected}: {error}");
+        std::fs::remove_file(folder.path().join(format!("own/{table}.table"))).unwrap();
+    }
+    folder.write("own/backends.table", "MyBackend\n");
+    let xnnpack = root().join("examples/xnnpack_linear.yaml");
+    let text = stdout(&folder, &["check", xnnpack.to_str().unwrap(), "--runtime", "own"], 1);
+    assert!(
+        text.contains(
+            "invalid[V-3]: methods.forward.delegates.linear: backend `XnnpackBackend`, which the build `own`"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn weights_in_files_need_a_release_that_reads_them() {
+    let folder = Folder::new(&[]);
+    let source = root().join("examples/linear_external.yaml");
+    folder.run(&[source.to_str().unwrap(), "-o", "model.pte", "-q"]).exits(0);
+    for file in ["model.pte", "model.ptd"] {
+        for (release, code) in [("0.4", 1), ("0.5", 1), ("0.6", 1), ("0.7", 0), ("1.5", 0)] {
+            let text = stdout(&folder, &["check", file, "--runtime", release], code);
+            assert_eq!(text.contains("[V-4]"), code == 1, "{file}, {release}: {text}");
+        }
+    }
+    // Constants of a payload.
+    let source = root().join("examples/named_data_external.yaml");
+    folder.run(&[source.to_str().unwrap(), "-o", "named.pte", "-q"]).exits(0);
+    let text = stdout(&folder, &["check", "named.pte", "--runtime", "0.6"], 1);
+    assert!(text.contains("constants of a payload in a .ptd: ExecuTorch 0.6.0 crashes"), "{text}");
 }
 
 #[test]
@@ -196,7 +256,7 @@ fn malformed_files_are_compared_with_the_answers_to_examples_of_their_rules() {
     assert!(text.contains("malformed[H-13]"), "{text}");
     assert!(
         text.contains(
-            "invalid[V-6]: a violation of H-13, which ExecuTorch 1.0.1 may not survive: with the example `identifier_of_no_file`, it \
+            "invalid[V-6]: a violation of H-13, which the build `own` of ExecuTorch 1.0.1 may not survive: with the example `identifier_of_no_file`, it \
              crashes"
         ),
         "{text}"

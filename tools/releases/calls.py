@@ -70,7 +70,7 @@ def pairs():
 
 # By condition: sizes of the two tensors.
 SIZES = {"leading_ones_of_self": ([1, 1, 6], [1, 6]), "leading_ones_of_other": ([1, 6], [1, 1, 6]),
-         "self_is_broadcast": ([6], [2, 6]), "other_is_broadcast": ([2, 6], [6])}
+         "self_is_broadcast": ([6], [2, 6]), "other_is_broadcast": ([2, 6], [6]), "rank_0": ([], [])}
 
 
 def broadcasts():
@@ -100,7 +100,7 @@ PRODUCTS = {
     "aten::mm.out": (["[2, 3]", "[3, 4]"], "", ["[2, 4]"]),
     "aten::bmm.out": (["[2, 2, 3]", "[2, 3, 4]"], "", ["[2, 2, 4]"]),
     "aten::addmm.out": (["[4]", "[2, 3]", "[3, 4]"], "", ["[2, 4]"]),
-    "aten::linear.out": (["[2, 3]", "[4, 3]", "[4]"], "", ["[2, 4]"]),
+    "aten::linear.out": (["[2, 3]", "[4, 3]"], "", ["[2, 4]"]),
     "aten::convolution.out": (["[1, 2, 4, 4]", "[3, 2, 1, 1]", "[3]"], "[1, 1], [0, 0], [1, 1], false, [0, 0], 1", ["[1, 3, 4, 4]"]),
     "aten::native_layer_norm.out": (["[2, 3]", "[3]", "[3]"], "0.00001", ["[2, 3]", "[2, 1]", "[2, 1]"]),
 }
@@ -115,6 +115,41 @@ def products():
             inputs = list("abc"[: len(sizes)])
             words = ["a", "[3]", "b", "c"] if "norm" in name else inputs
             yield f"{kind}/{name}", program(values, inputs, (name, ", ".join([*words, rest] if rest else words)), outs)
+
+
+def scalars():
+    """Numbers that are booleans."""
+    booleans = "eq ne lt le gt ge".split()
+    for line in SIGNATURES.read_text().splitlines():
+        words = line.split()
+        if words[0].endswith(".Scalar_out") and words[1:3] == ["self:T", "other:S"] and words[0].split("::")[1][:3] not in ("bit", "pow"):
+            out = "bool" if words[0].removeprefix("aten::").split(".")[0] in booleans else "float32" if "div" in words[0] else "int32"
+            args = "x, true, 1" if words[3].startswith("alpha:") else "x, true"
+            values = ["x: {tensor: int32, sizes: [2]}", f"y: {{tensor: {out}, sizes: [2]}}"]
+            yield f"bool_number/{words[0]}", program(values, ["x"], (words[0], args), ["y"])
+    values = ["x: {tensor: float32, sizes: [5]}", "y: {tensor: float32, sizes: [5]}"]
+    yield "bool_number/aten::elu.out", program(values, ["x"], ("aten::elu.out", "x, 0.75, 1, true"), ["y"])
+
+
+def others():
+    for condition, sizes, axis in ("axis_of_vector", [3], 0), ("axis_inside", [3, 5, 3, 2], 2), ("axis_outside", [3, 2], 0), ("axis_at_the_end", [2, 3], 1):
+        for way, types in ("dequantize", ("int8", "float32", "float32")), ("quantize", ("float32", "int8", "float64")):
+            values = [f"{name}: {{tensor: {kind}, sizes: {sizes}}}" for name, kind in zip("xy", types)]
+            values += [f"s: {{tensor: {types[2]}, data: [1, 2, 1]}}", "z: {tensor: int64, data: [0, 0, 0]}"]
+            name = f"quantized_decomposed::{way}_per_channel.out"
+            args = f"x, s, z, {axis}, -128, 127, int8" + (", null" if way == "dequantize" else "")
+            yield f"{condition}/{name}", program(values, ["x"], (name, args), ["y"])
+            if way == "dequantize" and condition == "axis_outside":
+                yield f"float64_scales/{name}", program([*values[:2], "s: {tensor: float64, data: [1, 2, 1]}", values[3]], ["x"], (name, args), ["y"])
+    values = ["x: {tensor: float32, sizes: [1, 1, 8, 8]}", "y: {tensor: float32, sizes: [1, 1, 3, 3]}"]
+    name = "aten::_upsample_bilinear2d_aa.out"
+    yield f"smaller_output/{name}", program(values, ["x"], (name, "x, [3, 3], false, null, null"), ["y"])
+    values = ["x: {tensor: float32, sizes: [4, 3]}", "y: {tensor: float32, sizes: [4, 3]}", *(f"{name}: {{tensor: float32, sizes: [3]}}" for name in "mv")]
+    name = "aten::_native_batch_norm_legit.no_stats_out"
+    yield f"all/{name}", program(values, ["x"], (name, "x, null, null, true, 0.1, 1e-5"), ["y", "m", "v"])
+    values = ["t: {tensor: float32, sizes: [3]}", "i: {tensor: int64, sizes: [1]}", "v: {tensor: float32, sizes: [1]}"]
+    for condition, flag in ("accumulate", "true"), ("replace", "false"):
+        yield f"{condition}/aten::index_put_", program(values, ["t", "i", "v"], ("aten::index_put_", f"t, [i], v, {flag}"), ["t"])
 
 
 ROWS = """methods:
@@ -136,6 +171,8 @@ def programs():
     yield from broadcasts()
     yield from copies()
     yield from products()
+    yield from scalars()
+    yield from others()
     yield "static_rows/executorch_prim::et_copy_index.tensor", ROWS
 
 

@@ -40,7 +40,7 @@ use std::{fmt, io, thread};
 
 pub use errors::RuntimeError;
 pub use finding::{Finding, Findings, Location, SourcePosition, TruncatedRule};
-pub use releases::Requirements;
+pub use releases::{Requirements, Unmet};
 pub use rules::{Profile, Rule, RuleId, RuleSeverity, UnknownRuleId};
 
 use RuleId::*;
@@ -367,6 +367,9 @@ fn weights(head: &[u8], len: u64, options: &CheckOptions) -> Findings {
     verify(bytes, &flat_tensor::FLAT_TENSOR, header.range.clone(), &mut report);
     if findings.count(RuleSeverity::Malformed) == 0 {
         fields::flat_tensor::check(bytes, &header, &mut Reporter::new(&mut findings, bytes, "", 0));
+        if let Some(release) = &options.runtime {
+            releases::weights(release, &mut findings);
+        }
     }
     findings
 }

@@ -23,6 +23,7 @@ mod layout;
 mod memory;
 mod methods;
 mod newer;
+mod numeric;
 mod side;
 mod values;
 mod view;
@@ -32,6 +33,9 @@ use std::io;
 pub use data::DiffData;
 pub use difference::{
     DataStatistics, DiffArea, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+};
+pub use numeric::{
+    DifferingElement, InstructionComparison, MethodComparison, Trace, TraceError, ValueComparison, compare_traces,
 };
 pub use side::{ExternalEntry, Side, is_null_device};
 

@@ -162,7 +162,7 @@ fn with_gaps(pairs: Vec<(usize, usize)>, lengths: [usize; 2]) -> Vec<EndPair> {
 }
 
 /// Aligns the instructions of each chain.
-fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
+pub fn align_steps(views: [&MethodView<'_>; 2]) -> Vec<(usize, usize)> {
     let count = |view: &MethodView<'_>| view.plan.chains.as_ref().map_or(0, Vec::len);
     let mut pairs = Vec::new();
     for chain in 0..count(views[0]).min(count(views[1])) {

@@ -25,6 +25,7 @@ pub mod loading;
 pub mod memory;
 pub mod names;
 pub mod payload_graph;
+pub mod profile;
 mod program_memory;
 pub mod report;
 pub mod size;

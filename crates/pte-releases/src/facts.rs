@@ -1,6 +1,6 @@
 //! The tables of a release, and questions about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fmt, fs, io};
 
@@ -34,15 +34,18 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// // A build of one's own; `Release::open` reads its tables from a folder.
 /// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", "aten::add.out self:float32", "device ignores", "M-9 list load InvalidProgram | accepts"];
 /// let own = Release::parse(tables).unwrap();
+/// assert!(!own.is_own_build() && own.to_string() == "ExecuTorch 1.5.1");
 /// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));
 /// assert_eq!(own.types("aten::add.out"), Some("self:float32"));
 /// assert_eq!((own.feature("device"), own.feature("state")), (Some(&Answer::Ignores), None));
 /// assert!(!own.answers("M-9")[0].answer.is_usable());
 /// assert!(Release::open("missing".as_ref()).is_err());
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Release {
     version: Version,
+    /// The folder of a build that is not part of the library.
+    folder: Option<String>,
     keys: BTreeMap<String, String>,
     operators: BTreeMap<String, u32>,
     backends: Vec<String>,
@@ -83,22 +86,74 @@ impl std::error::Error for FactsError {}
 /// Largest table that is read, in bytes.
 const MAX_TABLE: u64 = 4 << 20;
 
+/// Formats it as in messages: `ExecuTorch 0.7.0`, or the folder of a build.
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.folder {
+            None => write!(f, "ExecuTorch {}", self.version),
+            Some(folder) => write!(f, "the build `{folder}` of ExecuTorch {}", self.version),
+        }
+    }
+}
+
 impl Release {
-    /// Reads the folder of a release or build that is not part of the library: the tables [`TABLES`], of which only `release` must exist.
+    /// Reads the folder of a release or build that is not part of the library: the tables [`TABLES`], of which only `release` must exist. The
+    /// others are those of the known release of its version. The functions of the runtime itself, `executorch_prim::`, are always registered.
     ///
     /// # Errors
     /// Files that cannot be read or have more than 4 MiB, and malformed lines.
     pub fn open(folder: &Path) -> io::Result<Release> {
         let mut texts = [const { String::new() }; TABLES.len()];
+        let mut absent = Vec::new();
         for (text, table) in texts.iter_mut().zip(TABLES) {
             match read(&folder.join(format!("{table}.table"))) {
                 Ok(read) => *text = read,
-                Err(error) if error.kind() == io::ErrorKind::NotFound && table != "release" => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound && table != "release" => absent.push(table),
                 Err(error) => return Err(io::Error::new(error.kind(), format!("{table}.table: {error}"))),
             }
         }
-        Release::parse(texts.each_ref().map(String::as_str))
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+        let mut release = Release::parse(texts.each_ref().map(String::as_str))
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        release.folder = Some(folder.display().to_string());
+        if let Some(known) = Release::known().find(|known| known.version.is_minor_of(release.version)) {
+            release.complete(known, &absent);
+        }
+        if let Some((table, name)) = release.unknown_word() {
+            let message = format!("{table}.table: `{name}` is in the table of no known release");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(release)
+    }
+
+    /// Returns a feature or a part of payloads that no known release has in its tables, so that it would have no effect.
+    fn unknown_word(&self) -> Option<(&'static str, &str)> {
+        // Of a condition of calls, the operator may be another one.
+        let word = |name: &str| name.split_once('/').map_or(name, |(condition, _)| condition).to_owned();
+        let feature =
+            |name: &&String| Release::known().any(|known| known.features.keys().any(|other| word(other) == word(name)));
+        let part = |name: &&String| Release::known().any(|known| known.xnnpack.contains_key(*name));
+        let unknown = self.features.keys().find(|name| !feature(name)).map(|name| ("features", &**name));
+        unknown.or_else(|| self.xnnpack.keys().find(|name| !part(name)).map(|name| ("xnnpack", &**name)))
+    }
+
+    /// Takes the tables that a build does not state from the release of its version, and the functions of the runtime itself, which all builds
+    /// register.
+    fn complete(&mut self, known: &Release, absent: &[&str]) {
+        for table in absent {
+            match *table {
+                "operators" => self.operators.clone_from(&known.operators),
+                "backends" => self.backends.clone_from(&known.backends),
+                "xnnpack" => self.xnnpack.clone_from(&known.xnnpack),
+                "types" => self.types.clone_from(&known.types),
+                "features" => self.features.clone_from(&known.features),
+                "answers" => self.answers.clone_from(&known.answers),
+                _ => unreachable!("a table of TABLES"),
+            }
+        }
+        let linked = known.operators.iter().filter(|(name, _)| name.starts_with("executorch_prim::"));
+        for (name, kernels) in linked {
+            self.operators.entry(name.clone()).or_insert(*kernels);
+        }
     }
 
     /// Parses the texts of the tables, in the order of [`TABLES`].
@@ -112,10 +167,11 @@ impl Release {
         let version = keys.get("version").and_then(|version| version.parse().ok());
         let answer = |key: &str, value: &str| Some((key.to_owned(), Answer::parse(value)?));
         let mut release = Release {
+            folder: None,
             version: version.ok_or(FactsError { table: "release", line: 0, expected: "a line `version 1.5.1`" })?,
             keys,
             operators: rows("operators", operators, "NAME KERNELS", |name, kernels| {
-                Some((name.to_owned(), kernels.parse().ok()?))
+                Some((name.to_owned(), kernels.parse().ok().filter(|kernels| *kernels > 0)?))
             })?
             .into_iter()
             .collect(),
@@ -131,6 +187,11 @@ impl Release {
             release.answers.entry(rule).or_default().push(answer);
         }
         Ok(release)
+    }
+
+    /// Returns `true` for a build of one's own, which was read from a folder.
+    pub fn is_own_build(&self) -> bool {
+        self.folder.is_some()
     }
 
     /// Returns the version.
@@ -187,8 +248,13 @@ fn rows<T>(
     parse: impl Fn(&str, &str) -> Option<T>,
 ) -> Result<Vec<T>, FactsError> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut seen = BTreeSet::new();
     let parsed = lines.map(|(line, text)| {
         let (first, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+        // The table of answers has several lines of a rule.
+        if table != "answers" && !seen.insert(first) {
+            return Err(FactsError { table, line, expected: "each name once" });
+        }
         parse(first, rest.trim()).ok_or(FactsError { table, line, expected })
     });
     parsed.collect()
@@ -204,12 +270,11 @@ fn example_answer(rule: &str, rest: &str) -> Option<(String, ExampleAnswer)> {
 fn read(path: &Path) -> io::Result<String> {
     use io::Read;
     let mut text = String::new();
-    let file = fs::File::open(path)?;
-    // A pipe could have no end, and no writer.
-    if !file.metadata()?.is_file() {
+    // To open a pipe could wait for a writer.
+    if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected a regular file"));
     }
-    file.take(MAX_TABLE + 1).read_to_string(&mut text)?;
+    fs::File::open(path)?.take(MAX_TABLE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_TABLE {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("it has more than {MAX_TABLE} bytes")));
     }
@@ -252,6 +317,18 @@ mod tests {
         fs::write(folder.join("release.table"), "version 1.6.0\n").unwrap();
         let release = Release::open(&folder).unwrap();
         assert_eq!((release.version().to_string(), release.has_operator("a")), ("1.6.0".to_owned(), false));
+
+        // What is absent is that of the release with the version.
+        fs::write(folder.join("release.table"), "version 0.7\n").unwrap();
+        let release = Release::open(&folder).unwrap();
+        let known = Release::find("0.7").unwrap();
+        assert_eq!((release.operators, release.features), (known.operators.clone(), known.features.clone()));
+        fs::write(folder.join("operators.table"), "a 1\n").unwrap();
+        let release = Release::open(&folder).unwrap();
+        assert!(release.has_operator("a") && !release.has_operator("aten::add.out"));
+        assert!(release.has_operator("executorch_prim::et_view.default") && release.xnnpack("gelu").is_some());
+        assert_eq!(release.to_string(), format!("the build `{}` of ExecuTorch 0.7", folder.display()));
+        assert_eq!(release.first_later(|other| other.has_operator("aten::add.out")), Release::known().nth(3));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

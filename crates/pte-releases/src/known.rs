@@ -66,7 +66,7 @@ impl Release {
         KNOWN.iter()
     }
 
-    /// Returns the first later release with facts for which `does` is true.
+    /// Returns the first later release with facts for which `does` is true; for a build of one's own, also the release of its version.
     ///
     /// ```
     /// use pte_releases::Release;
@@ -77,7 +77,10 @@ impl Release {
     /// assert_eq!(first.version().to_string(), "1.0.1");
     /// ```
     pub fn first_later(&self, does: impl Fn(&Release) -> bool) -> Option<&'static Release> {
-        Release::known().find(|other| other.version() > self.version() && does(other))
+        let is_candidate = |other: &&Release| {
+            other.version() > self.version() || (self.is_own_build() && other.version().is_minor_of(self.version()))
+        };
+        Release::known().filter(is_candidate).find(|other| does(other))
     }
 
     /// Returns `true` for an operator that another release registers, and this one does not. Custom operators, and those of libraries that

@@ -303,7 +303,7 @@ fn difference(expected: f64, found: f64) -> f64 {
 }
 
 fn tolerance(expected: f64, case: &TestCase) -> f64 {
-    case.atol + case.rtol * expected.abs()
+    case.tolerance().of(expected)
 }
 
 /// Returns true if two numbers are within the tolerance of a test.
@@ -317,10 +317,7 @@ fn tolerance(expected: f64, case: &TestCase) -> f64 {
 /// assert!(near(f64::NAN, f64::NAN, &case) && !near(1f64, f64::NAN, &case));
 /// ```
 pub fn near(expected: f64, found: f64, case: &TestCase) -> bool {
-    let tolerance = tolerance(expected, case);
-    expected == found
-        || (expected.is_nan() && found.is_nan())
-        || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
+    case.tolerance().accepts(expected, found)
 }
 
 /// Index by dimension of the element at a position in memory.

@@ -175,13 +175,26 @@ impl Process {
     /// # Errors
     /// The process does not end in time, or cannot be waited for.
     pub fn end(&mut self, step: &str) -> Result<ExitStatus, RunError> {
+        self.end_within(GRACE, step)
+    }
+
+    /// Waits like [`Process::end`], but as long as all of the run may take: a runtime may need seconds to end.
+    ///
+    /// # Errors
+    /// Those of [`Process::end`].
+    pub fn end_in_time(&mut self, step: &str) -> Result<ExitStatus, RunError> {
+        let left = self.limits.time.saturating_sub(self.start.elapsed());
+        self.end_within(left.max(GRACE), step)
+    }
+
+    fn end_within(&mut self, time: Duration, step: &str) -> Result<ExitStatus, RunError> {
         self.close_input();
         let start = Instant::now();
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Ok(status),
                 Err(error) => return Err(self.killed(RunErrorKind::Io(error.to_string()), step)),
-                Ok(None) if start.elapsed() < GRACE && !self.limits.stop.is_set() => {
+                Ok(None) if start.elapsed() < time && !self.limits.stop.is_set() => {
                     thread::sleep(Duration::from_millis(1));
                 }
                 Ok(None) => return Err(self.killed(RunErrorKind::Timeout(self.limits.time), step)),

@@ -143,10 +143,14 @@ impl Session {
         self.0.close_input();
         match self.0.line(step)? {
             Some(answer) => Err(self.malformed(answer, "the end of the output", step)),
-            None => match self.ended(step) {
-                RunError { kind: RunErrorKind::Ended(0), .. } => Ok(()),
-                error => Err(error),
-            },
+            None => {
+                // What it has left to do, such as files to write, may take time. It has ended when `ended` asks for its status.
+                self.0.end_in_time(step)?;
+                match self.ended(step) {
+                    RunError { kind: RunErrorKind::Ended(0), .. } => Ok(()),
+                    error => Err(error),
+                }
+            }
         }
     }
 

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// In place of a rule: the file has no defect for 1.5.1. Also the word of the tables of `pte-releases`.
+pub const NO_RULE: &str = "none";
+
 /// The first line: `# RULE | DEFECT | verified: ANSWER | unverified: ANSWER`, or `# RULE | DEFECT | runtime: not run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLine<'a> {
@@ -63,7 +66,7 @@ impl<'a> FirstLine<'a> {
             true => None,
             false => Some(Expected { verified: answers("verified")?, unverified: answers("unverified")? }),
         };
-        Some(FirstLine { rule: Some(rule).filter(|rule| *rule != "none"), defect, expected })
+        Some(FirstLine { rule: Some(rule).filter(|rule| *rule != NO_RULE), defect, expected })
     }
 }
 

@@ -24,8 +24,7 @@ pub fn malformed(release: &Release, findings: &mut Findings) {
         findings.add(V_6, || {
             let ExampleAnswer { example, answer } = fatal;
             let found = format!(
-                "a violation of {rule}, which ExecuTorch {} may not survive: with the example `{example}`, it {answer}",
-                release.version()
+                "a violation of {rule}, which {release} may not survive: with the example `{example}`, it {answer}"
             );
             let survives = |other: &Release| {
                 let answers = other.answers(rule.as_str());

@@ -2,14 +2,14 @@
 //! call and its operator are a feature of the tables, `CONDITION/OPERATOR`; `tools/releases/calls.py` has a call for each, by the same words.
 
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
-use crate::finding::{Findings, Locator};
 use pte_model::diagnostics::clipped;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Program, Tensor, TensorShapeDynamism, ValueId};
-use pte_operators::Operator;
+use pte_operators::{Base, Operator};
 use pte_releases::{Answer, Release};
 
 /// A property of a call.
@@ -21,7 +21,46 @@ struct Condition {
     has: fn(&Call<'_>) -> bool,
 }
 
-const CONDITIONS: [Condition; 11] = [
+const CONDITIONS: [Condition; 19] = [
+    Condition { word: "all", text: "any arguments", has: |_| true },
+    Condition {
+        word: "accumulate",
+        text: "values that are added",
+        has: |call| matches!(call.named("accumulate"), Some(EValue::Bool(true))),
+    },
+    Condition {
+        word: "axis_of_vector",
+        text: "a tensor of one dimension",
+        has: |call| call.axis().is_some_and(|(_, rank)| rank == 1),
+    },
+    Condition {
+        word: "axis_inside",
+        text: "an axis between other dimensions",
+        has: |call| call.axis().is_some_and(|(axis, rank)| axis > 0 && axis + 1 < rank),
+    },
+    Condition { word: "bool_number", text: "a truth value in place of a number", has: has_bool_number },
+    Condition {
+        word: "float64_scales",
+        text: "scales of float64",
+        has: |call| {
+            let scales = call.named("scales").and_then(EValue::as_tensor);
+            scales.is_some_and(|scales| scales.scalar_type == ScalarType::DOUBLE)
+        },
+    },
+    Condition {
+        word: "rank_0",
+        text: "two tensors without dimensions",
+        has: |call| [0, 1].iter().all(|at| call.tensor(*at).is_some_and(|tensor| sizes(tensor).is_empty())),
+    },
+    Condition {
+        word: "smaller_output",
+        text: "an output that is smaller than the input",
+        has: |call| {
+            let out = call.operator.signature.args.len().checked_sub(1).and_then(|at| call.tensor(at));
+            let (Some(input), Some(out)) = (call.tensor(0), out) else { return false };
+            sizes(out).iter().zip(sizes(input)).any(|(out, input)| out < input)
+        },
+    },
     Condition { word: "float16", text: "tensors of float16", has: |call| call.is_of(ScalarType::HALF) },
     Condition { word: "bfloat16", text: "tensors of bfloat16", has: |call| call.is_of(ScalarType::BFLOAT16) },
     Condition { word: "no_elements", text: "a reduction of no elements", has: reduces_no_elements },
@@ -68,7 +107,7 @@ const CONDITIONS: [Condition; 11] = [
 ];
 
 /// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is reported.
-pub fn check(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
+pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         // By operator: conditions that the release does not meet, which become `None` once they are reported.
         let mut conditions: Vec<Conditions<'_>> =
@@ -86,23 +125,15 @@ pub fn check(program: &Program, release: &Release, findings: &mut Findings, loca
                     if !(condition.has)(&call) {
                         return true;
                     }
-                    findings.add(if **answer == Answer::Ignores { V_5 } else { V_4 }, || {
-                        let version = release.version();
+                    let rule = if **answer == Answer::Ignores { V_5 } else { V_4 };
+                    report(rule, Element::Method(method, Part::Instruction(chain, index)), &|| {
                         let does = match answer {
                             Answer::Ignores => "computes something else".to_owned(),
                             _ => answer.to_string(),
                         };
-                        let found = format!(
-                            "a call of `{}` with {}: ExecuTorch {version} {does}",
-                            clipped(name),
-                            condition.text
-                        );
+                        let found = format!("a call of `{}` with {}: {release} {does}", clipped(name), condition.text);
                         let is_met = |other: &Release| other.has_operator(name) && other.feature(key).is_none();
-                        (
-                            locate(&Element::Method(method, Part::Instruction(chain, index))),
-                            found,
-                            first_after(release, is_met),
-                        )
+                        (found, first_after(release, is_met))
                     });
                     false
                 });
@@ -152,6 +183,14 @@ impl<'p> Call<'p> {
         self.tensor(0).is_some_and(|tensor| tensor.scalar_type == scalar_type)
     }
 
+    /// Returns the argument `axis`, which is not negative, and the rank of the first tensor.
+    fn axis(&self) -> Option<(usize, usize)> {
+        let EValue::Int(axis) = self.named("axis")? else { return None };
+        let rank = sizes(self.tensor(0)?).len();
+        let axis = if *axis < 0 { axis.checked_add(rank as i64)? } else { *axis };
+        Some((usize::try_from(axis).ok()?, rank))
+    }
+
     /// Returns the dimensions that the call reduces, which are those of the first tensor; `None` for an operator that does not reduce.
     fn reduced(&self) -> Option<Vec<usize>> {
         let rank = sizes(self.tensor(0)?).len();
@@ -159,9 +198,7 @@ impl<'p> Call<'p> {
             let dim = if dim < 0 { dim.checked_add(rank as i64)? } else { dim };
             usize::try_from(dim).ok().filter(|dim| *dim < rank)
         };
-        if let Some(axis) = self.named("axis") {
-            let EValue::Int(axis) = axis else { return None };
-            let axis = dimension(*axis)?;
+        if let Some((axis, _)) = self.axis() {
             return Some((0..rank).filter(|dim| *dim != axis).collect());
         }
         let mut dims = match self.named("dim")? {
@@ -209,6 +246,12 @@ fn sizes(tensor: &Tensor) -> &[i32] {
 
 fn without_ones(sizes: &[i32]) -> &[i32] {
     &sizes[sizes.iter().take_while(|size| **size == 1).count()..]
+}
+
+fn has_bool_number(call: &Call<'_>) -> bool {
+    let args = call.operator.signature.args.iter().enumerate();
+    let mut numbers = args.filter(|(_, arg)| arg.kind.base == Base::Scalar);
+    numbers.any(|(at, _)| matches!(call.argument(at), Some(EValue::Bool(_))))
 }
 
 /// The call resizes its target to the rows up to the index: a static one must have as many already. In a loop, the first index counts, which the

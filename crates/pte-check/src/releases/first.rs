@@ -6,6 +6,6 @@ use pte_releases::Release;
 pub fn first_after(release: &Release, does: impl Fn(&Release) -> bool) -> String {
     match release.first_later(does) {
         Some(first) => format!("ExecuTorch {}, the first release that does, or later", first.version()),
-        None => "none: no later release does".to_owned(),
+        None => "a release that does: no later one is known".to_owned(),
     }
 }

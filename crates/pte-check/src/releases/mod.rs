@@ -9,20 +9,22 @@ mod calls;
 mod first;
 mod operators;
 mod payloads;
+mod report;
 
 pub(super) use answers::malformed;
 
 use std::collections::BTreeMap;
 
 use super::finding::{Findings, Location, Locator};
-use crate::Profile;
 use crate::RuleId::*;
 use first::first_after;
 use payloads::Payloads;
+use pte_model::diagnostics::clipped;
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::releases::{Feature, newest, used};
 use pte_releases::{Answer, Release};
+use report::{Report, reported};
 
 /// Reports the newest feature of a program.
 pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
@@ -32,6 +34,9 @@ pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator
         (locate(&element), feature.name.to_owned(), expected)
     });
 }
+
+/// Word of the tables for constants in a `.ptd`.
+const EXTERNAL: &str = "constants.external";
 
 /// What a program needs of the release that runs it, for comparisons with several releases.
 ///
@@ -59,22 +64,42 @@ impl<'p> Requirements<'p> {
         let types = types(program);
         features.extend(types.map(|(name, at)| (format!("type.{name}"), format!("a tensor of {name}"), at)));
         features.extend(absent(program).map(|(key, name, at)| (key.to_owned(), name.to_owned(), at)));
-        Requirements { program, features, payloads: Payloads::of(program) }
+        let payloads = Payloads::of(program);
+        let external = payloads.external.map(|at| ("named_data.external", "constants of a payload in a .ptd", at));
+        features.extend(external.map(|(key, name, at)| (key.to_owned(), name.to_owned(), at)));
+        Requirements { program, features, payloads }
     }
 
     /// Returns `true` if a release has the operators, features and payloads of the program, and executes its calls: if the rules `V-` find no
     /// error.
     pub fn are_met_by(&self, release: &Release) -> bool {
-        let mut findings = Findings::keeping(Profile::default(), Some(0));
-        self.compare(release, &mut findings, &|_| Location::default());
-        !findings.has_errors()
+        let mut is_met = true;
+        self.each(release, &mut |_, _, _| is_met = false);
+        is_met
+    }
+
+    /// Returns what a release does not have, or does not execute.
+    pub fn unmet(&self, release: &Release) -> Vec<Unmet> {
+        let mut found = Vec::new();
+        self.each(release, &mut |_, at, describe| {
+            let (what, expected) = describe();
+            found.push(Unmet { at, what, expected });
+        });
+        found
     }
 
     /// Reports what a release does not have.
     pub(super) fn compare(&self, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
-        operators::check(self.program, release, findings, locate);
-        calls::check(self.program, release, findings, locate);
-        self.payloads.check(release, findings, locate);
+        self.each(release, &mut reported(findings, locate));
+    }
+
+    fn each(&self, release: &Release, report: &mut Report<'_>) {
+        operators::check(self.program, release, report);
+        calls::check(self.program, release, report);
+        self.payloads.check(release, report);
+        if release.is_own_build() {
+            backends(self.program, release, report);
+        }
         for (key, name, element) in &self.features {
             let Some(answer) = release.feature(key) else { continue };
             let rule = match answer {
@@ -82,19 +107,29 @@ impl<'p> Requirements<'p> {
                 Answer::Ignores => V_5,
                 Answer::Unable | Answer::Rejects { .. } | Answer::Crashes | Answer::Hangs => V_4,
             };
-            findings.add(rule, || {
-                let found = format!("{name}: ExecuTorch {} {answer}", release.version());
+            report(rule, *element, &|| {
                 let does = |other: &Release| other.feature(key).is_some_and(|answer| *answer == Answer::Runs);
-                (locate(element), found, first_after(release, does))
+                (format!("{name}: {release} {answer}"), first_after(release, does))
             });
         }
     }
 }
 
+/// Something that a program needs and a release does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unmet {
+    /// The part of the program.
+    pub at: Element,
+    /// What it is, and what the release does, for messages.
+    pub what: String,
+    /// The first release that would do.
+    pub expected: String,
+}
+
 /// Reports calls that the newest release does not execute, for a check without a release.
 pub(super) fn check_calls(program: &Program, findings: &mut Findings, locate: &Locator<'_>) {
     if let Some(newest) = Release::known().next_back() {
-        calls::check(program, newest, findings, locate);
+        calls::check(program, newest, &mut reported(findings, locate));
     }
 }
 
@@ -115,6 +150,32 @@ fn absent(program: &Program) -> impl Iterator<Item = (&'static str, &'static str
     method
         .into_iter()
         .chain(delegate.map(|at| ("delegates.without_options", "a delegate without a list of options", at)))
+}
+
+/// Reports delegates of backends that a build of one's own does not register. Applications link backends beside those of the packages, so
+/// that the tables of releases do not tell.
+fn backends(program: &Program, release: &Release, report: &mut Report<'_>) {
+    for (method, plan) in program.plans().iter().enumerate() {
+        for (index, delegate) in plan.delegates().iter().enumerate() {
+            let Some(id) = delegate.id.as_deref() else { continue };
+            if release.backends().any(|backend| backend == id) {
+                continue;
+            }
+            report(V_3, Element::Method(method, Part::Delegate(index)), &|| {
+                let has = |other: &Release| other.backends().any(|backend| backend == id);
+                (format!("backend `{}`, which {release} does not register", clipped(id)), first_after(release, has))
+            });
+        }
+    }
+}
+
+/// Compares a `.ptd` with a release: whether it reads constants from such files.
+pub(super) fn weights(release: &Release, findings: &mut Findings) {
+    let feature = |release: &Release| release.feature(EXTERNAL).is_some_and(|answer| *answer == Answer::Runs);
+    if let Some(answer) = release.feature(EXTERNAL).filter(|_| !feature(release)) {
+        findings
+            .add(V_4, || (Location::default(), format!("a .ptd: {release} {answer}"), first_after(release, feature)));
+    }
 }
 
 /// Returns the element types of the tensors of a program, each with the first tensor that has it.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
-use crate::finding::{Findings, Locator};
 use pte_analysis::kernels::first_tensor;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::{Element, Part};
@@ -14,7 +14,7 @@ use pte_operators::refused_type;
 use pte_releases::Release;
 
 /// Compares the operators and calls of all methods with those of a release.
-pub fn check(program: &Program, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
+pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {
         let names: Vec<Option<String>> = plan.operators.iter().flatten().map(|operator| operator.full_name()).collect();
         let mut calls = vec![0u64; names.len()];
@@ -27,19 +27,16 @@ pub fn check(program: &Program, release: &Release, findings: &mut Findings, loca
         }
         for (index, name) in names.iter().enumerate() {
             let Some(name) = name.as_deref().filter(|name| release.lacks_operator(name)) else { continue };
-            findings.add(V_1, || {
+            report(V_1, Element::Method(method, Part::Operator(index)), &|| {
                 let called = counted(calls[index], "instruction");
                 let verb = if calls[index] == 1 { "calls" } else { "call" };
-                let found = format!(
-                    "operator `{}`, which ExecuTorch {} does not register: {called} {verb} it",
-                    clipped(name),
-                    release.version()
-                );
+                let found =
+                    format!("operator `{}`, which {release} does not register: {called} {verb} it", clipped(name));
                 let expected = first_after(release, |other| other.has_operator(name));
-                (locate(&Element::Method(method, Part::Operator(index))), found, expected)
+                (found, expected)
             });
         }
-        Types { method, plan, names: &names, release }.check(findings, locate);
+        Types { method, plan, names: &names, release }.check(report);
     }
 }
 
@@ -53,7 +50,7 @@ struct Types<'p> {
 
 impl Types<'_> {
     /// Reports calls with element types that the kernel of the release refuses; of each operator, the first one.
-    fn check(&self, findings: &mut Findings, locate: &Locator<'_>) {
+    fn check(&self, report: &mut Report<'_>) {
         let has_facts = |name: &Option<String>| name.as_deref().and_then(|name| self.release.types(name)).is_some();
         if !self.names.iter().any(has_facts) {
             return;
@@ -68,18 +65,17 @@ impl Types<'_> {
                 };
                 let refused = |release: &Release| refused_type(name, release.types(name)?, &types);
                 let Some((position, found)) = refused(self.release).filter(|_| reported.insert(id)) else { continue };
-                findings.add(V_2, || {
+                report(V_2, Element::Method(self.method, Part::Arg(chain, index, position)), &|| {
                     let signature = pte_operators::find(name).map(|operator| &operator.signature);
                     let argument = signature.and_then(|signature| signature.args.get(position));
                     let argument = argument.map_or("", |argument| &*argument.name);
-                    let version = self.release.version();
+                    let release = self.release;
                     let found = format!(
-                        "`{argument}` of {found} for `{}`, which the kernel of ExecuTorch {version} refuses",
+                        "`{argument}` of {found} for `{}`, which the kernel of {release} refuses",
                         clipped(name)
                     );
                     let takes = |other: &Release| other.has_operator(name) && refused(other).is_none();
-                    let at = Part::Arg(chain, index, position);
-                    (locate(&Element::Method(self.method, at)), found, first_after(self.release, takes))
+                    (found, first_after(release, takes))
                 });
             }
         }

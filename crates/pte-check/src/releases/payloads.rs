@@ -1,10 +1,10 @@
 //! Parts of the graphs of XNNPACK delegates that a release does not accept (`V-3`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::first::first_after;
+use super::report::Report;
 use crate::RuleId::*;
-use crate::finding::{Findings, Locator};
 use pte_model::data::BlobId;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -17,12 +17,17 @@ use pte_payload::xnnpack::{BACKEND, parts};
 use pte_releases::{Answer, Release};
 
 /// The parts of all payloads of a program: each once, with the first place where it is.
-pub struct Payloads(BTreeMap<String, Element>);
+pub struct Payloads {
+    parts: BTreeMap<String, Element>,
+    /// First delegate with constants that the program does not have.
+    pub external: Option<Element>,
+}
 
 impl Payloads {
     /// Decodes the payloads of all XNNPACK delegates.
     pub fn of(program: &Program) -> Payloads {
-        let mut payloads = Payloads(BTreeMap::new());
+        let mut payloads = Payloads { parts: BTreeMap::new(), external: None };
+        let named: BTreeSet<&str> = program.named_data.iter().flatten().map(|data| &*data.key).collect();
         // Delegates with the same payload have the same graph.
         let mut graphs: BTreeMap<BlobId, Option<Graph>> = BTreeMap::new();
         for (method, plan) in program.plans().iter().enumerate() {
@@ -36,6 +41,10 @@ impl Payloads {
                 let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
                 if is_new {
                     payloads.add_graph(method, index, delegate, graph);
+                    let mut keys = graph.constants.iter().filter_map(|constant| constant.key.as_deref());
+                    if keys.any(|key| !key.is_empty() && !named.contains(key)) {
+                        payloads.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
+                    }
                 }
                 payloads.add_arguments(method, index, plan, graph);
             }
@@ -44,8 +53,8 @@ impl Payloads {
     }
 
     fn add(&mut self, part: &str, method: usize, at: Part) {
-        if !self.0.contains_key(part) {
-            self.0.insert(part.to_owned(), Element::Method(method, at));
+        if !self.parts.contains_key(part) {
+            self.parts.insert(part.to_owned(), Element::Method(method, at));
         }
     }
 
@@ -78,13 +87,12 @@ impl Payloads {
     }
 
     /// Compares the parts with what a release accepts.
-    pub fn check(&self, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
-        for (part, element) in &self.0 {
+    pub fn check(&self, release: &Release, report: &mut Report<'_>) {
+        for (part, element) in &self.parts {
             let Some(answer) = release.xnnpack(part).filter(|answer| !accepts(answer)) else { continue };
-            findings.add(V_3, || {
-                let found = format!("`{part}` in a payload: ExecuTorch {} {answer}", release.version());
+            report(V_3, *element, &|| {
                 let does = |other: &Release| other.xnnpack(part).is_some_and(accepts);
-                (locate(element), found, first_after(release, does))
+                (format!("`{part}` in a payload: {release} {answer}"), first_after(release, does))
             });
         }
     }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::graph::ProgramGraph;
 use crate::inspection::Inspection;
 use crate::memory::ProgramMemory;
+use crate::profile::TimeProfile;
 use crate::size::FileSize;
 use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
 
@@ -42,6 +43,9 @@ pub struct ReportDocument<F, D> {
     pub memory: Option<ProgramMemory>,
     /// Graphs of the program; `None` if it cannot be read.
     pub graph: Option<ProgramGraph>,
+    /// Times that the runtime recorded; `None` if they were not requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<TimeProfile>,
     /// First error of a malformed file.
     pub error: Option<String>,
     /// Name of an older version to compare with.
@@ -76,12 +80,13 @@ const STYLE: &str = include_str!("page/page.css");
 const LIBRARIES: [&str; 2] = [include_str!("vendor/dagre.min.js"), include_str!("vendor/d3-hierarchy.min.js")];
 
 /// Parts of the script of the page, which share a scope.
-const PARTS: [&str; 19] = [
+const PARTS: [&str; 20] = [
     include_str!("page/data.js"),
     include_str!("page/elements.js"),
     include_str!("page/sections.js"),
     include_str!("page/summary.js"),
     include_str!("page/changes.js"),
+    include_str!("page/times.js"),
     include_str!("page/tree.js"),
     include_str!("page/collect.js"),
     include_str!("page/graph.js"),

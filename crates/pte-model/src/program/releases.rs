@@ -60,6 +60,13 @@ const FEATURES: &[Feature] = &[
         },
     },
     Feature {
+        key: "state.external",
+        name: "a state whose initial value is in a .ptd",
+        release: "0.5",
+        in_tensor: |tensor| tensor.is_external() && tensor.memory != Memory::None,
+        elsewhere: |_| None,
+    },
+    Feature {
         key: "constants.external",
         name: "a tensor whose data are in a .ptd",
         release: "0.5",

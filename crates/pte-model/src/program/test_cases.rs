@@ -69,7 +69,55 @@ pub struct TestCase {
 impl TestCase {
     /// Returns a test with the default allowed differences.
     pub fn new(inputs: Vec<TestData>, outputs: Option<Vec<TestData>>) -> TestCase {
-        TestCase { inputs, outputs, atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL }
+        let Tolerance { atol, rtol } = Tolerance::default();
+        TestCase { inputs, outputs, atol, rtol }
+    }
+
+    /// Returns the allowed differences.
+    pub fn tolerance(&self) -> Tolerance {
+        Tolerance { atol: self.atol, rtol: self.rtol }
+    }
+}
+
+/// Largest difference of two floating point numbers that count as equal: `atol + rtol * |expected|`.
+///
+/// ```
+/// use pte_model::program::test_cases::{TestCase, Tolerance};
+///
+/// let tolerance = Tolerance { atol: 0.5, rtol: 0.25 };
+/// assert_eq!(tolerance.of(-6f64), 2f64);
+/// let expected = 6f64;
+/// assert!(tolerance.accepts(expected, 8f64) && !tolerance.accepts(expected, 9f64));
+/// assert!(tolerance.accepts(f64::NAN, f64::NAN) && !tolerance.accepts(expected, f64::NAN));
+/// assert!(tolerance.accepts(f64::INFINITY, f64::INFINITY) && !tolerance.accepts(f64::INFINITY, expected));
+/// assert_eq!(TestCase::new(vec![], None).tolerance(), Tolerance::default());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Absolute part.
+    pub atol: f64,
+    /// Relative part.
+    pub rtol: f64,
+}
+
+impl Default for Tolerance {
+    fn default() -> Tolerance {
+        Tolerance { atol: DEFAULT_ATOL, rtol: DEFAULT_RTOL }
+    }
+}
+
+impl Tolerance {
+    /// Returns the largest difference from an expected number.
+    pub fn of(&self, expected: f64) -> f64 {
+        self.atol + self.rtol * expected.abs()
+    }
+
+    /// Returns true if a number is equal to the expected one within the tolerance. Two NaNs are equal, and so are equal infinities.
+    pub fn accepts(&self, expected: f64, found: f64) -> bool {
+        let tolerance = self.of(expected);
+        expected == found
+            || (expected.is_nan() && found.is_nan())
+            || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
     }
 }
 

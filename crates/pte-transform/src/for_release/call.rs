@@ -3,7 +3,10 @@
 use pte_analysis::blocks::jumps;
 use pte_analysis::operators::MethodOperators;
 use pte_analysis::storage::Storage;
+use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Tensor, ValueId};
+use pte_operators::Base;
+use pte_operators::kinds::{Kinds, ResultKinds};
 
 /// The method of a call.
 pub struct CallContext<'p> {
@@ -98,6 +101,25 @@ impl<'p> CallContext<'p> {
             EValue::Int(number) if !*value.item(&self.is_written)? => Some(*number),
             _ => None,
         }
+    }
+
+    /// Returns `true` if the result of each call that writes a value is an Int.
+    pub fn is_always_int(&self, value: ValueId) -> bool {
+        let calls = self.plan.instructions().filter(|call| call.args().last() == Some(&value));
+        calls.into_iter().all(|call| {
+            let Some(Callee::Operator(operator)) = call.callee() else { return false };
+            let name = operator.item(self.plan.operators.as_deref().unwrap_or_default()).and_then(|of| of.full_name());
+            let Some(known) = name.as_deref().and_then(pte_operators::find) else { return false };
+            match (known.signature.result, known.facts.result_kinds) {
+                (Some(Base::Int), _) => true,
+                (Some(Base::Scalar), Some(ResultKinds::Always(kinds))) => kinds == Kinds::INT,
+                (Some(Base::Scalar), Some(ResultKinds::Promoted)) => {
+                    let mut numbers = call.args().iter().rev().skip(1);
+                    numbers.all(|number| matches!(self.value(*number), Some(EValue::Int(_))))
+                }
+                _ => false,
+            }
+        })
     }
 
     /// Returns `true` if no instruction writes the memory of a value while a view of it is used. With jumps, that is unknown.

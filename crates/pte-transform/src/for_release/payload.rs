@@ -55,8 +55,8 @@ pub fn rewrite(program: &mut Program, target: &Target<'_>) -> io::Result<Rewritt
         let draft = match Draft::of(graph) {
             Ok(draft) => draft,
             Err(reason) => {
-                let version = target.release.version();
-                let what = format!("a payload whose constants ExecuTorch {version} does not find: {reason}");
+                let runtime = target.release;
+                let what = format!("a payload whose constants {runtime} does not find: {reason}");
                 done.problems.push(Inexpressible::new(at, what, None));
                 continue;
             }
@@ -162,8 +162,8 @@ fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpres
         answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::Unable)
     };
     is_refused(target.release).then(|| {
-        let version = target.release.version();
-        let what = format!("`{part}` in a payload, which the XNNPACK backend of ExecuTorch {version} refuses");
+        let runtime = target.release;
+        let what = format!("`{part}` in a payload, which the XNNPACK backend of {runtime} refuses");
         Inexpressible::new(at, what, target.first(|other| !is_refused(other)))
     })
 }

@@ -86,11 +86,11 @@ fn element_types(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpre
 }
 
 fn external_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
-    let version = target.release.version();
+    let runtime = target.release;
     let why = match target.exporter.flat_tensor {
         FlatTensorTables::Current => return,
-        FlatTensorTables::None => format!("data in a .ptd, which ExecuTorch {version} does not read"),
-        FlatTensorTables::Former => format!("data in a .ptd, of which ExecuTorch {version} reads other tables"),
+        FlatTensorTables::None => format!("data in a .ptd, which {runtime} does not read"),
+        FlatTensorTables::Former => format!("data in a .ptd, of which {runtime} reads other tables"),
     };
     let first = first_exporter(|exporter| exporter.flat_tensor == FlatTensorTables::Current);
     for (method, plan) in program.plans().iter().enumerate() {
@@ -108,14 +108,14 @@ fn named_data(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressi
     if target.exporter.has_named_data {
         return;
     }
-    let version = target.release.version();
+    let runtime = target.release;
     let first = first_exporter(|exporter| exporter.has_named_data);
     // Payloads whose constants cannot be moved inside are reported.
     let keys = DelegateGraphs::of(program).keys();
     let is_constant = |data: &NamedData| keys.refer_to(&data.key);
     let others = program.named_data.iter().flatten().enumerate().filter(|(_, data)| !is_constant(data));
     for (entry, _) in others {
-        let what = format!("named data, which ExecuTorch {version} does not read");
+        let what = format!("named data, which {runtime} does not read");
         found.push(Inexpressible::new(Element::NamedData(entry), what, first));
     }
 }
@@ -124,10 +124,10 @@ fn devices(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible
     if target.exporter.has_devices {
         return;
     }
-    let version = target.release.version();
+    let runtime = target.release;
     let first = first_exporter(|exporter| exporter.has_devices);
     let mut add = |at, device: Device| {
-        let what = format!("memory on the device `{device}`, of which ExecuTorch {version} knows nothing");
+        let what = format!("memory on the device `{device}`, of which {runtime} knows nothing");
         found.push(Inexpressible::new(at, what, first));
     };
     for (method, plan) in program.plans().iter().enumerate() {

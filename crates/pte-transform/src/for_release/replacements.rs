@@ -101,6 +101,15 @@ fn var_mean(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
     let is_plain = |tensor: &Option<&Tensor>| {
         tensor.is_some_and(|tensor| tensor.scalar_type == scalar_type && is_contiguous(tensor))
     };
+    // With as many elements as the correction subtracts, or fewer, the two differ.
+    let least = match context.value(correction)? {
+        EValue::Null => 1.0,
+        EValue::Double(number) => *number,
+        _ => context.int(correction)? as f64,
+    };
+    if reduced_elements(context, tensors[0]?, dim)? as f64 <= least {
+        return None;
+    }
     if !tensors.iter().all(is_plain) || !matches!(scalar_type, ScalarType::FLOAT | ScalarType::DOUBLE) {
         return None;
     }
@@ -113,6 +122,24 @@ fn var_mean(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
         ],
         ..Rewritten::default()
     })
+}
+
+/// Returns the number of elements that each element of the result of a reduction comes from.
+fn reduced_elements(context: &CallContext<'_>, tensor: &Tensor, dims: ValueId) -> Option<i64> {
+    let sizes = static_sizes(tensor)?;
+    let rank = sizes.len() as i64;
+    let listed = match context.value(dims)? {
+        EValue::IntList(Some(items)) => {
+            let dim =
+                |item: &i64| context.int(ValueId::of_int(*item)).map(|dim| if dim < 0 { dim + rank } else { dim });
+            items.iter().map(dim).collect::<Option<Vec<_>>>()?
+        }
+        EValue::Null => Vec::new(),
+        _ => return None,
+    };
+    let is_reduced = |dim: i64| listed.is_empty() || listed.contains(&dim);
+    let reduced = (0..).zip(sizes).filter(|(dim, _)| is_reduced(*dim));
+    reduced.map(|(_, size)| i64::from(*size)).try_fold(1i64, i64::checked_mul)
 }
 
 /// An update in place: computed elsewhere, then copied.
@@ -204,7 +231,7 @@ fn sym_int(context: &CallContext<'_>, args: &[ValueId]) -> Option<Rewritten> {
     let [number, out] = *args else { return None };
     match context.value(number)? {
         EValue::Double(_) => Some(Rewritten::renamed("executorch_prim::trunc.Scalar", args)),
-        EValue::Int(_) => {
+        EValue::Int(_) if context.is_always_int(number) => {
             Some(Rewritten::of("executorch_prim::add.Scalar", [number.into(), NewArg::Int(0), out.into()]))
         }
         _ => None,

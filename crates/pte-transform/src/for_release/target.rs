@@ -44,16 +44,16 @@ impl Target<'_> {
 
     /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
     pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
-        let version = self.release.version();
+        let runtime = self.release;
         if self.release.lacks_operator(name) {
-            let what = format!("operator `{name}`, which ExecuTorch {version} does not register");
+            let what = format!("operator `{name}`, which {runtime} does not register");
             return Some(Lack { what, first: self.first(|other| other.has_operator(name)) });
         }
         let refused = |release: &Release| refused_type(name, release.types(name)?, types);
         let (position, found) = refused(self.release)?;
         let argument = pte_operators::find(name)?.signature.args.get(position).map_or("", |argument| &*argument.name);
         Some(Lack {
-            what: format!("`{argument}` of {found} for `{name}`, which the kernel of ExecuTorch {version} refuses"),
+            what: format!("`{argument}` of {found} for `{name}`, which the kernel of {runtime} refuses"),
             first: self.first(|other| other.has_operator(name) && refused(other).is_none()),
         })
     }

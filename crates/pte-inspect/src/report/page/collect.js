@@ -21,6 +21,7 @@ function collect(method, tree) {
   // By instruction, of an open payload, what is drawn of each operation.
   const insides = new Map();
   const ports = { input: [], output: [] };
+  const timed = (from, to, text) => [timeText(method, from, to), text].filter(Boolean).join(", ");
   const add = (item) => { visible.push(item); return item; };
   const port = ({ role, position }) => {
     const index = role === "input" ? method.inputs[position] : method.outputs[position][0];
@@ -37,7 +38,7 @@ function collect(method, tree) {
   const group = (item, parents) => {
     const names = method.nodes.slice(item.start, item.end).map((node) => short(label(node)));
     const drawn = add({ key: `g${item.start}-${item.end}-${parents.length}`, kind: "group", tree: item, parents,
-      name: item.short ?? item.label, lines: [item.label, `${counted(names.length, "instruction")}: ${frequent(names)}`],
+      name: item.short ?? item.label, lines: [item.label, timed(item.start, item.end, `${counted(names.length, "instruction")}: ${frequent(names)}`)],
       from: item.start, to: item.end });
     for (let at = item.start; at < item.end; at++) owner[at] = drawn;
   };
@@ -50,7 +51,7 @@ function collect(method, tree) {
     const kind = node.delegate === undefined ? "instruction" : "delegate";
     const operations = item.payload && counted(item.payload.nodes.length, "operation");
     const drawn = add({ key: `n${item.node}`, kind, index: item.node, tree: item, parents, name: short(label(node)),
-      lines: [label(node), operations ?? second], from: item.node, to: item.node + 1 });
+      lines: [label(node), timed(item.node, item.node + 1, operations ?? second)], from: item.node, to: item.node + 1 });
     owner[item.node] = drawn;
     if (item.payload && item.open) {
       insides.set(item.node, []);

@@ -52,6 +52,7 @@ function details(method, methodIndex, visible) {
       rows.push(["payload", counted(method.delegates[node.delegate]?.bytes ?? 0, "byte")]);
       if (item.tree?.payload) rows.push(["operations", frequent(item.tree.payload.nodes.map(({ name }) => name))]);
     }
+    if (node) rows.push(...timeRows(method, item.index));
     if (node?.jump !== undefined) {
       const to = node.jump < method.nodes.length ? `instruction ${node.jump}` : "the end";
       rows.push([node.always ? "jumps to" : "if false", to]);

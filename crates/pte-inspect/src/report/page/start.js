@@ -1,7 +1,7 @@
 // Draws the parts in order; each is shown before the next one begins.
 
 const done = (step) => performance.measure(step, { start: started });
-const steps = [["summary", summary], ["changes", changesSection], ["graph", graphSection], ["memory", memorySection],
+const steps = [["summary", summary], ["changes", changesSection], ["graph", graphSection], ["times", timesSection], ["memory", memorySection],
   ["size", sizeSection], ["weights", weightsSection], ["findings", findingsSection], ["tables", tables]];
 function next() {
   const [name, step] = steps.shift();

@@ -1,0 +1,349 @@
+//! Compares two values element by element.
+
+use std::io;
+
+use serde::Serialize;
+
+use pte_model::data::number::{self, NumericValue};
+use pte_model::format::ScalarType;
+use pte_model::program::test_cases::{TestData, Tolerance};
+
+/// Comparison of two values, or of two tensors in lists.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ValueComparison {
+    /// Name or description of the value of A.
+    pub left: String,
+    /// Name or description of the value of B.
+    pub right: String,
+    /// Element type and sizes, such as `float32 [2, 3]`, or the kind of the value.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Types or sizes that differ; the elements are not compared then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mismatch: Option<String>,
+    /// Number of elements; 1 for a number.
+    pub elements: u64,
+    /// Number of elements that differ by more than the tolerance.
+    pub differing: u64,
+    /// Largest absolute difference of finite numbers.
+    pub max_abs: f64,
+    /// Largest absolute difference divided by the absolute value in A, where that is not 0.
+    pub max_rel: f64,
+    /// Number of NaN elements of A, and of B.
+    pub nan: [u64; 2],
+    /// First element that differs, in the order of memory of A.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<DifferingElement>,
+}
+
+/// An element that differs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct DifferingElement {
+    /// Index by dimension; that of the tensor before it for a list. Empty for a number.
+    pub index: Vec<u64>,
+    /// Element of A.
+    pub left: String,
+    /// Element of B.
+    pub right: String,
+}
+
+impl ValueComparison {
+    /// Returns true if the values are equal within the tolerance.
+    pub fn is_equal(&self) -> bool {
+        self.mismatch.is_none() && self.differing == 0
+    }
+
+    fn new(values: [&Values; 2], kind: String, mismatch: Option<String>) -> ValueComparison {
+        let [left, right] = values.map(|value| value.name.clone());
+        let (elements, differing, max_abs, max_rel, nan, first) = Default::default();
+        ValueComparison { left, right, kind, mismatch, elements, differing, max_abs, max_rel, nan, first }
+    }
+}
+
+/// A tensor whose elements fill its memory.
+pub struct DenseTensor {
+    /// Element type.
+    pub scalar_type: ScalarType,
+    /// Sizes.
+    pub sizes: Vec<u64>,
+    /// Distance of neighbours in memory by dimension, in elements.
+    pub strides: Vec<u64>,
+    /// Bytes in the order of memory.
+    pub bytes: Vec<u8>,
+}
+
+impl DenseTensor {
+    fn kind(&self) -> String {
+        format!("{} {:?}", self.scalar_type, self.sizes)
+    }
+
+    /// Returns the indices of the element at a position in memory.
+    fn indices(&self, position: u64) -> Vec<u64> {
+        let index = |(size, stride): (&u64, &u64)| match size {
+            0 | 1 => 0,
+            size => position.checked_div(*stride).unwrap_or_default() % size,
+        };
+        self.sizes.iter().zip(&self.strides).map(index).collect()
+    }
+
+    fn position(&self, indices: &[u64]) -> u64 {
+        let dims = indices.iter().zip(&self.strides);
+        dims.fold(0, |all, (index, stride)| all.saturating_add(index.saturating_mul(*stride)))
+    }
+
+    /// Returns the strides of dimensions that have several elements.
+    fn order(&self) -> Vec<u64> {
+        self.sizes.iter().zip(&self.strides).filter(|(size, _)| **size > 1).map(|(_, stride)| *stride).collect()
+    }
+}
+
+/// The content of a value.
+enum Content {
+    /// None, or a kind of values that cannot be compared.
+    Null,
+    /// No such value on this side.
+    Missing,
+    String(String),
+    Number(&'static str, NumericValue),
+    Tensor(DenseTensor),
+    Tensors(Vec<DenseTensor>),
+}
+
+impl Content {
+    fn kind(&self) -> String {
+        match self {
+            Content::Null => "none".to_owned(),
+            Content::Missing => "absent".to_owned(),
+            Content::String(_) => "string".to_owned(),
+            Content::Number(kind, _) => (*kind).to_owned(),
+            Content::Tensor(tensor) => tensor.kind(),
+            Content::Tensors(tensors) => {
+                let kinds: Vec<String> = tensors.iter().take(MAX_KINDS).map(DenseTensor::kind).collect();
+                let more =
+                    if tensors.len() > MAX_KINDS { format!(", ... {} tensors", tensors.len()) } else { String::new() };
+                format!("({}{more})", kinds.join(", "))
+            }
+        }
+    }
+}
+
+/// Maximum number of tensors of a list whose types are printed.
+const MAX_KINDS: usize = 8;
+
+/// A value with its name.
+pub struct Values {
+    name: String,
+    content: Content,
+}
+
+macro_rules! constructors {
+    ($( $(#[$doc:meta])* $name:ident($($argument:ident: $type:ty)?) = $content:expr; )*) => {$(
+        $(#[$doc])*
+        pub fn $name(name: &str $(, $argument: $type)?) -> Values {
+            Values { name: name.to_owned(), content: $content }
+        }
+    )*};
+}
+
+impl Values {
+    constructors! {
+        /// None.
+        null() = Content::Null;
+        /// A value that this side does not have.
+        missing() = Content::Missing;
+        /// An integer.
+        int(number: i64) = Content::Number("int", NumericValue::Int(number.into()));
+        /// A truth value.
+        bool(truth: bool) = Content::Number("bool", NumericValue::Bool(truth));
+        /// A floating point number.
+        double(number: f64) = Content::Number("double", NumericValue::Float(number));
+        /// A tensor.
+        tensor(tensor: DenseTensor) = Content::Tensor(tensor);
+        /// A list of tensors.
+        tensors(tensors: Vec<DenseTensor>) = Content::Tensors(tensors);
+    }
+
+    /// Returns an output of a method; `None` is a kind of values that cannot be compared.
+    ///
+    /// # Errors
+    /// Data that cannot be read.
+    pub fn of_output(name: &str, value: Option<&TestData>) -> io::Result<Values> {
+        let content = match value {
+            None | Some(TestData::Null) => Content::Null,
+            Some(TestData::Int(number)) => return Ok(Values::int(name, *number)),
+            Some(TestData::Double(number)) => return Ok(Values::double(name, *number)),
+            Some(TestData::Bool(truth)) => return Ok(Values::bool(name, *truth)),
+            Some(TestData::String(text)) => Content::String(text.clone()),
+            Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) => {
+                let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
+                let mut strides = vec![1; sizes.len()];
+                let mut next = 1u64;
+                let dims: Vec<usize> = dim_order.iter().map(|dim| usize::from(*dim)).collect();
+                for dim in dims.into_iter().rev() {
+                    if let (Some(stride), Some(size)) = (strides.get_mut(dim), sizes.get(dim)) {
+                        *stride = next;
+                        next = next.saturating_mul((*size).max(1));
+                    }
+                }
+                Content::Tensor(DenseTensor { scalar_type: *scalar_type, sizes, strides, bytes: data.to_vec()? })
+            }
+        };
+        Ok(Values { name: name.to_owned(), content })
+    }
+}
+
+/// How values are compared.
+pub struct Comparison {
+    /// Largest differences of floating point numbers that count as equal.
+    pub tolerance: Tolerance,
+}
+
+impl Comparison {
+    /// Compares two values.
+    pub fn values(&self, values: [&Values; 2]) -> ValueComparison {
+        let kinds = values.map(|value| value.content.kind());
+        let mismatch = (kinds[0] != kinds[1]).then(|| format!("{} -> {}", kinds[0], kinds[1]));
+        let is_mismatch = mismatch.is_some();
+        let [kind, _] = kinds;
+        let mut found = ValueComparison::new(values, kind, mismatch);
+        match [&values[0].content, &values[1].content] {
+            _ if is_mismatch => {}
+            [Content::Number(_, left), Content::Number(_, right)] => self.element(*left, *right, &mut found, Vec::new),
+            [Content::Tensor(left), Content::Tensor(right)] => self.tensors([left, right], &[], &mut found),
+            [Content::Tensors(left), Content::Tensors(right)] => {
+                for (number, (left, right)) in left.iter().zip(right).enumerate() {
+                    self.tensors([left, right], &[number as u64], &mut found);
+                }
+            }
+            [Content::String(left), Content::String(right)] => {
+                found.elements = 1;
+                found.differing = u64::from(left != right);
+            }
+            // Of equal kinds.
+            _ => {}
+        }
+        found
+    }
+
+    /// Compares tensors of equal types and sizes.
+    fn tensors(&self, tensors: [&DenseTensor; 2], prefix: &[u64], found: &mut ValueComparison) {
+        let [left, right] = tensors;
+        let size = left.scalar_type.info().map_or(1, |info| info.size) as usize;
+        let count = (left.bytes.len() / size.max(1)) as u64;
+        let is_same_order = left.order() == right.order();
+        let read = |tensor: &DenseTensor, position: u64| {
+            let at = usize::try_from(position).ok()?.checked_mul(size)?;
+            number::decode(tensor.scalar_type, tensor.bytes.get(at..at.checked_add(size)?)?)
+        };
+        for position in 0..count {
+            let other = if is_same_order { position } else { right.position(&left.indices(position)) };
+            if let (Some(left_element), Some(right_element)) = (read(left, position), read(right, other)) {
+                let index = || [prefix, &left.indices(position)].concat();
+                self.element(left_element, right_element, found, index);
+            }
+        }
+    }
+
+    fn element(
+        &self,
+        left: NumericValue,
+        right: NumericValue,
+        found: &mut ValueComparison,
+        index: impl FnOnce() -> Vec<u64>,
+    ) {
+        found.elements += 1;
+        let is_equal = match (left, right) {
+            (NumericValue::Int(left), NumericValue::Int(right)) => left == right,
+            (NumericValue::Bool(left), NumericValue::Bool(right)) => left == right,
+            (NumericValue::Complex(re, im), NumericValue::Complex(other_re, other_im)) => {
+                self.tolerance.accepts(re, other_re) && self.tolerance.accepts(im, other_im)
+            }
+            _ => self.tolerance.accepts(left.to_f64(), right.to_f64()),
+        };
+        let numbers = [left.to_f64(), right.to_f64()];
+        let error = (numbers[1] - numbers[0]).abs();
+        if error.is_finite() {
+            found.max_abs = found.max_abs.max(error);
+            if numbers[0] != 0.0 {
+                found.max_rel = found.max_rel.max(error / numbers[0].abs());
+            }
+        }
+        for (count, number) in found.nan.iter_mut().zip(numbers) {
+            *count += u64::from(number.is_nan());
+        }
+        if !is_equal {
+            found.differing += 1;
+            let text = |value: NumericValue| match value {
+                NumericValue::Int(number) => number.to_string(),
+                NumericValue::Bool(truth) => truth.to_string(),
+                NumericValue::Float(number) => format!("{number:?}"),
+                NumericValue::Complex(re, im) => format!("{re:?}{im:+?}j"),
+            };
+            let (left, right) = (text(left), text(right));
+            found.first.get_or_insert_with(|| DifferingElement { index: index(), left, right });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dense(scalar_type: ScalarType, sizes: &[u64], strides: &[u64], bytes: Vec<u8>) -> Values {
+        let tensor = DenseTensor { scalar_type, sizes: sizes.to_vec(), strides: strides.to_vec(), bytes };
+        Values::tensor("t", tensor)
+    }
+
+    fn floats(sizes: &[u64], strides: &[u64], numbers: &[f32]) -> Values {
+        dense(ScalarType::FLOAT, sizes, strides, numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+    }
+
+    fn compared(left: &Values, right: &Values) -> ValueComparison {
+        Comparison { tolerance: Tolerance { atol: 0.5, rtol: 0.0 } }.values([left, right])
+    }
+
+    #[test]
+    fn elements_are_compared_by_their_indices() {
+        let rows = floats(&[2, 3], &[3, 1], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let columns = floats(&[2, 3], &[1, 2], &[1.0, 4.0, 2.0, 5.0, 3.0, 7.0]);
+        let found = compared(&rows, &columns);
+        assert_eq!((found.elements, found.differing, found.max_abs), (6, 1, 1.0));
+        let first = found.first.unwrap();
+        assert_eq!((first.index, &*first.left, &*first.right), (vec![1, 2], "6.0", "7.0"));
+        let first = compared(&columns, &rows).first.unwrap();
+        assert_eq!((first.index, &*first.left), (vec![1, 2], "7.0"));
+        // A dimension of one element may have any stride.
+        let others = [floats(&[1, 2], &[9, 1], &[1.0, 2.0]), floats(&[1, 2], &[2, 1], &[1.0, 2.0])];
+        assert!(compared(&others[0], &others[1]).is_equal());
+    }
+
+    #[test]
+    fn numbers_are_equal_within_the_tolerance() {
+        let inf = f32::INFINITY;
+        let left = floats(&[5], &[1], &[0.0, f32::NAN, inf, 2.0, f32::NAN]);
+        let found = compared(&left, &floats(&[5], &[1], &[0.5, f32::NAN, inf, 2.25, 1.0]));
+        assert_eq!((found.differing, found.nan, found.max_abs, found.max_rel), (1, [2, 1], 0.5, 0.125));
+        assert!(compared(&Values::double("d", 1.0), &Values::double("d", 1.5)).is_equal());
+        // Integers and truth values are equal only exactly.
+        let ints = |numbers: [u8; 2]| dense(ScalarType::BYTE, &[2], &[1], numbers.to_vec());
+        assert_eq!(compared(&ints([1, 2]), &ints([1, 3])).differing, 1);
+        assert!(!compared(&Values::bool("b", true), &Values::bool("b", false)).is_equal());
+        assert!(!compared(&Values::int("i", 1), &Values::int("i", 2)).is_equal());
+    }
+
+    #[test]
+    fn other_kinds_and_sizes_are_mismatches() {
+        let mismatch = |left: &Values, right: &Values| compared(left, right).mismatch;
+        let [one, two] = [floats(&[1], &[1], &[1.0]), floats(&[2], &[1], &[1.0, 2.0])];
+        assert_eq!(mismatch(&one, &two).as_deref(), Some("float32 [1] -> float32 [2]"));
+        assert_eq!(mismatch(&one, &Values::int("i", 1)).as_deref(), Some("float32 [1] -> int"));
+        assert_eq!(mismatch(&Values::missing("m"), &Values::null("n")).as_deref(), Some("absent -> none"));
+        assert!(compared(&Values::null("n"), &Values::null("n")).is_equal());
+        let text = |text: &str| Values::of_output("s", Some(&TestData::String(text.to_owned()))).unwrap();
+        assert!(compared(&text("a"), &text("a")).is_equal() && !compared(&text("a"), &text("b")).is_equal());
+    }
+}
