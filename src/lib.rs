@@ -195,6 +195,14 @@ pub mod run {
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
 
+/// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version that prints it.
+///
+/// ```
+/// assert!(pte_emit::SCHEMA_LINE.starts_with("# yaml-language-server: $schema=https://"));
+/// ```
+pub const SCHEMA_LINE: &str =
+    concat!("# yaml-language-server: $schema=", env!("CARGO_PKG_REPOSITORY"), "/raw/HEAD/pte-emit.schema.json\n");
+
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///
 /// ```

@@ -17,7 +17,7 @@ use crate::guide;
 use crate::support::{files_below, malformed, root, snapshot};
 
 pub fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    let mut pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)).to_vec();
     pages.extend(files_below(&root().join("docs"), &["md"]));
     pages.sort();
     pages

@@ -15,4 +15,5 @@ mod links;
 mod list;
 mod output;
 mod public_api;
+mod release;
 mod security;
