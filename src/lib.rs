@@ -63,10 +63,10 @@ mod recover;
 #[cfg(test)]
 mod tests;
 
-/// Compiles and runs the Rust block of README.md.
+/// Compiles and runs the Rust block of docs/library.md.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/library.md")]
+struct Page;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};
@@ -194,6 +194,14 @@ pub mod run {
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }
+
+/// First line of YAML, by which an editor finds [`json_schema`]: the newest one of the repository, whatever the version that prints it.
+///
+/// ```
+/// assert!(pte_emit::SCHEMA_LINE.starts_with("# yaml-language-server: $schema=https://"));
+/// ```
+pub const SCHEMA_LINE: &str =
+    concat!("# yaml-language-server: $schema=", env!("CARGO_PKG_REPOSITORY"), "/raw/HEAD/pte-emit.schema.json\n");
 
 /// Returns the JSON Schema of the YAML, for completion and validation in editors.
 ///

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
+use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, SCHEMA_LINE};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, STREAM};
@@ -168,13 +168,17 @@ impl DumpArguments {
         for ExtractedFile { path, data, .. } in &printed.files {
             outputs.write_new(&folder.join(path), data).map_err(failed)?;
         }
-        let text = printed.text.as_bytes();
+        // Digests of data are no values of the schema.
+        let schema = if matches!(self.data, Some(DataMode::Hash)) { "" } else { SCHEMA_LINE };
+        let size = (schema.len() as u64).saturating_add(printed.text.len() as u64);
+        let print =
+            |out: &mut dyn Write| [schema, &printed.text].iter().try_for_each(|part| out.write_all(part.as_bytes()));
         match self.file() {
             Some(path) => {
-                let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text));
+                let written = outputs.write(path, size, &|_| (), |out| print(out));
                 written.map_err(failed)?;
             }
-            None => stdout::write(source, |out| out.write_all(text))?,
+            None => stdout::write(source, print)?,
         }
         outputs.commit().map_err(failed)
     }

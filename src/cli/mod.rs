@@ -8,6 +8,7 @@ mod annotate;
 mod assemble;
 mod bound;
 mod check;
+mod completions;
 mod corpus;
 mod delegates;
 mod depfile;
@@ -28,6 +29,7 @@ mod interrupt;
 mod io;
 mod json;
 mod kernels;
+mod man;
 mod manifest;
 mod memory;
 mod merge;
@@ -114,6 +116,7 @@ Examples:
   pte-emit firmware model.pte --for zephyr -o app/    sizes of memory pools, operators and the place of the program for a build
   pte-emit test model.yaml --runner ./runner          run the tests of a source in a runtime; `--bless` writes the outputs
   pte-emit schema > pte-emit.schema.json              JSON Schema, for editors
+  pte-emit completions bash                           completions of a shell; `man` writes manual pages
 
 Exit status:
   0    success: all outputs are written; `check` found no errors, `diff` and `verify` no differences
@@ -205,6 +208,10 @@ enum Command {
     Test(test::TestArguments),
     /// Print the JSON Schema of the YAML.
     Schema,
+    /// Print the completions of a shell.
+    Completions(completions::CompletionsArguments),
+    /// Print the manual page of a command, or write all pages.
+    Man(man::ManArguments),
 }
 
 /// Returns the version, and the release of ExecuTorch whose format is written.
@@ -298,6 +305,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
         Some(Command::Firmware(arguments)) => firmware::run(&arguments, &messages),
         Some(Command::Test(arguments)) => test::run(&arguments, &messages),
         Some(Command::Schema) => schema::run(),
+        Some(Command::Completions(arguments)) => completions::run(&arguments, Cli::command()),
+        Some(Command::Man(arguments)) => man::run(&arguments, Cli::command(), AFTER_HELP),
         None => {
             let command = Cli::command();
             let known = cli.assemble.reject_unknown_command(command.get_subcommands().map(clap::Command::get_name));
@@ -312,7 +321,8 @@ pub fn main(arguments: Vec<OsString>) -> u8 {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use clap::{Arg, Command, CommandFactory};
+    use clap::{Arg, Command, CommandFactory, ValueEnum};
+    use clap_complete::Shell;
 
     use super::Cli;
 
@@ -385,8 +395,25 @@ mod tests {
         assert_eq!(loud, [""; 0], "commands without --quiet");
     }
 
+    /// The names of commands and options, as in what is typed.
+    #[test]
+    fn completions_and_manual_pages_have_all_commands_and_options() {
+        let scripts = Shell::value_variants().iter().map(|shell| super::completions::script(*shell, &Cli::command()));
+        let scripts: Vec<String> = scripts.collect();
+        let pages = super::man::pages(Cli::command(), super::AFTER_HELP);
+        for (command, option) in options() {
+            let long = option.get_long().expect("options have long names");
+            let (file, page) =
+                pages.iter().find(|(file, _)| *file == format!("{}.1", command.replace(' ', "-"))).unwrap();
+            assert!(page.replace("\\-", "-").contains(&format!("--{long}")), "{file}: --{long}");
+            for word in command.split(' ').chain([long]) {
+                assert!(scripts.iter().all(|script| script.contains(word)), "{command}: {word}");
+            }
+        }
+    }
+
     #[test]
     fn the_version_has_the_release_of_executorch() {
-        assert_eq!(Cli::command().render_version(), "pte-emit 0.1.0 (ExecuTorch 1.5.1)\n");
+        assert_eq!(Cli::command().render_version(), "pte-emit 0.2.0 (ExecuTorch 1.5.1)\n");
     }
 }

@@ -38,6 +38,7 @@ mod report;
 mod runtime_releases;
 mod safetensors;
 mod schema;
+mod shells;
 mod target;
 mod weights;
 mod work;

@@ -1,4 +1,5 @@
-//! Reads and writes at file offsets, safe for concurrent use: the standard library has different functions on Unix and Windows.
+//! Reads and writes at file offsets, safe for concurrent use: the standard library has different functions on Unix and Windows,
+//! and none elsewhere (WebAssembly), where sources are bytes in memory.
 
 use std::fs::File;
 use std::io;
@@ -47,4 +48,16 @@ pub fn write_all_at(file: &File, mut offset: u64, mut bytes: &[u8]) -> io::Resul
         }
     }
     Ok(())
+}
+
+/// Returns an error: the position of a file is shared, so that seeking is not safe for concurrent use.
+#[cfg(not(any(unix, windows)))]
+pub fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Returns an error, as [`read_exact_at`].
+#[cfg(not(any(unix, windows)))]
+pub fn write_all_at(_: &File, _: u64, _: &[u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,0 +1,102 @@
+//! `pte-emit man`: prints the manual page of a command, or writes those of all commands into a folder.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use super::exit::{Exit, Failure};
+use super::outputs::{NewFolder, Outputs};
+use super::stdout;
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct ManArguments {
+    /// The command, such as `payload list`; without one, pte-emit itself
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    command: Vec<String>,
+    /// Output: a folder for the pages of all commands; created if it does not exist
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+}
+
+/// Returns the pages of a command and of its subcommands: names of files, and their text for `man -l`. `notes` are the last sections of the
+/// first page: paragraphs whose first lines are titles.
+pub fn pages(command: Command, notes: &str) -> Vec<(String, String)> {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    let mut rest = vec![(command, notes)];
+    while let Some((command, notes)) = rest.pop() {
+        rest.extend(command.get_subcommands().map(|child| (child.clone(), "")));
+        // Its lines would be filled.
+        let man = Man::new(command.after_help(None::<&str>));
+        let mut page = Vec::new();
+        // Memory can be written.
+        let _ = man.render(&mut page);
+        page.extend(preformatted(notes).to_roff().into_bytes());
+        pages.push((man.get_filename(), String::from_utf8_lossy(&page).into_owned()));
+    }
+    pages.sort();
+    pages
+}
+
+/// Returns sections whose lines are printed as they are.
+fn preformatted(notes: &str) -> Roff {
+    let mut sections = Roff::new();
+    for section in notes.split("\n\n").filter(|section| !section.is_empty()) {
+        let (title, lines) = section.split_once('\n').unwrap_or((section, ""));
+        sections.control("SH", [title.trim_end_matches(':').to_uppercase().as_str()]);
+        sections.control("nf", []);
+        for line in lines.lines() {
+            sections.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+        }
+        sections.control("fi", []);
+    }
+    sections
+}
+
+/// Prints a page, or writes all.
+///
+/// # Errors
+/// An unknown command; an output that cannot be written.
+pub fn run(arguments: &ManArguments, command: Command, notes: &str) -> Result<Exit, Failure> {
+    let pages = pages(command, notes);
+    if let Some(folder) = &arguments.output {
+        return write(&pages, folder).map(|()| Exit::Ok);
+    }
+    let words: Vec<&str> = std::iter::once("pte-emit").chain(arguments.command.iter().map(String::as_str)).collect();
+    let name = format!("{}.1", words.join("-"));
+    let Some((_, page)) = pages.iter().find(|(file, _)| *file == name) else {
+        let message = format!("unknown command `{}`; `pte-emit --help` lists all", arguments.command.join(" "));
+        return Err(Failure::usage(message));
+    };
+    stdout::write("", |out| out.write_all(page.as_bytes())).map(|()| Exit::Ok)
+}
+
+/// Writes all pages or none.
+fn write(pages: &[(String, String)], folder: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::writing(&folder.display().to_string(), &error);
+    let _created = NewFolder::create(folder).map_err(failed)?;
+    let mut outputs = Outputs::new();
+    for (name, page) in pages {
+        let written =
+            outputs.write(&folder.join(name), page.len() as u64, &|_| (), |out| out.write_all(page.as_bytes()));
+        written.map_err(failed)?;
+    }
+    outputs.commit().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::preformatted;
+
+    #[test]
+    fn notes_are_sections_whose_lines_are_kept() {
+        let sections = preformatted("Exit status:\n  0    success\n  .pte\n").to_roff();
+        assert_eq!(sections, ".SH \"EXIT STATUS\"\n.nf\n0    success\n\\&.pte\n.fi\n");
+    }
+}
