@@ -63,10 +63,10 @@ mod recover;
 #[cfg(test)]
 mod tests;
 
-/// Compiles and runs the Rust block of README.md.
+/// Compiles and runs the Rust block of docs/library.md.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/library.md")]
+struct Page;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
 pub use builder::{Argument, MethodBuilder, TensorElement, Value};

@@ -5,7 +5,7 @@ use pte_emit::text::counted;
 
 use super::io::Messages;
 
-/// Exit status of a command, in increasing order of severity; documented in `--help` and README.md.
+/// Exit status of a command, in increasing order of severity; documented in `--help` and docs/commands.md.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Success.

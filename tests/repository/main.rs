@@ -1,4 +1,5 @@
-//! Tests of the repository: layers of the code, the list of the public API, commands and tables of the documentation, citations, output.
+//! Tests of the repository: layers of the code, the list of the public API, commands, tables and links of the documentation,
+//! citations, output.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -7,7 +8,10 @@ mod architecture;
 mod citations;
 mod corpus;
 mod counts;
+mod dependencies;
 mod docs;
+mod guide;
+mod links;
 mod list;
 mod output;
 mod public_api;

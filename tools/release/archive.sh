@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the archive of a release for a target: the command, completions, manual pages and licenses.
+# Writes the archive of a release for a target: the command, completions, manual pages, the examples of the guide and licenses.
 #
 #   tools/release/archive.sh TARGET BINARY FOLDER [RUNNABLE]
 #
@@ -12,6 +12,7 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/$name/completions"
+cp -r examples "$work/$name"
 cp "$binary" LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md pte-emit.schema.json "$work/$name"
 for shell in bash elvish fish powershell zsh; do "$runnable" completions "$shell" > "$work/$name/completions/pte-emit.$shell"; done
 "$runnable" man --output "$work/$name/man"

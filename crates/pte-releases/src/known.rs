@@ -8,7 +8,8 @@ use super::version::Version;
 
 macro_rules! known {
     ($($version:literal)*) => {
-        static KNOWN: LazyLock<Vec<Release>> = LazyLock::new(|| vec![$(parsed($version, [
+        // Each is parsed when it is used: most commands need the newest one, or none.
+        static KNOWN: [LazyLock<Release>; [$($version),*].len()] = [$(LazyLock::new(|| parsed($version, [
             include_str!(concat!("../releases/", $version, "/release.table")),
             include_str!(concat!("../releases/", $version, "/operators.table")),
             include_str!(concat!("../releases/", $version, "/backends.table")),
@@ -16,7 +17,7 @@ macro_rules! known {
             include_str!(concat!("../releases/", $version, "/types.table")),
             include_str!(concat!("../releases/", $version, "/features.table")),
             include_str!(concat!("../releases/", $version, "/answers.table")),
-        ])),*]);
+        ]))),*];
     };
 }
 
@@ -63,7 +64,7 @@ impl std::error::Error for UnknownRelease {}
 impl Release {
     /// Returns the releases with facts, the oldest one first.
     pub fn known() -> impl DoubleEndedIterator<Item = &'static Release> + ExactSizeIterator {
-        KNOWN.iter()
+        KNOWN.iter().map(|release| &**release)
     }
 
     /// Returns the first later release with facts for which `does` is true; for a build of one's own, also the release of its version.
