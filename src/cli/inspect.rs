@@ -200,7 +200,7 @@ impl Screen<'_> {
             self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }
         if let Some(releases) = &contents.releases {
-            self.line(2, "runs on", &runs_on(releases));
+            self.line(2, "releases", &releases_with_all(releases));
         }
         for method in contents.methods.iter().take(self.limit) {
             self.method(method);
@@ -283,8 +283,8 @@ fn delegate(delegate: &DelegateSummary) -> String {
     }
 }
 
-/// Formats the releases that a program runs on: as ranges of those that are known.
-fn runs_on(releases: &[String]) -> String {
+/// Formats the releases that have what a valid program needs: as ranges of those that are known.
+fn releases_with_all(releases: &[String]) -> String {
     let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
     let ranges: Vec<String> = known
         .chunk_by(|a, b| releases.contains(a) == releases.contains(b))
@@ -296,7 +296,7 @@ fn runs_on(releases: &[String]) -> String {
         })
         .collect();
     match ranges.is_empty() {
-        true => format!("none of ExecuTorch {} to {}", known[0], known[known.len() - 1]),
-        false => format!("ExecuTorch {}", ranges.join(", ")),
+        true => format!("none of ExecuTorch {} to {} has its operators and features", known[0], known[known.len() - 1]),
+        false => format!("ExecuTorch {} have its operators and features", ranges.join(", ")),
     }
 }

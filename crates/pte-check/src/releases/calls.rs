@@ -259,7 +259,8 @@ fn has_bool_number(call: &Call<'_>) -> bool {
 fn resizes_a_static_tensor(call: &Call<'_>) -> bool {
     let (Some(target), Some(EValue::Int(index))) = (call.tensor(0), call.argument(2)) else { return false };
     let rows = sizes(target).first().copied().map_or(0, i64::from);
-    target.shape_dynamism == TensorShapeDynamism::STATIC && index.checked_add(1) != Some(rows)
+    // The rule O-14 reports a negative index.
+    target.shape_dynamism == TensorShapeDynamism::STATIC && *index >= 0 && index.checked_add(1) != Some(rows)
 }
 
 fn reduces_no_elements(call: &Call<'_>) -> bool {
