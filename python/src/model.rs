@@ -337,10 +337,12 @@ impl Model {
         with_files: Vec<PathBuf>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut words = runner.into_iter();
-        let program = words.next().ok_or_else(|| PyValueError::new_err("runner: expected a command, found no words"))?;
+        let program =
+            words.next().ok_or_else(|| PyValueError::new_err("runner: expected a command, found no words"))?;
         let mut options = TestOptions::new(RunnerCommand::new(program).with_arguments(words));
         let seconds = Duration::try_from_secs_f64(timeout).ok().filter(|time| !time.is_zero());
-        options.limits.time = seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
+        options.limits.time =
+            seconds.ok_or_else(|| PyValueError::new_err("timeout: expected a positive number of seconds"))?;
         (options.tests, options.with) = (select, with_files);
         let model = self.0.clone();
         let report = attempt(py, move |abandoned| {
