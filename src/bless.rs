@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ir::resolve::InvalidTest;
+use crate::assembly::Assembly;
 use crate::model::Model;
 use crate::printer::ExtractedFile;
 use crate::printer::test_cases::OutputPrinter;
@@ -61,7 +61,7 @@ impl Model {
             self.refused("expected outputs are written into YAML; `pte-emit dump` prints this file as YAML".to_owned())
         })?;
         let source = EditedSource::new(text).ok_or_else(|| self.refused(UNEDITABLE.to_owned()))?;
-        let printer = OutputPrinter::new(folder);
+        let printer = OutputPrinter::new(folder, &self.other_files(&source, report, folder));
         let (mut edits, mut tests) = (Vec::new(), 0);
         for outcome in &report.tests {
             let Some(found) = &outcome.outputs else {
@@ -110,30 +110,92 @@ impl Model {
         found.iter().enumerate().map(convert).collect()
     }
 
-    /// Assembles the edited text: the program is the same, and the outputs are the expected ones.
+    /// Names of the files in the folder that the outputs to write do not replace: those that the YAML reads elsewhere, or not at all.
+    fn other_files(&self, source: &EditedSource<'_>, report: &TestReport, folder: &Path) -> Vec<String> {
+        let replaced = report.tests.iter().filter(|outcome| outcome.result != TestResult::Passed);
+        let replaced = replaced.filter_map(|outcome| source.text.get(source.outputs(outcome)?));
+        let replaced: Vec<&str> = replaced.collect();
+        let uses = |text: &str, name: &str| text.matches(name).count();
+        let files = std::fs::read_dir(self.folder().join(folder)).into_iter().flatten().flatten();
+        let names = files.filter_map(|file| file.file_name().into_string().ok());
+        let is_other = |name: &String| {
+            let own: usize = replaced.iter().map(|text| uses(text, name)).sum();
+            own == 0 || own != uses(source.text, name)
+        };
+        names.filter(is_other).collect()
+    }
+
+    /// Assembles the edited text: files, inputs and other tests are the same, and the outputs are the expected ones.
     fn verify(&self, text: &str, files: &[ExtractedFile], report: &TestReport) -> Result<(), Error> {
         let folder = self.folder();
         let planned: BTreeMap<PathBuf, _> =
             files.iter().map(|file| (folder.join(&file.path), file.data.clone())).collect();
         let edited = self.edited(text, Arc::new(planned));
         let [before, after] = [self, &edited].map(testing::assemble);
-        let (before, (after, invalid)) = (before?.0, after?);
-        let metadata = [&before, &after].map(|assembly| assembly.program_file().map(|file| file.metadata()));
-        let tests = |method: &str| after.tests.iter().find(|tests| tests.method == method);
-        for outcome in &report.tests {
-            let is_before = |test: &&InvalidTest| test.method == outcome.method && test.index < outcome.index;
-            let index = outcome.index.saturating_sub(invalid.iter().filter(is_before).count());
-            let case = tests(&outcome.method).and_then(|tests| tests.cases.get(index));
-            let is_expected = |case: &TestCase| {
+        let ((before, _), (after, invalid)) = (before?, after?);
+        let unreadable = |error: std::io::Error| Error::io(self.name(), "", &error);
+        let changed = || self.refused("the new outputs would change something else that the YAML says".to_owned());
+        if contents(&before).map_err(unreadable)? != contents(&after).map_err(unreadable)? {
+            return Err(changed());
+        }
+        let blessed = |method: &str, index: usize| {
+            report.tests.iter().find(|outcome| outcome.method == method && outcome.index == index)
+        };
+        for (old, new) in before.tests.iter().zip(&after.tests) {
+            // Tests with errors are in neither.
+            let mut at = 0;
+            for (old_case, new_case) in old.cases.iter().zip(&new.cases) {
+                while invalid.iter().any(|test| test.method == new.method && test.index == at) {
+                    at += 1;
+                }
+                let outcome = blessed(&new.method, at);
+                at += 1;
+                if !same(&old_case.inputs, &new_case.inputs).map_err(unreadable)? {
+                    return Err(changed());
+                }
+                let Some(outcome) = outcome else {
+                    let outputs = [old_case, new_case].map(|case| case.outputs.as_deref().unwrap_or_default());
+                    if !same(outputs[0], outputs[1]).map_err(unreadable)? {
+                        return Err(changed());
+                    }
+                    continue;
+                };
                 let found = outcome.outputs.as_deref().unwrap_or_default();
-                compare::outputs(case, found).is_ok_and(|compared| compared.difference.is_none())
-            };
-            if metadata[0] != metadata[1] || !case.is_some_and(|case| case.outputs.is_some() && is_expected(case)) {
-                return Err(self.refused(uneditable(outcome)));
+                let compared = compare::outputs(new_case, found);
+                let is_expected = compared.is_ok_and(|compared| compared.difference.is_none());
+                if new_case.outputs.is_none() || !is_expected {
+                    return Err(self.refused(uneditable(outcome)));
+                }
+            }
+            if old.cases.len() != new.cases.len() {
+                return Err(changed());
             }
         }
         Ok(())
     }
+}
+
+/// Metadata of the files of an assembly, and digests of the data in them, for a comparison.
+fn contents(assembly: &Assembly) -> std::io::Result<Vec<Vec<u8>>> {
+    let mut contents: Vec<Vec<u8>> = assembly.program_file().map(|file| file.metadata()).into_iter().collect();
+    contents.extend(assembly.data_files().map(|(_, file)| file.metadata()));
+    for blob in &assembly.program.blobs {
+        contents.push(blob.digest()?.to_vec());
+    }
+    Ok(contents)
+}
+
+/// Returns `true` if values have the same elements.
+fn same(a: &[TestData], b: &[TestData]) -> std::io::Result<bool> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    for (a, b) in a.iter().zip(b) {
+        if pte_run::value::words(a)? != pte_run::value::words(b)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 const UNEDITABLE: &str = "the tests cannot be edited: write the outputs by hand";
@@ -209,12 +271,21 @@ impl<'t> EditedSource<'t> {
         self.ranges.get(id.0 as usize).cloned()
     }
 
-    /// Returns the edits that make these the outputs of a test; `None` if that is not possible.
-    fn edits(&self, outcome: &TestOutcome, printed: &[String], differing: &[bool]) -> Option<Vec<Edit>> {
+    fn test(&self, outcome: &TestOutcome) -> Option<&SourceNode<'t>> {
         let methods = &entry(&self.root, "methods")?.1;
         let tests = &entry(&entry(methods, &outcome.method)?.1, "tests")?.1;
         let NodeValue::List(tests) = &tests.value else { return None };
-        let test = tests.get(outcome.index)?;
+        tests.get(outcome.index)
+    }
+
+    /// Returns the characters of the expected outputs of a test.
+    fn outputs(&self, outcome: &TestOutcome) -> Option<Range<usize>> {
+        self.range(entry(self.test(outcome)?, "outputs")?.1.id)
+    }
+
+    /// Returns the edits that make these the outputs of a test; `None` if that is not possible.
+    fn edits(&self, outcome: &TestOutcome, printed: &[String], differing: &[bool]) -> Option<Vec<Edit>> {
+        let test = self.test(outcome)?;
         let NodeValue::Map(entries) = &test.value else { return None };
         let printed: Vec<String> = printed.iter().map(|item| self.in_syntax(item)).collect::<Option<_>>()?;
         let Some((key, outputs)) = entry(test, "outputs") else {

@@ -105,20 +105,28 @@ impl TestedFile {
         Ok(TestedFile { path: path.to_owned(), models, reports })
     }
 
-    /// Returns the file with the outputs of its tests.
-    fn blessed(&self) -> Result<(String, Vec<Blessed>), Failure> {
+    /// Refuses a file whose text is not what ran.
+    fn is_unchanged(&self) -> Result<(), Failure> {
         let texts: String = self.models.iter().filter_map(Model::text).collect();
-        let is_text = self.models.iter().all(Model::is_text);
-        if is_text
-            && std::fs::read(&self.path).map_err(|error| Failure::reading(&self.path.display().to_string(), &error))?
-                != texts.as_bytes()
+        let name = self.path.display().to_string();
+        if self.models.iter().all(Model::is_text)
+            && std::fs::read(&self.path).map_err(|error| Failure::reading(&name, &error))? != texts.as_bytes()
         {
             let message = "the file has variables (`${NAME}`), on whose values the outputs depend, or has changed; write the outputs by hand";
-            return Err(Error::input(Code::UnmetRequest, &self.path.display().to_string(), message).into());
+            return Err(Error::input(Code::UnmetRequest, &name, message).into());
         }
+        Ok(())
+    }
+
+    /// Returns the file with the outputs of its tests.
+    fn blessed(&self) -> Result<(String, Vec<Blessed>), Failure> {
+        self.is_unchanged()?;
+        // `model.yaml` and `model.yml` have folders of their own.
+        let is_yaml = self.path.extension().is_some_and(|extension| extension == "yaml");
+        let stem = if is_yaml { self.path.file_stem() } else { self.path.file_name() };
         let blessed = self.models.iter().zip(&self.reports).map(|(model, report)| {
             let number = report.document.map_or_else(String::new, |number| format!(".{number}"));
-            let mut folder = self.path.file_stem().unwrap_or_default().to_owned();
+            let mut folder = stem.unwrap_or_default().to_owned();
             folder.push(format!("{number}.outputs"));
             model.with_outputs(report, Path::new(&folder))
         });
@@ -155,12 +163,20 @@ fn bless(files: &[TestedFile], has_failed: bool, messages: &Messages) -> Result<
         let folder = file.path.parent().unwrap_or(Path::new(""));
         for large in blessed.iter().flat_map(|blessed| &blessed.files) {
             let path = folder.join(&large.path);
+            // It could lead anywhere.
+            if let Some(link) = path.ancestors().take(2).find(|path| path.is_symlink()) {
+                let message =
+                    format!("{} is a symbolic link: nothing is written", escaped(&link.display().to_string()));
+                return Err(Error::input(Code::UnmetRequest, &name, message).into());
+            }
             folders.push(NewFolder::create(path.parent().unwrap_or(folder)).map_err(failed)?);
             outputs.write(&path, large.data.len(), &|_| (), |out| out.blob(&large.data)).map_err(failed)?;
         }
         outputs.write(&file.path, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes())).map_err(failed)?;
         let _ = writeln!(done, "{}: wrote the outputs of {}", escaped(&name), counted(tests as u64, "test"));
     }
+    // Another process may have written one meanwhile.
+    files.iter().try_for_each(TestedFile::is_unchanged)?;
     outputs.commit().map_err(|error| Failure::writing("", &error))?;
     messages.summary(&done);
     Ok(())

@@ -88,6 +88,11 @@ impl ExtractedFiles {
         path
     }
 
+    /// Keeps a file name for another file.
+    pub fn reserve(&mut self, name: &str) {
+        self.taken.insert(name.to_lowercase());
+    }
+
     /// Returns the path of a file for `blob` that is its digest.
     ///
     /// # Errors

@@ -48,10 +48,13 @@ pub struct OutputPrinter {
 }
 
 impl OutputPrinter {
-    /// Creates a printer; the files are in this folder, which is relative to that of the YAML.
-    pub fn new(folder: &Path) -> OutputPrinter {
+    /// Creates a printer; the files are in this folder, which is relative to that of the YAML, and none of them has one of the `other` names.
+    pub fn new(folder: &Path, other: &[String]) -> OutputPrinter {
         let large_data = LargeData::Extract(folder.to_owned());
-        OutputPrinter { options: PrintOptions { large_data, ..PrintOptions::default() }, extracted: RefCell::default() }
+        let mut extracted = ExtractedFiles::default();
+        other.iter().for_each(|name| extracted.reserve(name));
+        let options = PrintOptions { large_data, ..PrintOptions::default() };
+        OutputPrinter { options, extracted: RefCell::new(extracted) }
     }
 
     /// Prints the outputs of a test, each as one line.

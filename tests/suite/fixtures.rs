@@ -309,6 +309,64 @@ fn bless_writes_nothing_that_it_does_not_understand() {
     }
 }
 
+/// Outputs that are also weights, inputs, or the expected outputs of another test.
+#[test]
+fn bless_changes_nothing_else() {
+    let method = "outputs: [v], tests: [{outputs: [&e [9, 9]]}";
+    let values = "values: {v: {tensor: float32, data: [1, 2]}}";
+    for (source, more) in [
+        (
+            format!(
+                "methods:\n  f: {{{values}, {method}]}}\n  g: {{values: {{c: {{tensor: float32, data: *e}}}}, outputs: [c]}}\n"
+            ),
+            &[][..],
+        ),
+        (format!("methods:\n  f: {{{values}, {method}, {{outputs: [*e]}}]}}\n"), &["--select", "f/0"][..]),
+    ] {
+        let folder = folder(&source);
+        let runner = "sh runner.sh 'tensor 6 2 0 0000803f00000040'";
+        run(&folder, runner, &[&["--bless"], more].concat())
+            .exits(1)
+            .stderr_contains("the new outputs would change something else");
+        assert_eq!(String::from_utf8(folder.read("model.yaml")).unwrap(), source);
+    }
+}
+
+/// Files of other tests, of other YAML, and those that links lead to stay.
+#[test]
+fn bless_overwrites_only_the_files_of_the_outputs() {
+    let tests = |first: &str| {
+        format!(
+            "methods:\n  f:\n    values: {{v: {{tensor: uint8, sizes: [300], data: {{fill: 0}}}}}}\n    outputs: [v]\n    tests:\n{first}      - {{}}\n"
+        )
+    };
+    let runner = |byte: &str| format!("sh runner.sh 'tensor 0 300 0 {}'", byte.repeat(300));
+    let folder = folder(&tests(""));
+    run(&folder, &runner("01"), &["--bless"]).exits(0);
+    let blessed = String::from_utf8(folder.read("model.yaml")).unwrap();
+    // A test before it has the number of the one that the file was named after.
+    folder.write("model.yaml", blessed.replace("    tests:\n", "    tests:\n      - {}\n"));
+    run(&folder, &runner("02"), &["--select", "f/0", "--bless"]).exits(0);
+    assert_eq!(folder.read("model.outputs/f.output0.0.bin"), [1; 300]);
+    run(&folder, &runner("01"), &["--select", "f/1"]).exits(0);
+    run(&folder, &runner("02"), &["--select", "f/0"]).exits(0);
+    // Its own file is replaced.
+    let files = folder.names().len();
+    run(&folder, &runner("03"), &["--select", "f/0", "--bless"]).exits(0);
+    assert_eq!(folder.names().len(), files);
+    run(&folder, &runner("03"), &["--select", "f/0"]).exits(0);
+
+    folder.write("other.yml", tests(""));
+    folder.write("other.yaml", tests(""));
+    folder.run(&["test", "other.yml", "other.yaml", "--bless", "--runner", &runner("04")]).exits(0);
+    assert_eq!(folder.read("other.yml.outputs/f.output0.0.bin"), folder.read("other.outputs/f.output0.0.bin"));
+
+    folder.write("linked.yaml", tests(""));
+    std::os::unix::fs::symlink("/tmp", folder.path().join("linked.outputs")).unwrap();
+    let done = folder.run(&["test", "linked.yaml", "--bless", "--runner", &runner("05")]).exits(1);
+    done.stderr_contains("linked.outputs is a symbolic link: nothing is written");
+}
+
 #[test]
 fn bless_writes_the_outputs_of_all_documents() {
     let document = "methods:\n  f:\n    outputs: [7]\n    tests:\n      - {}\n";

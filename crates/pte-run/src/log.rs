@@ -36,7 +36,10 @@ impl Tail {
     pub fn lines(&self) -> Vec<String> {
         let bytes: Vec<u8> = self.0.iter().copied().collect();
         let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        // ExecuTorch lists the arguments of a call that failed, after the reason.
+        let is_argument = |line: &str| line.contains("] arg ") && line.contains(" with type id ");
+        let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !is_argument(line));
+        let lines: Vec<&str> = lines.collect();
         let last = &lines[lines.len().saturating_sub(LINES)..];
         last.iter().map(|line| line.chars().take(WIDTH).collect()).collect()
     }
@@ -50,7 +53,7 @@ mod tests {
     fn the_last_lines_are_kept() {
         let mut tail = Tail::default();
         tail.push(&vec![b'x'; 3 * KEPT]);
-        tail.push(b"\none\n\ntwo\r\nthree");
+        tail.push(b"\none\n\ntwo\r\nE executorch:method.cpp:1493] arg 0 with type id 1\nthree");
         assert_eq!(tail.0.len(), KEPT);
         assert_eq!(tail.lines()[1..], ["one", "two", "three"]);
     }
