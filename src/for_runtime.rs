@@ -114,14 +114,13 @@ impl Resolved {
     pub(crate) fn finish_for(&mut self, release: &Release, same: &[BlobId]) -> Result<(), Error> {
         let target = Target::of(release);
         let mut found = Inexpressible::features(&self.program, &target);
-        if found.is_empty() {
-            let unmet = Requirements::of(&self.program).unmet(release);
-            found.extend(unmet.into_iter().map(|Unmet { at, what, expected }| Inexpressible {
-                at,
-                what,
-                help: format!("expected {expected}"),
-            }));
-        }
+        // What is wrong with the same part is one error.
+        let unmet = Requirements::of(&self.program).unmet(release);
+        let unmet = unmet.into_iter().filter(|unmet| found.iter().all(|known| known.at != unmet.at));
+        let unmet: Vec<Inexpressible> = unmet
+            .map(|Unmet { at, what, expected }| Inexpressible { at, what, help: format!("expected {expected}") })
+            .collect();
+        found.extend(unmet);
         if !found.is_empty() {
             return Err(self.inexpressible(release, &found));
         }

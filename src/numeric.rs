@@ -214,14 +214,14 @@ impl<'m> Executable<'m> {
             SourceContent::Binary(origin) => match (model.format()?, origin) {
                 (Some(Format::BundledProgram), _) => {
                     let program = model.bundled_program()?;
-                    executable.write(&executable.program, |file| write_blob(&program, file))?;
+                    executable.write(&executable.program, |file| program.copy_to(file))?;
                 }
                 (Some(Format::FlatTensor | Format::Safetensors), _) => return Err(executable.expected_program()),
                 (Some(Format::Program) | None, Origin::File(path)) => executable.program = path.to_path_buf(),
                 (Some(Format::Program) | None, origin) => {
                     let size = origin.len().map_err(|error| model.source().unreadable(&error))?;
                     let blob = origin.blob(0, size, size).unwrap_or_else(|| Blob::bytes([]));
-                    executable.write(&executable.program, |file| write_blob(&blob, file))?;
+                    executable.write(&executable.program, |file| blob.copy_to(file))?;
                 }
             },
         }
@@ -312,20 +312,6 @@ fn explained(error: &RunError) -> String {
         text += &format!("; its log ends with `{}`", clipped(line));
     }
     text
-}
-
-fn write_blob(blob: &Blob, file: &mut File) -> std::io::Result<()> {
-    let producer = blob.open()?;
-    let mut buffer = vec![0; blob.len().min(1 << 20) as usize];
-    let mut at = 0;
-    while at < blob.len() {
-        let size = (blob.len() - at).min(buffer.len() as u64);
-        let part = &mut buffer[..size as usize];
-        producer.read_at(at, part)?;
-        std::io::Write::write_all(file, part)?;
-        at += size;
-    }
-    Ok(())
 }
 
 /// What the runner recorded of an execution.

@@ -257,7 +257,7 @@ class _Runner:
 # Bytes of the values that are recorded, unless --debug-buffer-size is given.
 _DEBUG_BUFFER = 64 << 20
 
-_USAGE = "MODEL.pte [--data FILE.ptd] [--verify full|minimal] [--etdump FILE --debug-buffer FILE [--debug-buffer-size BYTES]]"
+_USAGE = "MODEL.pte [--data FILE.ptd] [--verify full|minimal] [--etdump FILE [--debug-buffer FILE [--debug-buffer-size BYTES]]]"
 
 
 class _Arguments(NamedTuple):
@@ -299,7 +299,7 @@ def _parsed(arguments: list[str]) -> _Arguments:
             model = Path(word)
         else:
             raise SystemExit(f"pte_emit.runner: unexpected argument {word!r}; expected {_USAGE}")
-    if model is None or (etdump is None) != (debug_buffer is None):
+    if model is None or (etdump is None and debug_buffer is not None):
         raise SystemExit(f"pte_emit.runner: expected {_USAGE}")
     return _Arguments(model, data, is_verified, etdump, debug_buffer, size)
 

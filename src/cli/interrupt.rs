@@ -1,4 +1,4 @@
-//! Interrupts (Ctrl-C): a command that has a result so far, or processes to end, is told; others end at once.
+//! Interrupts (Ctrl-C): a command that has a result so far, or processes to end, is notified; others end at once.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};

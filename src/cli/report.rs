@@ -32,6 +32,9 @@ pub struct ReportArguments {
     /// Times of an ETDump that the runtime recorded of the program, beside the graph; html
     #[arg(long, value_name = "ETDUMP")]
     etdump: Option<PathBuf>,
+    /// Method that the ETDump is of; a pattern. By default the one that its instructions are of
+    #[arg(long, value_name = "METHOD", requires = "etdump")]
+    method: Vec<String>,
     #[command(flatten)]
     sources: SourceArguments,
 }
@@ -74,7 +77,7 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
         arguments.sources.check_output(output, inputs.map(PathBuf::as_path), models)?;
     }
     if let Some(path) = &arguments.etdump {
-        options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &[])?);
+        options.profile = Some(newer.as_ref().unwrap_or(&first).profile(&Recording::open(path)?, &arguments.method)?);
     }
     let report = match &newer {
         Some(newer) => newer.report(Some(&first), &options)?,
