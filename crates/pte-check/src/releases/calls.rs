@@ -35,8 +35,8 @@ const CONDITIONS: [Condition; 19] = [
     },
     Condition {
         word: "axis_inside",
-        text: "an axis between other dimensions",
-        has: |call| call.axis().is_some_and(|(axis, rank)| axis > 0 && axis + 1 < rank),
+        text: "an axis that is not the last of three dimensions or more",
+        has: |call| call.axis().is_some_and(|(axis, rank)| rank > 2 && axis + 1 < rank),
     },
     Condition { word: "bool_number", text: "a truth value in place of a number", has: has_bool_number },
     Condition {
