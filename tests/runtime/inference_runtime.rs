@@ -816,10 +816,15 @@ const FIXED: &[&str] = &[
     "quantized_decomposed::choose_qparams.Tensor_out",
 ];
 
-/// Operators whose kernels do not compare the rank of an out, and leave it with sizes that are not those of the result.
+/// Operators whose kernels do not compare the rank of an out: they read sizes of the result beyond their end, so that the call fails, or leaves
+/// other sizes than those of the result, depending on what is there.
 const ANY_RANK: &[&str] = &[
     "aten::view_as_real_copy.out",
     "quantized_decomposed::choose_qparams.Tensor_out",
+    "quantized_decomposed::embedding_2bit.dtype_out",
+    "quantized_decomposed::embedding_2bit.out",
+    "quantized_decomposed::embedding_4bit.dtype_out",
+    "quantized_decomposed::embedding_4bit.out",
     "quantized_decomposed::embedding_byte.dtype_out",
     "quantized_decomposed::embedding_byte.out",
 ];
@@ -874,7 +879,8 @@ fn mismatches_of_sizes_are_those_of_the_kernels() {
     });
     println!("{total} outs of other sizes");
     if std::env::var_os("PTE_EMIT_OPERATOR").is_none() {
-        assert_eq!(refused.iter().map(String::as_str).collect::<Vec<_>>(), ANY_RANK);
+        let others: Vec<&String> = refused.iter().filter(|name| !ANY_RANK.contains(&name.as_str())).collect();
+        assert_eq!(others, [""; 0], "kernels execute calls whose outs are mismatches");
         assert_eq!(fixed.iter().map(String::as_str).collect::<Vec<_>>(), FIXED);
     }
 }
