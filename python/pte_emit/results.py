@@ -1073,7 +1073,7 @@ OutputDifferenceKind = Literal["count", "value", "element_type", "sizes", "dim_o
 
 
 class OutputDifference(Result):
-    """A difference between an output and the expected one."""
+    """A difference between an output and the expected one, part of `OutputComparison`."""
 
     __slots__ = ('differing', 'element', 'elements', 'error', 'expected', 'found', 'kind', 'output', 'tolerance')
     differing: int | None
