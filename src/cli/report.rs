@@ -32,7 +32,7 @@ pub struct ReportArguments {
     /// Times of an ETDump that the runtime recorded of the program, beside the graph; html
     #[arg(long, value_name = "ETDUMP")]
     etdump: Option<PathBuf>,
-    /// Method that the ETDump is of; a pattern. By default the one that its instructions are of
+    /// Method; its name or a pattern, in which * stands for any characters; may be repeated. Needed if several have the recorded instructions
     #[arg(long, value_name = "METHOD", requires = "etdump")]
     method: Vec<String>,
     #[command(flatten)]

@@ -21,9 +21,9 @@ pub struct NumericArguments {
     pub numeric: bool,
     #[command(flatten)]
     runner: RunnerArguments,
-    /// Seed; generates the inputs, even if a program has tests
-    #[arg(long, value_name = "N", requires = "numeric")]
-    seed: Option<u64>,
+    /// Seed; of the inputs that --numeric generates
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
     /// Generate the inputs, even if a program has tests, whose first one has others
     #[arg(long, requires = "numeric")]
     generate_inputs: bool,
@@ -57,8 +57,8 @@ pub fn run(arguments: &DiffArguments, models: [&Model; 2]) -> Result<Exit, Failu
     let mut options = NumericOptions::new(numeric.runner.command()?);
     options.limits = numeric.runner.limits();
     options.methods.clone_from(&numeric.method);
-    options.seed = numeric.seed.unwrap_or(options.seed);
-    options.generate_inputs = numeric.generate_inputs || numeric.seed.is_some();
+    options.seed = numeric.seed;
+    options.generate_inputs = numeric.generate_inputs || numeric.seed != 0;
     options.tolerance.atol = numeric.atol.unwrap_or(options.tolerance.atol);
     options.tolerance.rtol = numeric.rtol.unwrap_or(options.tolerance.rtol);
     options.with =
