@@ -138,6 +138,11 @@ impl Model {
         if contents(&before).map_err(unreadable)? != contents(&after).map_err(unreadable)? {
             return Err(changed());
         }
+        let methods =
+            [&before, &after].map(|assembly| assembly.tests.iter().map(|tests| &tests.method).collect::<Vec<_>>());
+        if methods[0] != methods[1] {
+            return Err(changed());
+        }
         let blessed = |method: &str, index: usize| {
             report.tests.iter().find(|outcome| outcome.method == method && outcome.index == index)
         };

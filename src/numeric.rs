@@ -19,7 +19,7 @@ use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::scalar_type::Encoding;
 use pte_model::program::test_cases::{TestData, Tolerance};
-use pte_model::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism};
+use pte_model::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, nbytes};
 use pte_run::{RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
 
 /// Version of the serialised form.
@@ -202,14 +202,10 @@ impl<'m> Executable<'m> {
         let mut executable = Executable { model, program: stem.with_extension("pte"), data: Vec::new(), stem };
         match &model.source().content {
             SourceContent::Text(_) => {
-                let assembly = model.assembly()?;
-                let program = assembly.program_file().ok_or_else(|| executable.expected_program())?;
-                executable.write(&executable.program, |file| program.write(file))?;
-                for (number, (_, data)) in assembly.data_files().enumerate() {
-                    let path = executable.stem.with_extension(format!("{number}.ptd"));
-                    executable.write(&path, |file| data.write(file))?;
-                    executable.data.push(path);
-                }
+                let data = testing::write_files(model.assembly()?, &executable.program);
+                executable.data = data
+                    .ok_or_else(|| executable.expected_program())?
+                    .map_err(|error| executable.unwritable(&error))?;
             }
             SourceContent::Binary(origin) => match (model.format()?, origin) {
                 (Some(Format::BundledProgram), _) => {
@@ -244,7 +240,11 @@ impl<'m> Executable<'m> {
 
     fn write(&self, path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> Result<(), Error> {
         let written = File::create(path).and_then(|mut file| write(&mut file));
-        written.map_err(|error| Error::io(self.model.name(), "cannot write the program for the runner", &error))
+        written.map_err(|error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> Error {
+        Error::io(self.model.name(), "cannot write the program for the runner", error)
     }
 
     /// Returns an error about an execution.
@@ -265,8 +265,7 @@ impl<'m> Executable<'m> {
         let words = files.iter().flat_map(|(option, path)| [(*option).into(), path.as_os_str().to_owned()]);
         let runner = options.runner.clone().with_arguments(words);
         let run = || {
-            let mut limits = options.limits.clone();
-            limits.output = limits.output.saturating_add(plan.map_or(0, testing::output_bytes));
+            let limits = testing::with_outputs(&options.limits, plan.map_or(0, testing::output_bytes));
             let mut session = Session::start(&runner, &self.program, &self.data, &limits)?;
             session.load(method)?;
             let outputs = session.run(inputs)?;
@@ -305,7 +304,7 @@ fn has_unrecordable(plan: Option<&ExecutionPlan>) -> bool {
 /// Formats a failure of the runner with the end of its log.
 fn explained(error: &RunError) -> String {
     let mut text = error.to_string();
-    if let (RunErrorKind::Ended(_), "the start") = (&error.kind, &*error.step) {
+    if matches!(error.kind, RunErrorKind::Ended(_)) && error.step == pte_run::START {
         text += &format!("; {HINT}");
     }
     if let Some(line) = error.log.last() {
@@ -437,8 +436,7 @@ fn tensor(tensors: [&Tensor; 2], seed: u64) -> Result<TestData, String> {
     let sizes: Vec<i32> = sizes[0].iter().zip(sizes[1]).map(size).collect::<Result<_, _>>()?;
     let scalar_type = left.scalar_type;
     let info = scalar_type.info().ok_or_else(|| format!("unknown element type {}", scalar_type.0))?;
-    let bytes = sizes.iter().try_fold(info.size, |all, size| all.checked_mul(u64::try_from(*size).ok()?));
-    let bytes = bytes.ok_or_else(|| format!("a tensor of sizes {sizes:?}"))?;
+    let bytes = nbytes(scalar_type, &sizes).ok_or_else(|| format!("a tensor of sizes {sizes:?}"))?;
     let distribution = match info.encoding {
         Encoding::Float(_) | Encoding::Complex(_) => Distribution::Normal { mean: 0.0, std: 1.0 },
         // Integers may be indices: 0 and 1 are in the range of almost all.

@@ -8,14 +8,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::assembly::Assembly;
-use crate::inspection::InspectOptions;
+use crate::inspection::Inspected;
 use crate::ir::resolve::InvalidTest;
 use crate::model::Model;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::program::test_cases::{MethodTests, TestCase};
-use pte_model::program::{EValue, ExecutionPlan, Program};
+use pte_model::program::{ExecutionPlan, Program};
 use pte_run::compare::{self, OutputComparison};
 use pte_run::{OutputValue, RunError, RunLimits, RunnerCommand, Session};
 use pte_transform::pattern::Pattern;
@@ -183,9 +183,10 @@ impl Model {
         if tests.is_empty() && prepared.names().next().is_none() {
             return Err(input("there are no tests; docs/yaml-reference.md describes the key `tests`".to_owned()));
         }
-        if let Some(unknown) =
-            options.tests.iter().find(|pattern| !prepared.names().any(|name| selects(pattern, &name)))
-        {
+        if let Some(unknown) = options.tests.iter().find(|pattern| {
+            let pattern = Pattern::new(*pattern);
+            !prepared.names().any(|name| selects(&pattern, &name))
+        }) {
             let known = pte_model::diagnostics::text::first_names(
                 prepared.names().map(|test| name(test.0, test.1)).collect::<Vec<_>>().iter().map(String::as_str),
             );
@@ -201,8 +202,7 @@ fn name(method: &str, index: usize) -> String {
 }
 
 /// Returns true if a pattern matches a test, or its method.
-fn selects(pattern: &str, &(method, index): &(&str, usize)) -> bool {
-    let pattern = Pattern::new(pattern);
+fn selects(pattern: &Pattern, &(method, index): &(&str, usize)) -> bool {
     pattern.matches(method) || pattern.matches(&name(method, index))
 }
 
@@ -230,21 +230,14 @@ impl Prepared {
         let unwritable = |error: io::Error| Error::io(&program.display().to_string(), "cannot write", &error);
         if model.is_text() {
             let (assembly, invalid) = assemble(model)?;
-            let file = assembly.program_file().ok_or_else(|| {
+            let written = write_files(&assembly, &program).ok_or_else(|| {
                 Error::input(
                     Code::UnexpectedInput,
                     model.name(),
                     "expected a source with methods, whose tests can be run",
                 )
             })?;
-            write(&program, |out| file.write(out)).map_err(unwritable)?;
-            let mut data = options.with.clone();
-            for (number, (_, file)) in assembly.data_files().enumerate() {
-                // Not named by tag, which may be an invalid file name.
-                let path = folder.join(format!("{number}.ptd"));
-                write(&path, |out| file.write(out)).map_err(unwritable)?;
-                data.push(path);
-            }
+            let data = [options.with.clone(), written.map_err(unwritable)?].concat();
             let methods = methods(assembly.program(), assembly.tests.clone(), invalid, model, &program);
             return Ok(Prepared { program, data, methods });
         }
@@ -267,9 +260,10 @@ impl Prepared {
     /// Runs the tests that the options select.
     fn run(&self, options: &TestOptions) -> Result<Vec<TestOutcome>, Error> {
         let mut outcomes = Vec::new();
+        let patterns: Vec<Pattern> = options.tests.iter().map(Pattern::new).collect();
         for method in &self.methods {
             let selected = |index: usize| {
-                options.tests.is_empty() || options.tests.iter().any(|pattern| selects(pattern, &(&method.name, index)))
+                patterns.is_empty() || patterns.iter().any(|pattern| selects(pattern, &(&method.name, index)))
             };
             // Tests that the next one runs after.
             let mut before: Vec<&TestCase> = Vec::new();
@@ -343,9 +337,8 @@ impl Prepared {
         before: &[&TestCase],
         options: &TestOptions,
     ) -> Result<Vec<OutputValue>, RunError> {
-        let mut limits = options.limits.clone();
         let runs = before.len() as u64 + 1;
-        limits.output = limits.output.saturating_add(method.output_bytes.saturating_mul(runs)).min(MOST_OUTPUT);
+        let limits = with_outputs(&options.limits, method.output_bytes.saturating_mul(runs));
         let mut session = Session::start(&options.runner, &self.program, &self.data, &limits)?;
         session.load(&method.name)?;
         for case in before {
@@ -357,6 +350,31 @@ impl Prepared {
 
 /// Most bytes of the answers of a process, whatever sizes a file states: they are in memory.
 const MOST_OUTPUT: u64 = 1 << 30;
+
+/// Returns the limits of a process that answers with so many bytes of outputs.
+pub(crate) fn with_outputs(limits: &RunLimits, bytes: u64) -> RunLimits {
+    let mut limits = limits.clone();
+    limits.output = limits.output.saturating_add(bytes).min(MOST_OUTPUT);
+    limits
+}
+
+/// Writes the program of an assembly for a runner, and its `.ptd` files beside it, whose paths it returns; `None` for an assembly without
+/// program.
+pub(crate) fn write_files(assembly: &Assembly, program: &Path) -> Option<io::Result<Vec<PathBuf>>> {
+    let file = assembly.program_file()?;
+    let data = || {
+        write(program, |out| file.write(out))?;
+        let mut paths = Vec::new();
+        for (number, (_, file)) in assembly.data_files().enumerate() {
+            // Not named by tag, which may be an invalid file name.
+            let path = program.with_extension(format!("{number}.ptd"));
+            write(&path, |out| file.write(out))?;
+            paths.push(path);
+        }
+        Ok(paths)
+    };
+    Some(data())
+}
 
 /// Assembles YAML; tests with errors are returned apart.
 pub(crate) fn assemble(model: &Model) -> Result<(Assembly, Vec<InvalidTest>), Error> {
@@ -403,20 +421,17 @@ fn methods(
 
 /// Returns the largest size of the outputs of a method as text, in bytes: a byte of a tensor is two of an answer.
 pub(crate) fn output_bytes(plan: &ExecutionPlan) -> u64 {
-    let outputs = plan.outputs.iter().flatten().filter_map(|output| match plan.value(*output) {
-        Some(EValue::Tensor(tensor)) => tensor.nbytes(),
-        _ => None,
-    });
+    let outputs = plan.outputs.iter().flatten().filter_map(|output| plan.value(*output)?.as_tensor()?.nbytes());
     outputs.fold(0, |sum: u64, bytes| sum.saturating_add(bytes.saturating_mul(2)))
 }
 
 /// Returns the names of the methods that keep state or have delegates; `None` if that is not known.
 fn states(file: &Path) -> Option<Vec<String>> {
-    let inspected = Model::open_binary(file).inspect(&InspectOptions::default()).ok()?;
-    let program = inspected.into_iter().next()?.1.contents?;
-    let methods = program.methods.into_iter();
-    let stateful = methods.filter(|method| !method.state.is_empty() || !method.delegates.is_empty());
-    Some(stateful.map(|method| method.name).collect())
+    let inspected = Inspected::of(&Model::open_binary(file)).ok()?;
+    let subject = inspected.view();
+    let methods = inspected.program.plans().iter().enumerate();
+    let stateful = methods.filter(|(method, plan)| subject.has_state(*method) || !plan.delegates().is_empty());
+    Some(stateful.map(|(_, plan)| plan.name.clone().unwrap_or_default()).collect())
 }
 
 /// What is wrong with a test of YAML, with its position.

@@ -21,7 +21,7 @@ const STACK: usize = 8 << 20;
 pub struct Abandoned(Arc<AtomicBool>);
 
 impl Abandoned {
-    /// Returns true if nobody waits for the result.
+    /// Returns true if the caller no longer waits for the result.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
@@ -42,7 +42,7 @@ pub fn run<T: Send + 'static>(py: Python<'_>, work: impl FnOnce(&Abandoned) -> T
     let seen = abandoned.clone();
     let (done, mut result) = mpsc::sync_channel(1);
     let worker = thread::Builder::new().name("pte-emit".to_owned()).stack_size(STACK).spawn(move || {
-        // Nobody receives it after Ctrl-C.
+        // After Ctrl-C there is no receiver.
         let _ = done.send(work(&seen));
     })?;
     loop {

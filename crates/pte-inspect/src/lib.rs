@@ -95,6 +95,11 @@ impl Subject<'_> {
         self.executions.get(method).and_then(|execution| execution.is_state.get(value)).copied().unwrap_or(false)
     }
 
+    /// Returns true for a method with tensors that keep their content from one execution to the next.
+    pub fn has_state(&self, method: usize) -> bool {
+        self.executions.get(method).is_some_and(|execution| execution.is_state.contains(&true))
+    }
+
     /// Returns the name of a value, or its index if it has no name.
     fn value_name(&self, method: usize, value: usize) -> String {
         let name = self.values.get(method).and_then(|values| values.names.get(value)?.clone());

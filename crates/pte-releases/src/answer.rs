@@ -10,7 +10,7 @@ use std::fmt;
 /// let answer = Answer::parse("load InvalidProgram").unwrap();
 /// assert_eq!(answer, Answer::Rejects { step: "load".to_owned(), error: "InvalidProgram".to_owned() });
 /// assert_eq!(answer.to_string(), "rejects it (load: InvalidProgram)");
-/// assert!(!answer.is_fatal() && !answer.is_usable());
+/// assert!(!answer.is_fatal() && !answer.is_usable() && answer.is_refusal());
 ///
 /// // Of answers that vary, the most severe one.
 /// assert_eq!(Answer::parse("accepts or crashes"), Some(Answer::Crashes));
@@ -66,6 +66,11 @@ impl Answer {
     /// Returns `true` if the application does not survive the file.
     pub fn is_fatal(&self) -> bool {
         matches!(self, Answer::Crashes | Answer::Hangs)
+    }
+
+    /// Returns `true` if the release was asked, and the file cannot be used.
+    pub fn is_refusal(&self) -> bool {
+        !self.is_usable() && *self != Answer::Unable
     }
 
     /// Returns `true` if the file can be used.

@@ -23,5 +23,5 @@ pub mod value;
 pub use command::RunnerCommand;
 pub use error::{RunError, RunErrorKind};
 pub use process::{RunLimits, StopFlag};
-pub use session::Session;
+pub use session::{START, Session};
 pub use value::OutputValue;

@@ -1,6 +1,6 @@
 //! Process of a runner: lines to its standard input and from its standard output, within limits. Knows nothing of the protocol.
 //!
-//! Threads write its standard input and read both outputs, so that a runner that reads or writes nothing, or too much, blocks nobody. They hold
+//! Threads write its standard input and read both outputs, so that a runner that reads or writes nothing, or too much, does not block the caller. They hold
 //! a line and the end of the log. The process is in a group of its own, which is killed when it is dropped.
 
 use std::io::{self, BufRead, BufReader, Write};

@@ -39,6 +39,9 @@ use crate::value::{self, OutputValue};
 /// ```
 pub struct Session(Process);
 
+/// The step of an error before the first command.
+pub const START: &str = "the start";
+
 impl Session {
     /// Starts a runner, which loads a program and the `.ptd` files with its data.
     ///
@@ -50,7 +53,7 @@ impl Session {
         data: &[PathBuf],
         limits: &RunLimits,
     ) -> Result<Session, RunError> {
-        let step = "the start";
+        let step = START;
         let data = data.iter().flat_map(|path| [PathBuf::from("--data"), path.clone()]);
         let arguments: Vec<PathBuf> = std::iter::once(program.to_owned()).chain(data).collect();
         let process = Process::start(command, &arguments, limits).map_err(|error| {

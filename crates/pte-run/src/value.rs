@@ -8,6 +8,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use pte_model::data::Blob;
 use pte_model::format::dim_order::is_permutation;
 use pte_model::format::{DimOrder, ScalarType};
+use pte_model::program::nbytes;
 use pte_model::program::test_cases::TestData;
 
 /// Value of an output.
@@ -98,11 +99,13 @@ fn tensor(code: &str, sizes: &str, dim_order: &str, bytes: &str) -> Option<Outpu
     if rank > MAX_RANK || !is_permutation(dim_order.iter().copied(), rank) {
         return None;
     }
-    let size = scalar_type.info().map_or(Some(1), |info| {
-        sizes.iter().try_fold(info.size, |size, &n| size.checked_mul(u64::try_from(n).ok()?))
-    })?;
+    let size = nbytes(scalar_type, &sizes);
+    let is_known = scalar_type.info().is_some();
+    if is_known && size.is_none() {
+        return None;
+    }
     let bytes = if bytes == "null" { None } else { Some(unhex(bytes)?) };
-    let fits = |bytes: &Vec<u8>| scalar_type.info().is_none() || bytes.len() as u64 == size;
+    let fits = |bytes: &Vec<u8>| !is_known || Some(bytes.len() as u64) == size;
     bytes.as_ref().is_none_or(fits).then_some(OutputValue::Tensor { scalar_type, sizes, dim_order, bytes })
 }
 

@@ -127,10 +127,8 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
                     }
                     let rule = if **answer == Answer::Ignores { V_5 } else { V_4 };
                     report(rule, Element::Method(method, Part::Instruction(chain, index)), &|| {
-                        let does = match answer {
-                            Answer::Ignores => "computes something else".to_owned(),
-                            _ => answer.to_string(),
-                        };
+                        let is_other = **answer == Answer::Ignores;
+                        let does = if is_other { "computes something else".to_owned() } else { answer.to_string() };
                         let found = format!("a call of `{}` with {}: {release} {does}", clipped(name), condition.text);
                         let is_met = |other: &Release| other.has_operator(name) && other.feature(key).is_none();
                         (found, first_after(release, is_met))
@@ -204,13 +202,23 @@ impl<'p> Call<'p> {
         let mut dims = match self.named("dim")? {
             EValue::Int(dim) => vec![dimension(*dim)?],
             EValue::IntList(Some(items)) if !items.is_empty() => {
-                let item = |item: &i64| match self.plan.value(ValueId::of_int(*item))? {
-                    EValue::Int(dim) => dimension(*dim),
-                    _ => None,
+                let item = |item: &i64| {
+                    let EValue::Int(dim) = self.plan.value(ValueId::of_int(*item))? else { return None };
+                    dimension(*dim)
                 };
                 items.iter().map(item).collect::<Option<Vec<_>>>()?
             }
-            _ => (0..rank).collect(),
+            EValue::Null | EValue::IntList(_) => (0..rank).collect(),
+            // The call is malformed, as O-2 says.
+            EValue::Bool(_)
+            | EValue::Double(_)
+            | EValue::String(_)
+            | EValue::Tensor(_)
+            | EValue::DoubleList(_)
+            | EValue::BoolList(_)
+            | EValue::TensorList(_)
+            | EValue::OptionalTensorList(_)
+            | EValue::Unknown(_) => return None,
         };
         dims.sort_unstable();
         dims.dedup();
@@ -272,21 +280,9 @@ fn reduces_no_elements(call: &Call<'_>) -> bool {
 /// stride is the product of size and stride.
 fn reduces_distant_dimensions(call: &Call<'_>) -> bool {
     let (Some(tensor), Some(reduced)) = (call.tensor(0), call.reduced()) else { return false };
-    let Some(strides) = strides(tensor) else { return false };
-    let is_distant = |dim: &usize| i64::from(sizes(tensor)[*dim]).checked_mul(strides[*dim]) != Some(strides[*dim - 1]);
+    let sizes: Option<Vec<u64>> = sizes(tensor).iter().map(|size| u64::try_from(*size).ok()).collect();
+    let strides = sizes.as_deref().and_then(|sizes| tensor.dim_order.as_ref()?.strides(sizes));
+    let (Some(sizes), Some(strides)) = (sizes, strides) else { return false };
+    let is_distant = |dim: &usize| sizes[*dim].checked_mul(strides[*dim]) != Some(strides[*dim - 1]);
     reduced.iter().skip(1).any(is_distant)
-}
-
-/// Strides that the runtime computes; `None` for a tensor without a valid order of dimensions, and if they overflow.
-fn strides(tensor: &Tensor) -> Option<Vec<i64>> {
-    let (sizes, order) = (sizes(tensor), tensor.dim_order.as_ref()?);
-    if !order.is_permutation(sizes.len()) {
-        return None;
-    }
-    let (mut strides, mut next) = (vec![0; sizes.len()], 1i64);
-    for dim in order.iter().rev().map(|dim| usize::from(*dim)) {
-        strides[dim] = next;
-        next = next.checked_mul(i64::from(sizes[dim].max(1)))?;
-    }
-    Some(strides)
 }

@@ -22,7 +22,7 @@ use payloads::Payloads;
 use pte_model::diagnostics::clipped;
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
-use pte_model::program::releases::{Feature, newest, used};
+use pte_model::program::releases::{EXTERNAL, Feature, newest, used};
 use pte_releases::{Answer, Release};
 use report::{Report, reported};
 
@@ -34,9 +34,6 @@ pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator
         (locate(&element), feature.name.to_owned(), expected)
     });
 }
-
-/// Word of the tables for constants in a `.ptd`.
-const EXTERNAL: &str = "constants.external";
 
 /// What a program needs of the release that runs it, for comparisons with several releases.
 ///

@@ -14,7 +14,7 @@ use pte_payload::xnnpack::decode::decode;
 use pte_payload::xnnpack::model::{Graph, GraphValue};
 use pte_payload::xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
 use pte_payload::xnnpack::{BACKEND, parts};
-use pte_releases::{Answer, Release};
+use pte_releases::Release;
 
 /// The parts of all payloads of a program: each once, with the first place where it is.
 pub struct Payloads {
@@ -89,15 +89,11 @@ impl Payloads {
     /// Compares the parts with what a release accepts.
     pub fn check(&self, release: &Release, report: &mut Report<'_>) {
         for (part, element) in &self.parts {
-            let Some(answer) = release.xnnpack(part).filter(|answer| !accepts(answer)) else { continue };
+            let Some(answer) = release.xnnpack(part).filter(|answer| answer.is_refusal()) else { continue };
             report(V_3, *element, &|| {
-                let does = |other: &Release| other.xnnpack(part).is_some_and(accepts);
+                let does = |other: &Release| other.xnnpack(part).is_some_and(|answer| !answer.is_refusal());
                 (format!("`{part}` in a payload: {release} {answer}"), first_after(release, does))
             });
         }
     }
-}
-
-fn accepts(answer: &Answer) -> bool {
-    answer.is_usable() || *answer == Answer::Unable
 }

@@ -180,15 +180,7 @@ impl Values {
             Some(TestData::String(text)) => Content::String(text.clone()),
             Some(TestData::Tensor { scalar_type, sizes, dim_order, data }) => {
                 let sizes: Vec<u64> = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
-                let mut strides = vec![1; sizes.len()];
-                let mut next = 1u64;
-                let dims: Vec<usize> = dim_order.iter().map(|dim| usize::from(*dim)).collect();
-                for dim in dims.into_iter().rev() {
-                    if let (Some(stride), Some(size)) = (strides.get_mut(dim), sizes.get(dim)) {
-                        *stride = next;
-                        next = next.saturating_mul((*size).max(1));
-                    }
-                }
+                let strides = dim_order.strides(&sizes).unwrap_or_else(|| vec![1; sizes.len()]);
                 Content::Tensor(DenseTensor { scalar_type: *scalar_type, sizes, strides, bytes: data.to_vec()? })
             }
         };
@@ -256,16 +248,9 @@ impl Comparison {
         index: impl FnOnce() -> Vec<u64>,
     ) {
         found.elements += 1;
-        let is_equal = match (left, right) {
-            (NumericValue::Int(left), NumericValue::Int(right)) => left == right,
-            (NumericValue::Bool(left), NumericValue::Bool(right)) => left == right,
-            (NumericValue::Complex(re, im), NumericValue::Complex(other_re, other_im)) => {
-                self.tolerance.accepts(re, other_re) && self.tolerance.accepts(im, other_im)
-            }
-            _ => self.tolerance.accepts(left.to_f64(), right.to_f64()),
-        };
+        let is_equal = self.tolerance.accepts_element(left, right);
         let numbers = [left.to_f64(), right.to_f64()];
-        let error = (numbers[1] - numbers[0]).abs();
+        let error = left.distance(right);
         if error.is_finite() {
             found.max_abs = found.max_abs.max(error);
             if numbers[0] != 0.0 {
@@ -277,13 +262,7 @@ impl Comparison {
         }
         if !is_equal {
             found.differing += 1;
-            let text = |value: NumericValue| match value {
-                NumericValue::Int(number) => number.to_string(),
-                NumericValue::Bool(truth) => truth.to_string(),
-                NumericValue::Float(number) => format!("{number:?}"),
-                NumericValue::Complex(re, im) => format!("{re:?}{im:+?}j"),
-            };
-            let (left, right) = (text(left), text(right));
+            let (left, right) = (left.to_string(), right.to_string());
             found.first.get_or_insert_with(|| DifferingElement { index: index(), left, right });
         }
     }

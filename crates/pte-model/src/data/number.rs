@@ -27,6 +27,32 @@ impl NumericValue {
             NumericValue::Bool(b) => f64::from(u8::from(b)),
         }
     }
+
+    /// Returns the absolute difference from another number of the same kind, of complex numbers that of the part that differs more. It is 0
+    /// for two NaNs and for equal infinities, and NaN if only one is NaN.
+    ///
+    /// ```
+    /// use pte_model::data::number::NumericValue;
+    ///
+    /// let complex = |im| NumericValue::Complex(1f64, im);
+    /// assert_eq!(complex(2f64).distance(complex(5f64)), 3f64);
+    /// assert_eq!(NumericValue::Float(f64::NAN).distance(NumericValue::Float(f64::NAN)), 0f64);
+    /// // As floating point numbers, they would be equal.
+    /// assert_eq!(NumericValue::Int(1 << 60).distance(NumericValue::Int((1 << 60) + 1)), 1f64);
+    /// ```
+    pub fn distance(self, other: NumericValue) -> f64 {
+        let difference = |left: f64, right: f64| {
+            let same = left == right || left.is_nan() && right.is_nan();
+            if same { 0.0 } else { (right - left).abs() }
+        };
+        match (self, other) {
+            (NumericValue::Int(left), NumericValue::Int(right)) => left.abs_diff(right) as f64,
+            (NumericValue::Complex(re, im), NumericValue::Complex(other_re, other_im)) => {
+                difference(re, other_re).max(difference(im, other_im))
+            }
+            _ => difference(self.to_f64(), other.to_f64()),
+        }
+    }
 }
 
 impl std::fmt::Display for NumericValue {

@@ -1,4 +1,4 @@
-//! The order of dimensions of a tensor in memory. The crate `pte-operators` computes strides.
+//! The order of dimensions of a tensor in memory. The crate `pte-operators` computes strides as torch does.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -52,6 +52,27 @@ impl DimOrder {
     /// Returns true if each of `rank` dimensions is contained once (rules T-7, T-9).
     pub fn is_permutation(&self, rank: usize) -> bool {
         is_permutation(self.iter().copied(), rank)
+    }
+
+    /// Returns the strides that the runtime computes, in elements, by dimension. `None` if it is no order of these dimensions, or if they
+    /// exceed `u64`.
+    ///
+    /// ```
+    /// use pte_model::format::DimOrder;
+    ///
+    /// assert_eq!(DimOrder::channels_last(4).strides(&[1, 3, 4, 5]), Some(vec![60, 1, 15, 3]));
+    /// assert_eq!(DimOrder::contiguous(2).strides(&[1]), None);
+    /// ```
+    pub fn strides(&self, sizes: &[u64]) -> Option<Vec<u64>> {
+        if !self.is_permutation(sizes.len()) {
+            return None;
+        }
+        let (mut strides, mut next) = (vec![0; sizes.len()], 1u64);
+        for dim in self.iter().rev().map(|dim| usize::from(*dim)) {
+            strides[dim] = next;
+            next = next.checked_mul(sizes[dim].max(1))?;
+        }
+        Some(strides)
     }
 
     /// Returns true for the order 0, 1, 2, ...

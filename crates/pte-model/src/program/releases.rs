@@ -18,6 +18,9 @@ pub struct Feature {
     elsewhere: fn(&Program) -> Option<Element>,
 }
 
+/// Key of the feature of a program with tensors whose data are in a `.ptd`.
+pub const EXTERNAL: &str = "constants.external";
+
 /// Key of the feature of a program with named data beside tensors whose data are in a `.ptd`.
 pub const NAMED_BESIDE_EXTERNAL: &str = "named_data.program_beside_external";
 
@@ -67,7 +70,7 @@ const FEATURES: &[Feature] = &[
         elsewhere: |_| None,
     },
     Feature {
-        key: "constants.external",
+        key: EXTERNAL,
         name: "a tensor whose data are in a .ptd",
         release: "0.5",
         in_tensor: Tensor::is_external,

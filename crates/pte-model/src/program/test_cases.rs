@@ -20,6 +20,7 @@
 //! ```
 
 use crate::data::Blob;
+use crate::data::number::NumericValue;
 use crate::format::{DimOrder, ScalarType};
 
 /// Default absolute tolerance of a test.
@@ -118,6 +119,28 @@ impl Tolerance {
         expected == found
             || (expected.is_nan() && found.is_nan())
             || (tolerance.is_finite() && (found - expected).abs() <= tolerance)
+    }
+
+    /// Returns true if an element is equal to the expected one of the same type: within the tolerance if it is of floating point, exactly if
+    /// not.
+    ///
+    /// ```
+    /// use pte_model::data::number::NumericValue;
+    /// use pte_model::program::test_cases::Tolerance;
+    ///
+    /// let tolerance = Tolerance { atol: 1f64, rtol: 0f64 };
+    /// let complex = |im| NumericValue::Complex(0f64, im);
+    /// assert!(tolerance.accepts_element(complex(1f64), complex(2f64)) && !tolerance.accepts_element(complex(1f64), complex(3f64)));
+    /// assert!(!tolerance.accepts_element(NumericValue::Int(1), NumericValue::Int(2)));
+    /// ```
+    pub fn accepts_element(&self, expected: NumericValue, found: NumericValue) -> bool {
+        match (expected, found) {
+            (NumericValue::Float(expected), NumericValue::Float(found)) => self.accepts(expected, found),
+            (NumericValue::Complex(re, im), NumericValue::Complex(found_re, found_im)) => {
+                self.accepts(re, found_re) && self.accepts(im, found_im)
+            }
+            _ => expected == found,
+        }
     }
 }
 

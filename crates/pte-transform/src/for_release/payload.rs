@@ -157,10 +157,7 @@ pub fn orders(program: &Program, target: &Target<'_>, problems: &mut Vec<Inexpre
 
 /// Returns a problem if a release does not accept payloads with a part of this name.
 fn unknown_part(part: &str, at: Element, target: &Target<'_>) -> Option<Inexpressible> {
-    let is_refused = |release: &Release| {
-        let answer = release.xnnpack(part);
-        answer.is_some_and(|answer| !answer.is_usable() && *answer != Answer::Unable)
-    };
+    let is_refused = |release: &Release| release.xnnpack(part).is_some_and(Answer::is_refusal);
     is_refused(target.release).then(|| {
         let runtime = target.release;
         let what = format!("`{part}` in a payload, which the XNNPACK backend of {runtime} refuses");

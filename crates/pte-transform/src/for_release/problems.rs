@@ -56,11 +56,8 @@ pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version
 
 /// Returns what a runtime was measured to do with a feature that it does not read.
 fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
-    match release.feature(feature)? {
-        // Keys that a release ignores are those of named data, about which its exporter says more.
-        Answer::Unable | Answer::Runs | Answer::Ignores => None,
-        answer @ (Answer::Rejects { .. } | Answer::Hangs | Answer::Crashes) => Some(answer),
-    }
+    // Keys that a release ignores are those of named data, about which its exporter says more.
+    release.feature(feature).filter(|answer| answer.is_refusal())
 }
 
 /// Named data beside data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read them together.
