@@ -3,10 +3,12 @@
     measure.py [--sources REPOSITORY] [--only TABLE] [RELEASE...]
     measure.py [--sources REPOSITORY] --matrix FOLDER... [--output FILE]
 
-The second form runs all programs below folders on all releases and prints a line for each: the answer of each release.
+The second form runs all programs below folders on all releases, and writes the answers; with --output, it prints how many there are by folder, and
+how they compare with `check --runtime`.
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -183,6 +185,26 @@ def matrix(arguments):
                 result[case.name][release] = {"answer": answer_with_outputs(answer, other), "log": answer.log[-3:]}
     text = json.dumps(result, indent=1, sort_keys=True) + "\n"
     pathlib.Path(arguments.output).write_text(text) if arguments.output else print(text, end="")
+    if arguments.output:
+        summary(found, result)
+
+
+def summary(found, result):
+    """Prints, by folder, how many programs a release does not run with the outputs of the newest one; and, of all, what `check --runtime` says of those that run and of the others."""
+    folders = sorted({pathlib.Path(case.name).parent for case in found})
+    for folder in folders:
+        answers = [result[case.name] for case in found if pathlib.Path(case.name).parent == folder]
+        counts = [sum(answer[release]["answer"] != "reads" for answer in answers) for release in RELEASES]
+        print(f"{folder}: {len(answers)} programs, not run or not tried: {' '.join(f'{release} {count}' for release, count in zip(RELEASES, counts))}")
+    pairs = collections.Counter()
+    for case in found:
+        data = [word for path in case.data for word in ("--with", path)]
+        done = subprocess.run([cases.tool(), "check", case.program, "--runtime", "all", "--json", *data], capture_output=True, text=True)
+        for file in json.loads(done.stdout)["files"]:
+            answer = result[case.name][file["runtime"]]["answer"]
+            does = {"reads": "run", "unable": "were not tried"}.get(answer, "do not run")
+            pairs[f"{'errors' if file['errors'] else 'no errors'}, {does}"] += 1
+    print("\n".join(f"{count} pairs: {what}" for what, count in sorted(pairs.items())))
 
 
 def main():
