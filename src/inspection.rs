@@ -6,12 +6,13 @@ pub(crate) mod report;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::model::{Model, ModelFile};
 use crate::printer;
 use crate::source::SourceContent;
-use pte_check::Requirements;
+use pte_check::{CheckOptions, Findings, Requirements};
 use pte_inspect::Subject;
 use pte_inspect::allocator::{Abi, RuntimeKind};
 use pte_inspect::file::FileFacts;
@@ -200,12 +201,14 @@ impl Model {
 pub struct InspectOptions {
     /// Compare all data to find duplicates. By default at most 16 MiB are compared.
     pub data: bool,
+    /// Options of the validation for each release, which must have no errors: `.ptd` files, custom operators.
+    pub check: CheckOptions,
 }
 
 impl Model {
     /// Returns the contents of a file: its header and segments, the methods of its program with inputs, outputs,
-    /// operators, delegates and memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`. Reads only
-    /// metadata, and the data that [`InspectOptions::data`] allows. The result has one entry with the name of its file;
+    /// operators, delegates and memory, its constants, the keys of a `.ptd`, the tests of a `.bpte`, the releases with which [`Model::check`]
+    /// finds no error. Reads only metadata, and the data that [`InspectOptions::data`] allows. The result has one entry with the name of its file;
     /// for YAML, one per file that it assembles to. If a file is malformed, [`Inspection::errors`] says which parts
     /// could not be read.
     ///
@@ -247,10 +250,39 @@ impl Model {
             }
         }
         let inspect = |ModelFile { name, format, origin }: ModelFile| {
-            let inspection = inspect_file(&name, &origin, format.and_then(Format::container), &names, compare)?;
+            let releases = |program: &Program| self.releases(program, &options.check).ok();
+            let container = format.and_then(Format::container);
+            let inspection = inspect_file(&name, &origin, container, &names, compare, &releases)?;
             Ok((name, inspection))
         };
         self.files()?.into_iter().map(inspect).collect()
+    }
+
+    /// Returns the known releases with which [`Model::check`] finds no error. What differs between the releases are the requirements of the
+    /// program, and the profile; the file is validated once for each profile.
+    fn releases(&self, program: &Program, options: &CheckOptions) -> Result<Vec<String>, Error> {
+        let requirements = Requirements::of(program);
+        let mut options = options.clone();
+        if let SourceContent::Text(_) = &self.source().content {
+            options.reported.clone_from(self.assembly()?.unknown_operators());
+        }
+        let (mut valid, mut running) = (Vec::new(), Vec::new());
+        for release in Release::known().filter(|release| requirements.are_met_by(release)) {
+            let profile = options.profile.of_release(release);
+            let is_valid = match valid.iter().find(|(known, _)| *known == profile) {
+                Some((_, is_valid)) => *is_valid,
+                None => {
+                    options.runtime = Some(Arc::new(release.clone()));
+                    let is_valid = !self.check(&options)?.iter().any(Findings::has_errors);
+                    valid.push((profile, is_valid));
+                    is_valid
+                }
+            };
+            if is_valid {
+                running.push(release.version().to_string());
+            }
+        }
+        Ok(running)
     }
 }
 
@@ -261,6 +293,7 @@ fn inspect_file(
     container: Option<&'static Container>,
     names: &Names,
     compare: Comparison,
+    releases: &dyn Fn(&Program) -> Option<Vec<String>>,
 ) -> Result<Inspection, Error> {
     let failed = |error: std::io::Error| Error::io(name, "", &error);
     let container =
@@ -294,11 +327,7 @@ fn inspect_file(
             Ok((program, wrong, loaded)) => {
                 let inspected = Inspected::new(program, names.clone(), loaded);
                 let mut contents = ProgramSummary::new(&inspected.view(), compare).map_err(failed)?;
-                let requirements = Requirements::of(&inspected.program);
-                let releases = Release::known()
-                    .filter(|release| requirements.are_met_by(release))
-                    .map(|release| release.version().to_string());
-                contents.releases = Some(releases.collect());
+                contents.releases = releases(&inspected.program);
                 found.contents = Some(contents);
                 wrong.into_iter().try_for_each(|text| malformed(std::io::Error::other(text)))?;
             }

@@ -14,13 +14,13 @@ use pte_etdump::EtDump;
 use pte_model::data::random::Distribution;
 use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::diagnostics::Code;
-use pte_model::diagnostics::text::{clipped, counted};
+use pte_model::diagnostics::text::{ROW, clipped, clipped_to, counted};
 use pte_model::error::Error;
 use pte_model::format::Format;
 use pte_model::format::scalar_type::Encoding;
 use pte_model::program::test_cases::{TestData, Tolerance};
 use pte_model::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism, nbytes};
-use pte_run::{RunError, RunErrorKind, RunLimits, RunnerCommand, Session};
+use pte_run::{RunError, RunLimits, RunnerCommand, Session};
 
 /// Version of the serialised form.
 const VERSION: u32 = 1;
@@ -264,17 +264,27 @@ impl<'m> Executable<'m> {
         let files = [("--etdump", &events), ("--debug-buffer", &values)];
         let words = files.iter().flat_map(|(option, path)| [(*option).into(), path.as_os_str().to_owned()]);
         let runner = options.runner.clone().with_arguments(words);
+        let limits = testing::with_outputs(&options.limits, plan.map_or(0, testing::output_bytes));
+        let start = |runner| Session::start(runner, &self.program, &self.data, &limits);
         let run = || {
-            let limits = testing::with_outputs(&options.limits, plan.map_or(0, testing::output_bytes));
-            let mut session = Session::start(&runner, &self.program, &self.data, &limits)?;
+            let mut session = start(&runner)?;
             session.load(method)?;
             let outputs = session.run(inputs)?;
             session.finish()?;
             Ok(outputs)
         };
-        let outputs = run().map_err(|error: RunError| self.failed(method, explained(&error)))?;
+        let outputs = run().map_err(|error: RunError| {
+            // One that knows no options takes the first one for the program.
+            match error.step == pte_run::START && start(&options.runner).is_ok() {
+                true => self.failed(
+                    method,
+                    format!("{DOES_NOT_RECORD}: without these options it loads the program, with them {error}; {HINT}"),
+                ),
+                false => self.failed(method, explained(&error)),
+            }
+        })?;
         if !events.is_file() || !values.is_file() {
-            return Err(self.failed(method, format!("the runner wrote no ETDump; {HINT}")));
+            return Err(self.failed(method, format!("{DOES_NOT_RECORD}: it ignores these options; {HINT}")));
         }
         let unreadable = |error: std::io::Error| self.failed(method, format!("the files of the runner: {error}"));
         let dump = EtDump::read(&profile::read(&events).map_err(unreadable)?);
@@ -289,8 +299,12 @@ impl<'m> Executable<'m> {
     }
 }
 
-/// Says what a runner needs.
-const HINT: &str = "a runner that records accepts `--etdump FILE --debug-buffer FILE`, as docs/runners.md describes";
+/// Begins the error about a runner without the optional part of the protocol.
+const DOES_NOT_RECORD: &str = "the runner does not record values (`--etdump FILE --debug-buffer FILE`)";
+
+/// Says what records.
+const HINT: &str =
+    "use one that records, such as `python3 -m pte_emit.runner`, or add the recording that docs/runners.md describes";
 
 /// Says why an ETDump may be malformed.
 const UNRECORDABLE: &str = "; ExecuTorch's recorder breaks it for values of types that ETDump does not have, such as float16: docs/runners.md \
@@ -303,14 +317,8 @@ fn has_unrecordable(plan: Option<&ExecutionPlan>) -> bool {
 
 /// Formats a failure of the runner with the end of its log.
 fn explained(error: &RunError) -> String {
-    let mut text = error.to_string();
-    if matches!(error.kind, RunErrorKind::Ended(_)) && error.step == pte_run::START {
-        text += &format!("; {HINT}");
-    }
-    if let Some(line) = error.log.last() {
-        text += &format!("; its log ends with `{}`", clipped(line));
-    }
-    text
+    let log = error.log.last().map(|line| format!("; its log ends with `{}`", clipped_to(line, ROW)));
+    format!("{error}{}", log.unwrap_or_default())
 }
 
 /// What the runner recorded of an execution.

@@ -97,6 +97,9 @@ def raw(array: Any, order: Sequence[int]) -> Any:
 
 
 def an_array(array: Any) -> Any:
+    # Arithmetic of arrays without dimensions returns scalars of numpy.
+    if isinstance(array, numpy.generic):
+        array = numpy.asarray(array)
     if not isinstance(array, numpy.ndarray):
         raise TypeError(f"expected an array of numpy, found {type(array).__name__}")
     return array
@@ -117,4 +120,4 @@ def to_bytes(array: Any, dtype: str, sizes: Sequence[int], dim_order: Sequence[i
     if (found, list(array.shape)) != (dtype, list(sizes)):
         raise ValueError(f"expected {dtype} {list(sizes)}, found {found} {list(array.shape)}")
     order = list(dim_order) or list(range(array.ndim))
-    return raw(numpy.ascontiguousarray(array.transpose(order)), range(array.ndim))
+    return raw(array, order)

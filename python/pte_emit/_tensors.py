@@ -20,17 +20,30 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> dict[str, NDArray[Any]]:
+class Weights(dict[str, "NDArray[Any]"]):
+    """Tensors by key. ``blobs`` has the entries without an element type as bytes by key: data of delegates, and the JSON of the ``__metadata__`` of
+    a ``.safetensors``. Saving writes both."""
+
+    blobs: dict[str, memoryview]
+
+    def __init__(self, *tensors: Any, blobs: Mapping[str, Any] | None = None) -> None:
+        super().__init__(*tensors)
+        self.blobs = {key: memoryview(data) for key, data in (blobs or {}).items()}
+
+
+def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> Weights:
     """Loads the tensors of a ``.ptd`` or ``.safetensors`` by key.
 
     The arrays are views of the mapped file: nothing is read before it is used. They are read-only; with ``mode="c"`` they can be changed, without
-    a change of the file. An entry without an element type is an array of bytes. A file must not change as long as its arrays are used.
+    a change of the file. A file must not change as long as its arrays are used.
 
     >>> import numpy, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "weights.ptd")
-    >>> save_ptd(path, {"fc.weight": numpy.ones((2, 3), numpy.float32)})
+    >>> save_ptd(path, {"fc.weight": numpy.ones((2, 3), numpy.float32), "program": b"..."})
     >>> load_ptd(path)["fc.weight"].sum()
     np.float32(6.0)
+    >>> bytes(load_ptd(path).blobs["program"])
+    b'...'
     """
     if mode not in ("r", "c"):
         raise ValueError(f"mode={mode!r}: expected 'r' or 'c'")
@@ -39,7 +52,17 @@ def load_ptd(source: str | os.PathLike[str] | bytes, *, mode: str = "r") -> dict
         raise ValueError(f"{model.name}: expected a .ptd or .safetensors, found text")
     entries = data_entries(model)
     mapped = _mapped(source, mode) if any(offset is not None for _, _, offset, _, _ in entries) else None
-    return {key: _array(mapped, layout, offset, size, data, mode) for key, layout, offset, size, data in entries}
+    weights = Weights()
+    for key, layout, offset, size, data in entries:
+        try:
+            found = _array(mapped, layout, offset, size, data, mode)
+        except TypeError as error:
+            raise TypeError(f"{model.name}: {key}: {error}") from None
+        if layout is None:
+            weights.blobs[key] = memoryview(found)
+        else:
+            weights[key] = found
+    return weights
 
 
 load_safetensors = load_ptd
@@ -79,8 +102,8 @@ def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | 
     _save(path, ".ptd", tensors, layout)
 
 
-def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any]]) -> None:
-    """Writes tensors to a ``.safetensors``, as ``save_ptd`` to a ``.ptd``.
+def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | Buffer]) -> None:
+    """Writes tensors to a ``.safetensors``, as ``save_ptd`` to a ``.ptd``. Bytes with the key ``__metadata__`` are the JSON of its metadata.
 
     >>> import numpy
     >>> save_safetensors("weights.ptd", {"w": numpy.ones(2)})
@@ -94,7 +117,7 @@ def _save(path: Any, extension: str, tensors: Mapping[str, Any], layout: dict[st
     if not str(os.fspath(path)).endswith(extension):
         raise ValueError(f"{os.fspath(path)}: expected a path that ends with {extension}")
     entries = []
-    for key, value in tensors.items():
+    for key, value in {**tensors, **getattr(tensors, "blobs", {})}.items():
         if not isinstance(key, str):
             raise TypeError(f"expected str as keys, found {type(key).__name__}")
         try:

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::cli::destination::Destination;
 use crate::cli::exit::Failure;
-use crate::cli::outputs::{self, Outputs};
+use crate::cli::outputs::{self, Outputs, Replaced};
 use crate::error::{diagnostics, failed};
 use crate::model::prepared;
 use crate::options::options;
+use crate::program::read_only;
 use crate::run::{Abandoned, attempt, run};
 
 /// The files of an assembled source. `pte_emit.assemble` and `Model.assemble` create it.
@@ -96,15 +97,14 @@ fn write(assembly: &pte_emit::Assembly, path: &Path, abandoned: &Abandoned) -> R
     let format = destination.format_of(assembly)?;
     let files = (format.files)(assembly)?;
     let targets: Vec<PathBuf> = destination.targets(&files, assembly, Some(path))?.into_iter().flatten().collect();
-    let mut out = Outputs::new();
+    let mut out = Outputs::default();
     for (target, (_, content)) in targets.iter().zip(&files) {
-        let written = out.write(target, content.allocated, &|_| (), |sink| content.write(sink));
-        written.map_err(|error| Failure::writing("", &error))?;
+        out.write(target, Replaced::Binary, content.allocated, &|_| (), |sink| content.write(sink))?;
     }
     if abandoned.is_set() {
         return Ok(Vec::new());
     }
-    out.commit().map_err(|error| Failure::writing("", &error))?;
+    out.commit()?;
     Ok(targets)
 }
 
@@ -163,7 +163,7 @@ impl Assembly {
 
     /// Bytes of the `.ptd` files by their tags; the tag of the file of `external_data` is an empty string.
     #[getter]
-    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let files = self.read(py, |assembly| {
             let read = |(tag, file): (Option<&str>, pte_emit::OutputFile<'_>)| {
                 Ok((tag.unwrap_or_default().to_owned(), file.to_vec()?))
@@ -174,7 +174,7 @@ impl Assembly {
         for (tag, bytes) in files {
             dict.set_item(tag, PyBytes::new(py, &bytes))?;
         }
-        Ok(dict)
+        read_only(dict)
     }
 
     /// Bytes of the program with its tests, a `.bpte`.
@@ -188,11 +188,11 @@ impl Assembly {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Warnings of assembling, as a list of `pte_emit.Diagnostic`.
+    /// Warnings of assembling: a tuple of `pte_emit.Diagnostic`.
     #[getter]
-    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let report = self.read(py, |assembly| Ok(assembly.warnings.clone()))?;
-        diagnostics(py, &report)
+        Ok(diagnostics(py, &report)?.to_tuple())
     }
 
     /// Writes the files: the format is that of the extension of `path` (.pte, .ptd, .bpte, .safetensors), `.ptd` files are written beside a

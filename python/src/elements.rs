@@ -1,6 +1,9 @@
 //! The parts of a program as live objects: a method, a value, its tensor. Each refers to its program by index, reads it, and changes it in place.
 //! Those of `instructions` do, too.
 
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use pte_emit::Blob;
 use pte_emit::program::{
     EValue, ExecutionPlan, Memory, Tensor as TensorContent, TensorData, TensorShapeDynamism, ValueId,
@@ -11,7 +14,7 @@ use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyString};
 
 use crate::buffer::Bytes;
 use crate::instructions::{Delegate, Instruction};
-use crate::program::{Program, State, gone};
+use crate::program::{Items, Program, State, gone, read_only};
 use crate::run::attempt;
 
 /// A method of a program.
@@ -40,6 +43,11 @@ pub struct Tensor {
 }
 
 impl Method {
+    /// The program and the position in it: objects with the same are equal.
+    fn identity(&self) -> (usize, usize) {
+        (self.program.as_ptr() as usize, self.index)
+    }
+
     /// Refers to a method.
     pub fn new(program: Py<Program>, index: usize) -> Method {
         Method { program, index }
@@ -53,9 +61,9 @@ impl Method {
         Value { program: self.program.clone_ref(py), method: self.index, index }
     }
 
-    fn listed(&self, py: Python<'_>, list: &Option<Vec<ValueId>>) -> Vec<Value> {
+    fn listed(&self, py: Python<'_>, list: &Option<Vec<ValueId>>) -> Items<Value> {
         let indices = list.iter().flatten().filter_map(|id| usize::try_from(id.0).ok());
-        indices.map(|index| self.value(py, index)).collect()
+        Items(indices.map(|index| self.value(py, index)).collect())
     }
 }
 
@@ -81,28 +89,28 @@ impl Method {
 
     /// The inputs, in order.
     #[getter]
-    fn inputs(&self, py: Python<'_>) -> PyResult<Vec<Value>> {
+    fn inputs(&self, py: Python<'_>) -> PyResult<Items<Value>> {
         let list = self.read(|plan| plan.inputs.clone())?;
         Ok(self.listed(py, &list))
     }
 
     /// The outputs, in order.
     #[getter]
-    fn outputs(&self, py: Python<'_>) -> PyResult<Vec<Value>> {
+    fn outputs(&self, py: Python<'_>) -> PyResult<Items<Value>> {
         let list = self.read(|plan| plan.outputs.clone())?;
         Ok(self.listed(py, &list))
     }
 
     /// All values, by index.
     #[getter]
-    fn values(&self, py: Python<'_>) -> PyResult<Vec<Value>> {
+    fn values(&self, py: Python<'_>) -> PyResult<Items<Value>> {
         let count = self.read(|plan| plan.values().len())?;
-        Ok((0..count).map(|index| self.value(py, index)).collect())
+        Ok(Items((0..count).map(|index| self.value(py, index)).collect()))
     }
 
     /// The constants and initial states that the file has the data of, by name; by `value[INDEX]` without a name.
     #[getter]
-    fn constants(&self, py: Python<'_>) -> PyResult<std::collections::BTreeMap<String, Tensor>> {
+    fn constants<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let state = self.program.get().lock();
         let plan = state.plan(self.index)?;
         let has_data = |tensor: &TensorContent| matches!(tensor.data, TensorData::Blob(_));
@@ -111,27 +119,37 @@ impl Method {
             let name = name_of(&state, self.index, index, tensor).unwrap_or_else(|| format!("value[{index}]"));
             (name, Tensor { program: self.program.clone_ref(py), method: self.index, index })
         };
-        Ok(tensors.map(named).collect())
+        let named: BTreeMap<String, Tensor> = tensors.map(named).collect();
+        drop(state);
+        read_only(named.into_pyobject(py)?)
     }
 
     /// The instructions of all chains, in order.
     #[getter]
-    fn instructions(&self, py: Python<'_>) -> PyResult<Vec<Instruction>> {
+    fn instructions(&self, py: Python<'_>) -> PyResult<Items<Instruction>> {
         let counts: Vec<usize> = self.read(|plan| {
             let chains = plan.chains.iter().flatten();
             chains.map(|chain| chain.instructions.as_ref().map_or(0, Vec::len)).collect()
         })?;
         let places = counts.iter().enumerate().flat_map(|(chain, count)| (0..*count).map(move |index| (chain, index)));
         let instruction = |at| Instruction { program: self.program.clone_ref(py), method: self.index, at };
-        Ok(places.map(instruction).collect())
+        Ok(Items(places.map(instruction).collect()))
     }
 
     /// The delegates.
     #[getter]
-    fn delegates(&self, py: Python<'_>) -> PyResult<Vec<Delegate>> {
+    fn delegates(&self, py: Python<'_>) -> PyResult<Items<Delegate>> {
         let count = self.read(|plan| plan.delegates().len())?;
         let delegate = |index| Delegate { program: self.program.clone_ref(py), method: self.index, index };
-        Ok((0..count).map(delegate).collect())
+        Ok(Items((0..count).map(delegate).collect()))
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn __hash__(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -149,6 +167,11 @@ fn name_of(state: &State, method: usize, value: usize, tensor: &TensorContent) -
 }
 
 impl Value {
+    /// The program and the position in it: objects with the same are equal.
+    fn identity(&self) -> (usize, usize, usize) {
+        (self.program.as_ptr() as usize, self.method, self.index)
+    }
+
     fn read<T>(&self, read: impl FnOnce(&EValue, &ExecutionPlan) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
         let plan = state.plan(self.method)?;
@@ -186,7 +209,7 @@ impl Value {
         Ok(is_tensor.then(|| Tensor { program: self.program.clone_ref(py), method: self.method, index: self.index }))
     }
 
-    /// The number, truth value, string or list; None for null and tensors. Items of lists of ints and of tensors are indices of values. Numbers, truth values
+    /// The number, truth value, string or tuple of a list; None for null and tensors. Items of lists of ints and of tensors are indices of values. Numbers, truth values
     /// and strings can be replaced by others of the same kind.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -197,10 +220,12 @@ impl Value {
             EValue::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
             EValue::Double(number) => PyFloat::new(py, *number).into_any(),
             EValue::String(text) => text.as_deref().into_pyobject(py)?.into_any(),
-            EValue::IntList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,
-            EValue::DoubleList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,
-            EValue::BoolList(items) => items.clone().unwrap_or_default().into_pyobject(py)?,
-            EValue::TensorList(items) | EValue::OptionalTensorList(items) => Value::ids(items).into_pyobject(py)?,
+            EValue::IntList(items) => Items(items.clone().unwrap_or_default()).into_pyobject(py)?.into_any(),
+            EValue::DoubleList(items) => Items(items.clone().unwrap_or_default()).into_pyobject(py)?.into_any(),
+            EValue::BoolList(items) => Items(items.clone().unwrap_or_default()).into_pyobject(py)?.into_any(),
+            EValue::TensorList(items) | EValue::OptionalTensorList(items) => {
+                Items(Value::ids(items)).into_pyobject(py)?.into_any()
+            }
         };
         Ok(any)
     }
@@ -224,6 +249,14 @@ impl Value {
         let values = state.plan_mut(self.method)?.values.iter_mut().flatten();
         *values.into_iter().nth(self.index).ok_or_else(|| gone("value"))? = value;
         Ok(())
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn __hash__(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -252,6 +285,11 @@ fn shape(tensor: &TensorContent) -> String {
 }
 
 impl Tensor {
+    /// The program and the position in it: objects with the same are equal.
+    fn identity(&self) -> (usize, usize, usize) {
+        (self.program.as_ptr() as usize, self.method, self.index)
+    }
+
     fn read<T>(&self, read: impl FnOnce(&TensorContent) -> T) -> PyResult<T> {
         let state = self.program.get().lock();
         let value = state.plan(self.method)?.values().get(self.index).and_then(EValue::as_tensor);
@@ -284,14 +322,17 @@ impl Tensor {
 
     /// Sizes; of a dynamic tensor the largest.
     #[getter]
-    fn sizes(&self) -> PyResult<Vec<i32>> {
-        self.read(|tensor| tensor.sizes.as_deref().unwrap_or_default().to_vec())
+    fn sizes(&self) -> PyResult<Items<i32>> {
+        self.read(|tensor| Items(tensor.sizes.as_deref().unwrap_or_default().to_vec()))
     }
 
     /// Dimensions from the outermost to the innermost in memory.
     #[getter]
-    fn dim_order(&self) -> PyResult<Vec<u32>> {
-        self.read(|tensor| tensor.dim_order.iter().flat_map(|order| order.iter()).map(|dim| u32::from(*dim)).collect())
+    fn dim_order(&self) -> PyResult<Items<u32>> {
+        let dims = |tensor: &TensorContent| {
+            tensor.dim_order.iter().flat_map(|order| order.iter()).map(|dim| u32::from(*dim)).collect()
+        };
+        self.read(|tensor| Items(dims(tensor)))
     }
 
     /// Size in bytes; None if the sizes overflow, or the element type is unknown.
@@ -371,6 +412,14 @@ impl Tensor {
             _ => return Err(gone("tensor")),
         }
         Ok(())
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn __hash__(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -1,5 +1,7 @@
 //! Instructions and delegates of a method as live objects, like the parts in `elements`.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
 use pte_emit::Blob;
 use pte_emit::program::{ExecutionPlan, Instruction as Content, Operator, OperatorId, ValueId};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::buffer::Bytes;
 use crate::error::raised;
-use crate::program::{Program, gone};
+use crate::program::{Items, Program, gone};
 
 /// An instruction of a method.
 #[pyclass(frozen, module = "pte_emit")]
@@ -33,6 +35,11 @@ pub struct Delegate {
 }
 
 impl Instruction {
+    /// The program and the position in it: objects with the same are equal.
+    fn identity(&self) -> (usize, usize, (usize, usize)) {
+        (self.program.as_ptr() as usize, self.method, self.at)
+    }
+
     fn read<T>(&self, read: impl FnOnce(&Content, &ExecutionPlan) -> PyResult<T>) -> PyResult<T> {
         let state = self.program.get().lock();
         let plan = state.plan(self.method)?;
@@ -99,8 +106,8 @@ impl Instruction {
 
     /// Arguments of a kernel or delegate call, as indices of values; empty for other instructions. They can be replaced.
     #[getter]
-    fn args(&self) -> PyResult<Vec<i32>> {
-        self.read(|instruction, _| Ok(instruction.args().iter().map(|id| id.0).collect()))
+    fn args(&self) -> PyResult<Items<i32>> {
+        self.read(|instruction, _| Ok(Items(instruction.args().iter().map(|id| id.0).collect())))
     }
 
     #[setter]
@@ -133,9 +140,24 @@ impl Instruction {
         self.read(|instruction, _| Ok(instruction.destination()))
     }
 
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn __hash__(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
+    }
+
     fn __repr__(&self) -> PyResult<String> {
         let what = self.operator()?.map_or_else(|| self.kind().map(str::to_owned), Ok)?;
-        Ok(format!("<pte_emit.Instruction {what} {:?}>", self.args()?))
+        Ok(format!("<pte_emit.Instruction {what} {:?}>", self.args()?.0))
+    }
+}
+
+impl Delegate {
+    /// The program and the position in it: objects with the same are equal.
+    fn identity(&self) -> (usize, usize, usize) {
+        (self.program.as_ptr() as usize, self.method, self.index)
     }
 }
 
@@ -169,6 +191,14 @@ impl Delegate {
         let delegates = state.plan_mut(self.method)?.delegates.iter_mut().flatten();
         delegates.into_iter().nth(self.index).ok_or_else(|| gone("delegate"))?.processed = id;
         Ok(())
+    }
+
+    fn __eq__(&self, other: PyRef<'_, Self>) -> bool {
+        self.identity() == other.identity()
+    }
+
+    fn __hash__(&self) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(self.identity())
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -14,7 +14,7 @@ use pte_emit::{
 };
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use serde::Serialize;
 
 use crate::assembly::Assembly;
@@ -394,14 +394,14 @@ impl Model {
         Program::create(py, move || Program::of_model(&model))
     }
 
-    /// Warnings about YAML, as a list of `pte_emit.Diagnostic`; empty for files.
+    /// Warnings about YAML: a tuple of `pte_emit.Diagnostic`; empty for files.
     #[getter]
-    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn warnings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         if !self.0.is_text() {
-            return Ok(PyList::empty(py));
+            return Ok(PyTuple::empty(py));
         }
         let model = self.0.clone();
         let report = attempt(py, move |_| model.assembly().map(|assembly| assembly.warnings.clone()))?;
-        diagnostics(py, &report)
+        Ok(diagnostics(py, &report)?.to_tuple())
     }
 }

@@ -8,7 +8,7 @@ use pte_emit::program::{ExecutionPlan, Program as Content};
 use pte_emit::{LayoutConfig, MethodBuilder as Builder, Options, Resolved};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 
 use crate::assembly::{Assembly, save};
 use crate::builder::MethodBuilder;
@@ -59,6 +59,24 @@ impl State {
         (resolved.tests, resolved.name, resolved.layout) = (self.tests, self.name, self.layout);
         resolved.to_files(options)
     }
+}
+
+/// Items of an attribute as a tuple: a list would be a copy, whose changes are lost.
+pub struct Items<T>(pub Vec<T>);
+
+impl<'py, T: IntoPyObject<'py>> IntoPyObject<'py> for Items<T> {
+    type Target = PyTuple;
+    type Output = Bound<'py, PyTuple>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0)
+    }
+}
+
+/// Returns a dictionary of an attribute as a mapping that cannot be changed, for the same reason.
+pub fn read_only<'py>(dict: Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    dict.py().import("types")?.getattr("MappingProxyType")?.call1((dict,))
 }
 
 /// The error that the program has no such part.
@@ -150,11 +168,25 @@ impl Program {
 
     /// The methods.
     #[getter]
-    fn methods(this: PyRef<'_, Self>) -> Vec<Method> {
+    fn methods(this: PyRef<'_, Self>) -> Items<Method> {
         let count = this.lock().content.plans().len();
         let program: Py<Program> = this.into();
         let py_clone = |index| Python::attach(|py| Method::new(program.clone_ref(py), index));
-        (0..count).map(py_clone).collect()
+        Items((0..count).map(py_clone).collect())
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().content.plans().len()
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.lock().content.plans().iter().any(|plan| plan.name.as_deref() == Some(name))
+    }
+
+    /// The names of the methods, in order, as those of a dictionary.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let names = self.lock().content.plans().iter().map(|plan| plan.name.clone().unwrap_or_default()).collect();
+        Items::<String>(names).into_pyobject(py)?.try_iter()
     }
 
     /// Returns the method with this name.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pte_emit::program::{DimOrder, ExternalData, Program as Content, TensorLayout};
-use pte_emit::{Blob, Resolved, ScalarType};
+use pte_emit::{Blob, Code, Resolved, ScalarType};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -43,6 +43,10 @@ pub fn data_entries<'py>(py: Python<'py>, model: PyRef<'py, Model>) -> PyResult<
         let content = model.resolve()?.program;
         let entry = |data: &ExternalData| {
             let blob = content.blob(data.data);
+            if let Some(what) = data.tensor_layout.as_ref().and_then(|layout| mismatch(layout, blob.len())) {
+                let message = format!("{}: {what}", pte_emit::text::clipped(&data.key));
+                return Err(pte_emit::Error::input(Code::InvalidFile, &model.label(), message));
+            }
             let layout = data.tensor_layout.as_ref().map(|layout| {
                 let order = layout.dim_order.iter().map(|dim| u32::from(*dim)).collect();
                 (layout.scalar_type.to_string(), layout.sizes.clone(), order)
@@ -60,6 +64,22 @@ pub fn data_entries<'py>(py: Python<'py>, model: PyRef<'py, Model>) -> PyResult<
         (key, layout, offset, len, bytes.map(|bytes| PyBytes::new(py, &bytes)))
     };
     Ok(found.into_iter().map(python).collect())
+}
+
+/// Returns what is wrong with a layout for data of this size, so that they are no array.
+fn mismatch(layout: &TensorLayout, bytes: u64) -> Option<String> {
+    let TensorLayout { scalar_type, sizes, dim_order, .. } = layout;
+    match pte_emit::program::nbytes(*scalar_type, sizes) {
+        Some(expected) if expected != bytes => {
+            Some(format!("{bytes} bytes for {scalar_type} {sizes:?}, expected {expected}"))
+        }
+        None => Some(format!("{scalar_type} {sizes:?} has no size in bytes")),
+        Some(_) if !dim_order.is_permutation(sizes.len()) => {
+            let order: Vec<u8> = dim_order.iter().copied().collect();
+            Some(format!("dim_order {order:?}, expected an order of {} dimensions", sizes.len()))
+        }
+        Some(_) => None,
+    }
 }
 
 /// Writes a `.ptd` or `.safetensors`, whichever the extension of `path` says.

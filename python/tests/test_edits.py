@@ -30,7 +30,7 @@ def test_bound_lowers_the_bounds_of_an_input() -> None:
     assert (done.method, done.removed_tests) == ("forward", 2)
     assert (done.bounded.inputs[0].before, done.bounded.inputs[0].after) == ([4, 2, 2], [2, 2, 2])
     assert program["forward"].inputs[0].tensor is not None
-    assert program["forward"].inputs[0].tensor.sizes == [2, 2, 2]
+    assert program["forward"].inputs[0].tensor.sizes == (2, 2, 2)
     with pytest.raises(ValueError, match="no bounds"):
         pte_emit.bound(model)
     with pytest.raises(pte_emit.Error, match="no input"):

@@ -41,7 +41,7 @@ def test_the_parts_of_a_program_can_be_read(linear: Path) -> None:
     kinds = {value.kind for value in method.values}
     assert {"Tensor", "Int"} <= kinds
     weight = method.constants["weight"]
-    assert (weight.dtype, weight.sizes, weight.dim_order, weight.nbytes) == ("float32", [3, 4], [0, 1], 48)
+    assert (weight.dtype, weight.sizes, weight.dim_order, weight.nbytes) == ("float32", (3, 4), (0, 1), 48)
     assert weight.has_data and not weight.is_external and not weight.is_dynamic and weight.memory is None
     assert weight.data.shape == (3, 4) and not weight.data.flags.writeable
     relu = method.instructions[2]
@@ -74,6 +74,51 @@ def test_constants_instructions_and_numbers_can_be_changed(linear: Path) -> None
     assert numpy.array_equal(after.values[weight.index].tensor.data, weight.data)  # type: ignore[union-attr]
     assert any(value.value == 3 for value in after.values)
     assert pte_emit.open(linear).program()["forward"].instructions[2].operator == "aten::relu.out"
+
+
+def test_a_constant_without_dimensions_is_changed(tmp_path: Path) -> None:
+    values = "c: {tensor: float32, sizes: [], data: 3}, x: {tensor: float32, sizes: [2]}"
+    call = "{kernel: aten::mul.out, args: [x, c], out: y}"
+    yaml = f"methods: {{f: {{values: {{{values}}}, inputs: [x], outputs: [y], instructions: [{call}]}}}}"
+    scale = pte_emit.open(yaml.encode()).program()["f"].constants["c"]
+    for new in (numpy.array(5, numpy.float32), scale.data * 2, numpy.float32(7)):
+        scale.data = new
+        assert scale.data.shape == () and scale.data == new
+    pte_emit.save_ptd(tmp_path / "w.ptd", {"c": scale.data * 2})
+    assert pte_emit.load_ptd(tmp_path / "w.ptd")["c"] == 14
+    forward = pte_emit.MethodBuilder("forward")
+    forward.output(forward.constant(scale.data * 2, name="c"))
+
+
+# An attribute is computed when it is read: changes of a list would be lost.
+def test_attributes_of_a_program_are_no_lists_that_lose_changes(linear: Path) -> None:
+    model = pte_emit.open(linear)
+    program = model.program()
+    method = program["forward"]
+    relu = method.instructions[2]
+    objects = [model, model.assemble(), program, method, method.values[0], method.inputs[0].tensor, relu]
+    for item in objects:
+        for name in dir(item):
+            found = None if name.startswith("_") else getattr(item, name)
+            assert not isinstance(found, (list, dict)), f"{type(item).__name__}.{name}"
+    for lost in (
+        lambda: method.outputs.append(method.values[0]),  # type: ignore[attr-defined]
+        lambda: relu.args.append(1),  # type: ignore[attr-defined]
+        lambda: method.constants.pop("weight"),  # type: ignore[attr-defined]
+    ):
+        with pytest.raises(AttributeError):
+            lost()
+    relu.args = [*relu.args[:1], relu.args[1]]
+    assert isinstance(relu.args, tuple)
+
+
+def test_a_program_is_a_collection_of_its_methods(linear: Path) -> None:
+    program = pte_emit.open(linear).program()
+    assert (list(program), len(program), "forward" in program, "other" in program) == (["forward"], 1, True, False)
+    again, other = program["forward"], pte_emit.open(linear).program()["forward"]
+    assert again == program.methods[0] and again != other and len({again, program.methods[0], other}) == 2
+    assert again.inputs[0] == again.inputs[0] != again.outputs[0]
+    assert again.instructions[1] == again.instructions[1] != again.instructions[0]
 
 
 def test_one_of_two_equal_constants_is_changed() -> None:

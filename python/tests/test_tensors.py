@@ -67,7 +67,9 @@ def test_channels_last_arrays_keep_their_order(tmp_path: Path) -> None:
 def test_bytes_are_entries_without_a_type(tmp_path: Path) -> None:
     pte_emit.save_ptd(tmp_path / "w.ptd", {"blob": b"\1\2\3", "w": numpy.ones(2, numpy.int8)})
     loaded = pte_emit.load_ptd(tmp_path / "w.ptd")
-    assert loaded["blob"].dtype == numpy.dtype("u1") and loaded["blob"].tolist() == [1, 2, 3]
+    assert list(loaded) == ["w"] and bytes(loaded.blobs["blob"]) == b"\1\2\3"
+    pte_emit.save_ptd(tmp_path / "again.ptd", loaded)
+    assert (tmp_path / "again.ptd").read_bytes() == (tmp_path / "w.ptd").read_bytes()
 
 
 def test_equal_arrays_are_stored_once(tmp_path: Path) -> None:
@@ -87,6 +89,48 @@ def test_other_implementations_agree(tmp_path: Path) -> None:
     reference.save_file(saved, tmp_path / "theirs.safetensors")
     for key, array in pte_emit.load_safetensors(tmp_path / "theirs.safetensors").items():
         assert numpy.array_equal(array, saved[key]) and array.dtype == saved[key].dtype
+
+
+def test_metadata_return_as_metadata(tmp_path: Path) -> None:
+    reference = pytest.importorskip("safetensors")
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    numpy_files.save_file({"a": numpy.ones((2, 2), "f4")}, tmp_path / "in.safetensors", metadata={"format": "pt"})
+    loaded = pte_emit.load_safetensors(tmp_path / "in.safetensors")
+    assert list(loaded) == ["a"]
+    pte_emit.save_ptd(tmp_path / "between.ptd", loaded)
+    pte_emit.save_safetensors(tmp_path / "out.safetensors", pte_emit.load_ptd(tmp_path / "between.ptd"))
+    assert list(numpy_files.load_file(tmp_path / "out.safetensors")) == ["a"]
+    with reference.safe_open(tmp_path / "out.safetensors", "np") as file:
+        assert file.metadata() == {"format": "pt"}
+
+
+def test_malformed_files_are_named_with_their_key(tmp_path: Path, linear: Path) -> None:
+    saved = {"w": numpy.arange(6, dtype=numpy.float32).reshape(2, 3)}
+    pte_emit.save_ptd(tmp_path / "w.ptd", saved)
+    for field, value, found in [
+        ("sizes[0]", "7", "24 bytes for float32"),
+        ("sizes[0]", "-2", "has no size in bytes"),
+        ("dim_order[0]", "1", "expected an order of 2 dimensions"),
+        ("scalar_type", "99", "has no size in bytes"),
+    ]:
+        yaml = "named_data: {w: {tensor: float32, sizes: [2, 3], data: [0, 1, 2, 3, 4, 5]}}\n"
+        yaml += f"raw: {{set: {{named_data[0].tensor_layout.{field}: {value}}}}}\n"
+        data = pte_emit.assemble(yaml).data[""]
+        (tmp_path / "bad.ptd").write_bytes(data)
+        for source, name in ((tmp_path / "bad.ptd", "bad.ptd"), (data, "<bytes>")):
+            with pytest.raises(pte_emit.Error, match=f"{name}: w: .*{found}"):
+                pte_emit.load_ptd(source)
+    examples = linear.parent / "malformed"
+    files = sorted(examples.glob("**/*.yaml"))
+    for path in files:
+        if not path.stem.startswith("ptd_"):
+            continue
+        for data in pte_emit.open(path).assemble().data.values():
+            (tmp_path / "bad.ptd").write_bytes(data)
+            try:
+                pte_emit.load_ptd(tmp_path / "bad.ptd")
+            except pte_emit.Error as error:
+                assert "bad.ptd" in str(error)
 
 
 @pytest.mark.parametrize(

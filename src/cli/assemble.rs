@@ -3,7 +3,6 @@
 use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,11 +21,11 @@ use super::exit::{Exit, Failure};
 use super::findings::{self, FileFindings, FindingsFormat};
 use super::formats::{OutputContent, OutputFormat};
 use super::io::{self, Messages, STREAM};
-use super::options::FormatArguments;
+use super::options::{ForceArguments, FormatArguments};
 use super::outputs::{NewFolder, Outputs};
 use super::releases::ForRuntimeArguments;
 use super::sources::{SourceArguments, Sources};
-use super::summary;
+use super::{stdout, summary};
 
 /// Arguments of the main command.
 #[derive(Debug, Args)]
@@ -65,6 +64,8 @@ pub struct AssembleArguments {
     /// Write the files that are read as a rule of Make
     #[arg(long, value_name = "FILE")]
     depfile: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
     // Of the messages on standard error.
     #[command(flatten)]
     messages: FormatArguments<FindingsFormat>,
@@ -196,7 +197,7 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
         if exit == Exit::Ok {
             done.read.write(depfile, done.written.iter().map(PathBuf::as_path), &mut done.outputs)?;
         }
-        done.outputs.commit().map_err(|error| Failure::writing("", &error))?;
+        done.outputs.commit()?;
         messages.summary(&done.summary);
     }
     Ok(exit)
@@ -266,7 +267,7 @@ impl Command<'_> {
 
     /// Commits the outputs of the documents of an input: all of them, or none if one failed or another input has written the same paths. All inputs have been read.
     fn finish(&self, written: Vec<Result<Written, Failure>>, done: &mut Done, messages: &Messages) -> Exit {
-        let (mut outputs, mut summary, mut worst) = (Outputs::new(), String::new(), Exit::Ok);
+        let (mut outputs, mut summary, mut worst) = (Outputs::default(), String::new(), Exit::Ok);
         let mut targets = Vec::new();
         for written in written {
             match written {
@@ -304,7 +305,7 @@ impl Command<'_> {
                 done.summary += &std::mem::take(&mut summary);
                 return Ok(());
             }
-            outputs.commit().map_err(|error| Failure::writing("", &error))
+            outputs.commit()
         };
         match commit() {
             Ok(()) => {
@@ -405,13 +406,9 @@ impl AssembleArguments {
                 ));
             }
             None if self.inputs.len() > 1 => return usage("several inputs need an output folder; add `-o FOLDER`"),
-            None if std::io::stdout().is_terminal() => {
-                return usage("cannot write a binary file to a terminal; add `-o FILE`");
-            }
-            Some(output) if output.as_os_str() == STREAM && std::io::stdout().is_terminal() => {
-                return usage("cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`");
-            }
-            Some(_) | None => {}
+            Some(output) if output.as_os_str() == STREAM => stdout::check_terminal("a binary file")?,
+            None => stdout::check_terminal("a binary file")?,
+            Some(_) => {}
         }
         if let (Some(_), None) = (&self.depfile, self.destination().path()) {
             return usage("`--depfile` names the outputs, which standard output has not; add `-o FILE`");
@@ -520,7 +517,7 @@ impl Command<'_> {
         let files: Vec<_> = targets.into_iter().zip(files.into_iter().map(|(_, content)| content)).collect();
         let bytes = files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add);
         let bar = messages.progress(bytes);
-        let outputs = destination::write(&label, &files, &bar);
+        let outputs = destination::write(&label, &files, arguments.replace.force, &bar);
         bar.finish_and_clear();
         let outputs = outputs?;
         let named = files.iter().map(|(target, content)| (target.as_deref(), content));
@@ -558,7 +555,8 @@ impl Command<'_> {
         arguments.deny_before_writing(0, sources)?;
         let content = OutputContent::new(program_file.len(), |out| out.blob(&program_file));
         let targets = target.iter().cloned().collect();
-        let outputs = destination::write(source.name(), &[(target, content)], &ProgressBar::hidden())?;
+        let outputs =
+            destination::write(source.name(), &[(target, content)], arguments.replace.force, &ProgressBar::hidden())?;
         Ok(Written { outputs, targets, read: Dependencies::default(), summary: String::new() })
     }
 }

@@ -62,16 +62,13 @@ pub struct CorpusExample<'a> {
 ///
 /// # Errors
 /// Outputs that exist or cannot be written.
-pub fn run(folder: &Path) -> Result<Exit, Failure> {
+pub fn run(folder: &Path, force: bool) -> Result<Exit, Failure> {
     let label = folder.display().to_string();
     let cannot_create = |error: std::io::Error| Error::io(&label, "cannot create folder", &error);
     let folders = ["", "pte", "ptd", "bpte"].map(|name| NewFolder::create(&folder.join(name)));
     let new = folders.into_iter().collect::<Result<Vec<NewFolder>, _>>().map_err(cannot_create)?;
-    let mut outputs = Outputs::new();
-    let mut write = |path: &str, data: &Blob| {
-        let written = outputs.write_new(&folder.join(path), data);
-        written.map_err(|error| Failure::writing(&label, &error))
-    };
+    let mut outputs = Outputs::new(&*label, force);
+    let mut write = |path: &str, data: &Blob| outputs.write_new(&folder.join(path), data);
     let mut examples = Vec::new();
     for example in EXAMPLES {
         let (described, contents) = describe(example)?;
@@ -81,7 +78,7 @@ pub fn run(folder: &Path) -> Result<Exit, Failure> {
     examples.sort_by_key(|example| example.name);
     let manifest = json::text(&CorpusManifest { executorch: EXECUTORCH, examples });
     write("manifest.json", &Blob::bytes(manifest.into_bytes()))?;
-    outputs.commit().map_err(|error| Failure::writing(&label, &error))?;
+    outputs.commit()?;
     drop(new);
     Ok(Exit::Ok)
 }

@@ -8,7 +8,7 @@ use pte_emit::Model;
 
 use super::exit::Failure;
 use super::io::{self, STREAM};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Replaced};
 use super::sources::SourceArguments;
 
 /// Files that a command has read.
@@ -73,8 +73,8 @@ impl Dependencies {
             escape(path.as_os_str(), &mut rule)?;
         }
         rule.push(b'\n');
-        let written = outputs.write(depfile, 0, &|_| (), |out| out.write_all(&rule));
-        written.map_err(|error| Failure::writing("", &error))
+        let is_rule = |head: &str| head.lines().next().is_some_and(|line| line.ends_with(": \\"));
+        outputs.write(depfile, Replaced::Generated(is_rule), 0, &|_| (), |out| out.write_all(&rule))
     }
 }
 

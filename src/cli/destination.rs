@@ -9,9 +9,9 @@ use indicatif::ProgressBar;
 use pte_emit::{Assembly, OutputSink};
 
 use super::exit::Failure;
-use super::formats::{OutputContent, OutputFormat, OutputName};
+use super::formats::{self, FORMATS, OutputContent, OutputFormat, OutputName};
 use super::io::{self, STREAM};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, Replaced};
 use super::stdout;
 
 /// Requested outputs of a command, and the files that they must not replace.
@@ -57,14 +57,11 @@ impl Destination<'_> {
         let Some(output) = self.path().filter(|output| self.to.is_none() && !output.is_dir()) else {
             return Ok(self.to);
         };
-        let Some(extension) = io::extension(output) else { return Ok(None) };
-        if let Some(format) = extension.to_str().and_then(OutputFormat::of_extension) {
-            return Ok(Some(format));
-        }
-        let (extension, output, known) = (extension.display(), output.display(), OutputFormat::list(|_| true));
-        Err(Failure::Usage(format!(
-            "unknown extension `.{extension}` of output {output}: expected {known}; use `--to FORMAT` to write a file of another name"
-        )))
+        formats::of_output(
+            output,
+            FORMATS.iter().map(|format| (format.extension, format)),
+            "; use `--to FORMAT` to write a file of another name",
+        )
     }
 
     /// Returns the requested format, or the default one.
@@ -144,7 +141,6 @@ impl Destination<'_> {
                 let message = format!("output {shown} is also an input and would be overwritten; name another");
                 return Err(Failure::Usage(message));
             }
-            io::check_text(target)?;
             if !taken.insert(path) {
                 return Err(Failure::Usage(format!("two outputs have the same path {shown}; rename one")));
             }
@@ -168,17 +164,17 @@ fn sibling(target: Option<&Path>, name: &str) -> PathBuf {
 pub fn write(
     input: &str,
     files: &[(Option<PathBuf>, OutputContent<'_>)],
+    force: bool,
     bar: &ProgressBar,
 ) -> Result<Outputs, Failure> {
-    let mut outputs = Outputs::new();
+    let mut outputs = Outputs::new(input, force);
     // Standard output last: it cannot be undone.
     let (named, streamed): (Vec<_>, Vec<_>) = files.iter().partition(|(target, _)| target.is_some());
     for (target, content) in named.into_iter().chain(streamed) {
         let progress = |bytes| bar.inc(bytes);
         match target {
             Some(target) => {
-                let written = outputs.write(target, content.allocated, &progress, |out| content.write(out));
-                written.map_err(|error| Failure::writing(input, &error))?;
+                outputs.write(target, Replaced::Binary, content.allocated, &progress, |out| content.write(out))?;
             }
             None => stdout::write(input, |out| content.write(&mut OutputSink::new(out, &progress)))?,
         }

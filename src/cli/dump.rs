@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 use pte_emit::{Code, Error, ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed, SCHEMA_LINE};
 
 use super::exit::{Exit, Failure};
+use super::formats::{self, YAML};
 use super::io::{self, STREAM};
-use super::outputs::{NewFolder, Outputs};
+use super::options::ForceArguments;
+use super::outputs::{NewFolder, Outputs, Replaced};
 use super::stdout;
 
 /// Arguments of `dump`.
@@ -20,6 +22,8 @@ pub struct DumpArguments {
     /// Output: a file; - is standard output, and the default
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// How to print large tensor data [default: refer; inline for standard input]
     #[arg(long, value_enum)]
     data: Option<DataMode>,
@@ -82,10 +86,9 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
         let message = format!("output {} is also the input and would be overwritten; name another", target.display());
         return Err(Failure::usage(message));
     }
-    if let Some(target) = arguments.file().filter(|target| io::is_binary_file(target)) {
-        let message =
-            format!("output {} exists and is a binary file; name another, or remove it first", target.display());
-        return Err(Failure::Usage(message));
+    if let Some(target) = arguments.file() {
+        let advice = "; `-o -` and a pipe write a file of another name";
+        formats::of_output(target, YAML.into_iter(), advice)?;
     }
     if arguments.folder.is_some() && !matches!(arguments.data, Some(DataMode::Extract)) {
         return Err(Failure::usage("`--folder` is for `--data extract`"));
@@ -156,17 +159,10 @@ impl DumpArguments {
 
     /// Writes the YAML and the files that it refers to: all or none.
     fn write(&self, printed: &Printed, source: &str) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| Failure::writing(source, &error);
-        let mut outputs = Outputs::new();
+        let mut outputs = Outputs::new(source, self.replace.force);
         let folder = self.yaml_folder();
-        let lower = |path: &Path| io::canonical(path).as_os_str().to_ascii_lowercase();
-        let of_yaml = self.file().map(lower);
-        if let Some(own) = printed.files.iter().find(|file| Some(lower(&folder.join(&file.path))) == of_yaml) {
-            let message = format!("output {} has the name of a file of extracted data; rename it", own.path.display());
-            return Err(Failure::Usage(message));
-        }
         for ExtractedFile { path, data, .. } in &printed.files {
-            outputs.write_new(&folder.join(path), data).map_err(failed)?;
+            outputs.write_new(&folder.join(path), data)?;
         }
         // Digests of data are no values of the schema.
         let schema = if matches!(self.data, Some(DataMode::Hash)) { "" } else { SCHEMA_LINE };
@@ -175,12 +171,11 @@ impl DumpArguments {
             |out: &mut dyn Write| [schema, &printed.text].iter().try_for_each(|part| out.write_all(part.as_bytes()));
         match self.file() {
             Some(path) => {
-                let written = outputs.write(path, size, &|_| (), |out| print(out));
-                written.map_err(failed)?;
+                outputs.write(path, Replaced::Nothing, size, &|_| (), |out| print(out))?;
             }
             None => stdout::write(source, print)?,
         }
-        outputs.commit().map_err(failed)
+        outputs.commit()
     }
 
     /// Placement of large data. Creates the folder of extracted data, which stays if it has files when the second value is dropped.

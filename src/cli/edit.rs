@@ -3,7 +3,6 @@
 //! An output that `check` rejects is not written.
 
 use std::collections::HashSet;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,9 +12,10 @@ use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
 use super::formats::{OutputContent, OutputFormat};
 use super::io::{self, Messages, STREAM};
+use super::options::ForceArguments;
 use super::releases::ForRuntimeArguments;
 use super::sources::{SourceArguments, Sources};
-use super::summary;
+use super::{stdout, summary};
 
 /// Arguments of the outputs of commands that edit programs.
 #[derive(Debug, Args)]
@@ -26,6 +26,8 @@ pub struct EditArguments {
     /// Print what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    replace: ForceArguments,
     #[command(flatten)]
     for_runtime: ForRuntimeArguments,
     #[command(flatten)]
@@ -47,11 +49,8 @@ impl EditArguments {
     /// # Errors
     /// Those of [`EditArguments::open`].
     pub fn open_all(&self, inputs: &[PathBuf], messages: &Messages) -> Result<Vec<Model>, Failure> {
-        if self.output.as_deref().is_none_or(|output| output.as_os_str() == STREAM)
-            && !self.dry_run
-            && std::io::stdout().is_terminal()
-        {
-            return Err(Failure::usage("cannot write a binary file to a terminal; add `-o FILE`"));
+        if self.output.as_deref().is_none_or(|output| output.as_os_str() == STREAM) && !self.dry_run {
+            stdout::check_terminal("a binary file")?;
         }
         let sources = Sources::new(&self.sources);
         let open = |input: &PathBuf| {
@@ -157,9 +156,9 @@ impl EditArguments {
             return Ok(Exit::Ok);
         }
         let bar = messages.progress(files.iter().map(|(_, content)| content.size).fold(0, u64::saturating_add));
-        let outputs = destination::write(&label, &files, &bar);
+        let outputs = destination::write(&label, &files, self.replace.force, &bar);
         bar.finish_and_clear();
-        outputs?.commit().map_err(|error| Failure::writing("", &error))?;
+        outputs?.commit()?;
         messages.summary(&format!("{done}{written}"));
         Ok(Exit::Ok)
     }

@@ -1,7 +1,7 @@
 //! `pte-emit embed FILE... -o NAME`: programs and `.ptd` files as arrays in C or assembly.
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -14,8 +14,10 @@ use pte_emit::{
 
 use super::depfile::Dependencies;
 use super::exit::{Exit, Failure};
+use super::formats;
 use super::io::{self, Messages, STREAM};
-use super::outputs::{self, Outputs};
+use super::options::ForceArguments;
+use super::outputs::{self, Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `embed`.
@@ -40,6 +42,8 @@ pub struct EmbedArguments {
     /// Add macros and tables of what a program needs: memory, inputs and outputs, kernels, and the SHA-256 of the file
     #[arg(long)]
     facts: bool,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// Accept any file
     #[arg(long)]
     any: bool,
@@ -110,22 +114,24 @@ pub fn run(arguments: &EmbedArguments, messages: &Messages) -> Result<Exit, Fail
     let embedding = Embedding::new(name, files, options).map_err(|error| Failure::Usage(error.to_string()))?;
     let targets = targets(&embedding, &paths, form, &stem)?;
     check_targets(&targets, &dependencies)?;
-    let mut outputs = Outputs::new();
+    let mut outputs = Outputs::new("", arguments.replace.force);
     for target in &targets {
-        let written = outputs.write(&target.path, target.size, &|_| (), |out| (target.content)(out));
-        written.map_err(|error| Failure::writing("", &error))?;
+        let replaced = if target.is_text { OWN } else { Replaced::Binary };
+        outputs.write(&target.path, replaced, target.size, &|_| (), |out| (target.content)(out))?;
     }
     if let Some(depfile) = &arguments.depfile {
         dependencies.write(depfile, targets.iter().map(|target| target.path.as_path()), &mut outputs)?;
     }
-    outputs.commit().map_err(|error| Failure::writing("", &error))?;
+    outputs.commit()?;
     messages.summary(&summary(&embedding, &targets));
     Ok(Exit::Ok)
 }
 
 impl EmbedArguments {
     fn form(&self) -> Result<Form, Failure> {
-        match io::extension(&self.output).map(|extension| extension.to_string_lossy().into_owned()).as_deref() {
+        let known = [("c", Form::Source), ("h", Form::Header), ("S", Form::Assembly)];
+        match formats::of_output(&self.output, known.into_iter(), ", or none")? {
+            Some(form) => Ok(form),
             None if self.output.as_os_str() == io::STREAM => {
                 Err(Failure::usage("`embed` writes several files: expected a name for them, such as `-o model`"))
             }
@@ -140,13 +146,6 @@ impl EmbedArguments {
             }
             None if self.style.is_header => Ok(Form::Header),
             None => Ok(Form::Source),
-            Some("c") => Ok(Form::Source),
-            Some("h") => Ok(Form::Header),
-            Some("S" | "s") => Ok(Form::Assembly),
-            Some(other) => Err(Failure::Usage(format!(
-                "unknown extension `.{other}` of output {}: expected .c, .h, .S, or none",
-                self.output.display()
-            ))),
         }
     }
 
@@ -331,32 +330,20 @@ fn relative(path: &Path, folder: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Returns an error if an output would replace a file that was read or that this command has not written, or another output.
+/// Returns an error if an output would replace a file that was read, or another output.
 fn check_targets(targets: &[Target<'_>], dependencies: &Dependencies) -> Result<(), Failure> {
     let mut taken = HashSet::new();
-    for Target { path, is_text, .. } in targets {
+    for Target { path, .. } in targets {
         io::check_output(path, dependencies.paths()).map_err(Failure::Usage)?;
         if !taken.insert(io::canonical(path)) {
             return Err(Failure::Usage(format!("two outputs have the same path {}; rename one", path.display())));
-        }
-        match is_text {
-            true if path.is_file() && !is_own(path) => {
-                let message = "exists and was not written by `pte-emit embed`; name another, or remove it first";
-                return Err(Failure::Usage(format!("output {} {message}", path.display())));
-            }
-            true => {}
-            false => io::check_text(path)?,
         }
     }
     Ok(())
 }
 
-/// Returns true for an empty file, and for one that begins like those of this command.
-fn is_own(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(EMBED_BANNER.len() as u64).read_to_end(&mut head));
-    read.is_ok() && (head.is_empty() || head == EMBED_BANNER.as_bytes())
-}
+/// Text that this command has written.
+const OWN: Replaced = Replaced::Generated(|head| head.starts_with(EMBED_BANNER));
 
 fn summary(embedding: &Embedding, targets: &[Target<'_>]) -> String {
     let names: Vec<String> =

@@ -15,8 +15,8 @@ use pte_emit::{
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};
 use super::json;
-use super::options::{FormatArguments, TextOrJson};
-use super::outputs::{NewFolder, Outputs};
+use super::options::{ForceArguments, FormatArguments, TextOrJson};
+use super::outputs::{NewFolder, Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -29,9 +29,11 @@ pub struct FirmwareArguments {
     /// Platform of the project
     #[arg(long = "for", value_name = "PLATFORM", value_parser = platform_parser())]
     platform: FirmwarePlatform,
-    /// Output: a folder; it is created. Files there that the command did not write are never replaced
+    /// Output: a folder; it is created
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// Method; of several, pools have room for the largest, loaded alone. Its name or a pattern, in which * stands for any characters; may
     /// be repeated [default: the first method]
     #[arg(long, value_name = "METHOD")]
@@ -80,16 +82,14 @@ pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, F
     options.external = !arguments.sources.with.is_empty();
     options.path = relative(folder, &arguments.input);
     let firmware = source.firmware(&options)?;
-    let changed = changed(folder, &firmware.files)?;
+    let changed = changed(folder, &firmware.files);
     for warning in &firmware.warnings {
         messages.warning(warning);
     }
-    let mut outputs = Outputs::new();
-    let written = changed.iter().try_for_each(|file| {
-        let bytes = file.text.as_bytes();
-        outputs.write(&folder.join(&file.path), bytes.len() as u64, &|_| (), |out| out.write_all(bytes))
-    });
-    written.and_then(|()| outputs.commit()).map_err(|error| Failure::writing("", &error))?;
+    let mut outputs = Outputs::new("", arguments.replace.force);
+    let own = Replaced::Generated(|head| is_generated_firmware_file(head.as_bytes()));
+    changed.iter().try_for_each(|file| outputs.write_text(&folder.join(&file.path), own, &file.text))?;
+    outputs.commit()?;
     if arguments.format.is_json() {
         stdout::write("", |out| out.write_all(json::text(&firmware).as_bytes()))?;
     }
@@ -107,53 +107,15 @@ fn relative(folder: &Path, input: &Path) -> Option<String> {
 }
 
 /// Returns the files that differ from those in the folder.
-///
-/// # Errors
-/// Files in their place that the command did not write.
-fn changed<'f>(folder: &Path, files: &'f [FirmwareFile]) -> Result<Vec<&'f FirmwareFile>, Failure> {
-    let (mut changed, mut foreign) = (Vec::new(), Vec::new());
-    for file in files {
-        let target = folder.join(&file.path);
-        let known = match fs::metadata(&target) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Existing::None,
-            Err(error) => return Err(Failure::reading(&target.display().to_string(), &error)),
-            Ok(metadata) if !metadata.is_file() => Existing::Foreign,
-            Ok(_) => existing(&target, &file.text)
-                .map_err(|error| Failure::reading(&target.display().to_string(), &error))?,
-        };
-        match known {
-            Existing::Same => {}
-            Existing::None | Existing::Generated => changed.push(file),
-            Existing::Foreign => foreign.push(target.display().to_string()),
-        }
-    }
-    if foreign.is_empty() {
-        return Ok(changed);
-    }
-    let (verb, them) = if foreign.len() == 1 { ("was", "it") } else { ("were", "them") };
-    Err(Failure::usage(format!(
-        "{} {verb} not written by `pte-emit firmware` and would be replaced: move {them}, or name another folder with -o",
-        foreign.join(", ")
-    )))
-}
-
-/// A file in the place of a generated one.
-enum Existing {
-    None,
-    Same,
-    Generated,
-    Foreign,
-}
-
-/// Compares a file with the text that would replace it. Reads no more than the text has, and its first line.
-fn existing(target: &Path, text: &str) -> std::io::Result<Existing> {
-    let mut content = Vec::new();
-    fs::File::open(target)?.take(text.len() as u64 + 1).read_to_end(&mut content)?;
-    Ok(match content == text.as_bytes() {
-        true => Existing::Same,
-        false if is_generated_firmware_file(&content) => Existing::Generated,
-        false => Existing::Foreign,
-    })
+fn changed<'f>(folder: &Path, files: &'f [FirmwareFile]) -> Vec<&'f FirmwareFile> {
+    let is_same = |file: &FirmwareFile| {
+        // No more than the text has is read.
+        let mut content = Vec::new();
+        let found = fs::File::open(folder.join(&file.path));
+        let read = found.and_then(|found| found.take(file.text.len() as u64 + 1).read_to_end(&mut content));
+        read.is_ok() && content == file.text.as_bytes()
+    };
+    files.iter().filter(|file| !is_same(file)).collect()
 }
 
 /// What was done.

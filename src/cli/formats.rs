@@ -1,9 +1,46 @@
-//! Output formats of the main command: one row for each, which arguments, file names, writing and validation use.
+//! Output formats of the main command: one row for each, which arguments, file names, writing and validation use. Extensions of the others.
 
-use pte_emit::{Assembly, ByteSink, CheckOptions, Error, Findings, Format, OutputFile, Placement};
 use std::io;
+use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use pte_emit::{Assembly, ByteSink, CheckOptions, Error, Findings, Format, OutputFile, Placement, ReportFormat};
+
+use super::exit::Failure;
+
+/// Returns the format of an output by its extension, which is one of `known`; case is ignored. `None` without an extension. `advice` ends the
+/// message about another one.
+///
+/// # Errors
+/// An unknown extension.
+pub fn of_output<F>(
+    output: &Path,
+    known: impl Iterator<Item = (&'static str, F)> + Clone,
+    advice: &str,
+) -> Result<Option<F>, Failure> {
+    let Some(extension) = super::io::extension(output) else { return Ok(None) };
+    let found = known.clone().find(|(name, _)| extension.eq_ignore_ascii_case(name));
+    found.map(|(_, format)| Some(format)).ok_or_else(|| {
+        let (extension, output, known) = (extension.display(), output.display(), listed(known.map(|(name, _)| name)));
+        Failure::Usage(format!("unknown extension `.{extension}` of output {output}: expected {known}{advice}"))
+    })
+}
+
+/// Formats of `report`, by extension.
+pub const REPORTS: [(&str, ReportFormat); 3] =
+    [("html", ReportFormat::Html), ("dot", ReportFormat::Dot), ("json", ReportFormat::ModelExplorer)];
+
+/// Extensions of YAML.
+pub const YAML: [(&str, ()); 2] = [("yaml", ()), ("yml", ())];
+
+/// Lists extensions for a message: `.pte, .ptd or .bpte`.
+fn listed(extensions: impl Iterator<Item = &'static str>) -> String {
+    let names: Vec<String> = extensions.map(|extension| format!(".{extension}")).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
 
 /// Output format: row of [`FORMATS`].
 #[derive(Debug)]
@@ -106,12 +143,7 @@ impl OutputFormat {
 
     /// Returns the formats that `select` accepts, for a message: `.pte, .ptd or .bpte`.
     pub fn list(select: impl Fn(&OutputFormat) -> bool) -> String {
-        let names: Vec<String> =
-            FORMATS.iter().filter(|format| select(format)).map(|format| format!(".{}", format.extension)).collect();
-        match names.split_last() {
-            Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
-            _ => names.concat(),
-        }
+        listed(FORMATS.iter().filter(|format| select(format)).map(|format| format.extension))
     }
 
     /// Returns the parser of `--format`.

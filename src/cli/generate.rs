@@ -8,6 +8,7 @@ use pte_emit::{Blob, Error, Model, OperatorDescription, Options, PrintOptions, P
 
 use super::corpus;
 use super::exit::{Exit, Failure};
+use super::options::ForceArguments;
 use super::outputs::{NewFolder, Outputs};
 
 /// Arguments of `generate`.
@@ -34,6 +35,8 @@ pub struct GenerateArguments {
     /// Output: the folder of the files SEED-NUMBER.yaml or SEED-NUMBER.pte; created if it does not exist
     #[arg(short, long, value_name = "PATH", required_unless_present = "corpus")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// Files with one defect each instead, for fuzzers and tests of loaders: pte/, ptd/ and bpte/ in this folder, and manifest.json
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "count", "operators", "instructions", "wild", "to", "output"])]
     corpus: Option<PathBuf>,
@@ -59,7 +62,7 @@ enum ProgramFormat {
 /// A pattern that no operator contains; an output that cannot be written.
 pub fn run(arguments: &GenerateArguments) -> Result<Exit, Failure> {
     match (&arguments.corpus, &arguments.output) {
-        (Some(folder), _) => corpus::run(folder),
+        (Some(folder), _) => corpus::run(folder, arguments.replace.force),
         (None, Some(folder)) => arguments.write(folder),
         (None, None) => Err(Failure::usage("-o is missing")),
     }
@@ -79,14 +82,13 @@ impl GenerateArguments {
         }
         let folder = output.display().to_string();
         let new = NewFolder::create(output).map_err(|error| Error::io(&folder, "cannot create folder", &error))?;
-        let mut outputs = Outputs::new();
+        let mut outputs = Outputs::new(&*folder, self.replace.force);
         for number in 0..self.count {
             let (extension, bytes) = self.file(&generator, number)?;
             let path = output.join(Path::new(&format!("{}-{number}.{extension}", self.seed)));
-            let written = outputs.write_new(&path, &Blob::bytes(bytes));
-            written.map_err(|error| Failure::writing(&folder, &error))?;
+            outputs.write_new(&path, &Blob::bytes(bytes))?;
         }
-        outputs.commit().map_err(|error| Failure::writing(&folder, &error))?;
+        outputs.commit()?;
         drop(new);
         Ok(Exit::Ok)
     }

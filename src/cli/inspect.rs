@@ -46,11 +46,13 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     if io::reads_stream_twice(&arguments.inputs) {
         return Err(Failure::usage("standard input can be read only once"));
     }
-    let sources = Sources::checked(&arguments.sources)?;
+    let mut options = InspectOptions::default();
+    (options.data, options.check) = (arguments.all_data, arguments.sources.validator()?);
+    let sources = Sources::new(&arguments.sources);
     let mut out = String::new();
     let mut worst = Exit::Ok;
     for input in &arguments.inputs {
-        let found = inspect(input, arguments, &sources, &mut out);
+        let found = inspect(input, arguments, &options, &sources, &mut out);
         for error in found.unwrap_or_else(|error| vec![error]) {
             worst = worst.max(Failure::from(error).report(messages));
         }
@@ -63,14 +65,13 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
 fn inspect(
     input: &Path,
     arguments: &InspectArguments,
+    options: &InspectOptions,
     sources: &Sources<'_>,
     out: &mut String,
 ) -> Result<Vec<Error>, Error> {
-    let mut options = InspectOptions::default();
-    options.data = arguments.all_data;
     let mut malformed = Vec::new();
     for source in sources.open(input)? {
-        for (name, inspection) in source.inspect(&options)? {
+        for (name, inspection) in source.inspect(options)? {
             match arguments.format.is_json() {
                 true => *out += &json::text(&inspection),
                 false => {
@@ -200,7 +201,7 @@ impl Screen<'_> {
             self.line(2, "needs", &format!("ExecuTorch {} or later, for {}", needs.release, needs.feature));
         }
         if let Some(releases) = &contents.releases {
-            self.line(2, "releases", &releases_with_all(releases));
+            self.line(2, "releases", &running(releases));
         }
         for method in contents.methods.iter().take(self.limit) {
             self.method(method);
@@ -283,8 +284,8 @@ fn delegate(delegate: &DelegateSummary) -> String {
     }
 }
 
-/// Formats the releases that have what a valid program needs: as ranges of those that are known.
-fn releases_with_all(releases: &[String]) -> String {
+/// Formats the releases that run a file: as ranges of those that are known.
+fn running(releases: &[String]) -> String {
     let known: Vec<String> = Release::known().map(|release| release.version().to_string()).collect();
     let ranges: Vec<String> = known
         .chunk_by(|a, b| releases.contains(a) == releases.contains(b))
@@ -296,7 +297,7 @@ fn releases_with_all(releases: &[String]) -> String {
         })
         .collect();
     match ranges.is_empty() {
-        true => format!("none of ExecuTorch {} to {} has its operators and features", known[0], known[known.len() - 1]),
-        false => format!("ExecuTorch {} have its operators and features", ranges.join(", ")),
+        true => format!("none of {} to {} runs it: `check --runtime all` says why", known[0], known[known.len() - 1]),
+        false => format!("ExecuTorch {} run it", ranges.join(", ")),
     }
 }

@@ -12,7 +12,6 @@ use pte_emit::text::{counted, escaped};
 use pte_emit::workers::lock;
 use pte_emit::{Code, Error, Format, Model, Report, parse_bytes};
 
-use super::exit::Failure;
 use super::findings::{FileFindings, Level};
 
 /// Name that stands for standard input or output.
@@ -98,14 +97,15 @@ fn is_text(head: &[u8]) -> bool {
     utf8 && !head.is_empty() && !head.contains(&0)
 }
 
-/// Returns true for an existing file of a binary format.
-pub fn is_binary_file(path: &Path) -> bool {
-    path.is_file() && Model::open_binary(path).format().is_ok_and(|format| format.is_some())
-}
-
 /// Returns true for an existing file with text.
 pub fn is_text_file(path: &Path) -> bool {
-    path.is_file() && Model::open_binary(path).head(TEXT_PROBE).is_ok_and(|head| is_text(&head))
+    text_head(path).is_some()
+}
+
+/// Returns the first bytes of an existing file with text.
+pub fn text_head(path: &Path) -> Option<String> {
+    let head = path.is_file().then(|| Model::open_binary(path).head(TEXT_PROBE).ok())??;
+    is_text(&head).then(|| String::from_utf8_lossy(&head).into_owned())
 }
 
 /// Returns the name of an input without its extension.
@@ -298,18 +298,6 @@ pub fn check_output<'i>(output: &Path, mut inputs: impl Iterator<Item = &'i Path
         true => Err(format!("output {} is also an input and would be overwritten; name another", output.display())),
         false => Ok(()),
     }
-}
-
-/// Returns an error if a binary output would replace text or a source.
-///
-/// # Errors
-/// A message that names the output.
-pub fn check_text(output: &Path) -> Result<(), Failure> {
-    if is_source_name(output) && output.is_file() || is_text_file(output) {
-        let message = "exists and is text, or has the extension of a source; name another, or remove it first";
-        return Err(Failure::Usage(format!("output {} {message}", output.display())));
-    }
-    Ok(())
 }
 
 /// Returns the path of `to` relative to the folder `from`; both are canonical. `None` without a common root, as on two drives.

@@ -8,10 +8,11 @@ use pte_emit::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{Code, Error, KernelError, KernelList, KernelUse, Model};
 
 use super::exit::{Exit, Failure};
+use super::formats;
 use super::io::{self, Messages};
 use super::json;
-use super::options::FormatArguments;
-use super::outputs::{NewFolder, Outputs};
+use super::options::{ForceArguments, FormatArguments};
+use super::outputs::{NewFolder, Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -27,6 +28,8 @@ pub struct KernelsArguments {
     /// Output: a file, or the folder of headers; - is standard output, and the default
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
     #[command(flatten)]
     format: FormatArguments<KernelsFormat>,
     #[command(flatten)]
@@ -72,18 +75,19 @@ pub fn run(arguments: &KernelsArguments, messages: &Messages) -> Result<Exit, Fa
         let inputs = inputs.iter().map(PathBuf::as_path);
         arguments.sources.check_output(target, inputs, models.iter())
     };
-    if arguments.format.format() == KernelsFormat::Header {
+    let format = arguments.format(output)?;
+    if format == KernelsFormat::Header {
         let folder = output.ok_or_else(|| Failure::usage("headers are several files: name their folder with `-o`"))?;
-        return write_headers(single(&lists)?, folder, check);
+        return write_headers(single(&lists)?, folder, arguments.replace.force, check);
     }
-    let text = arguments.text(&lists)?;
+    let text = text(format, &lists)?;
     let Some(path) = output else {
         return stdout::write("", |out| out.write_all(text.as_bytes())).map(|()| Exit::Ok);
     };
     check(path)?;
-    let mut outputs = Outputs::new();
-    let written = outputs.write(path, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes()));
-    written.and_then(|()| outputs.commit()).map_err(|error| Failure::writing("", &error))?;
+    let mut outputs = Outputs::new("", arguments.replace.force);
+    outputs.write_text(path, Replaced::Generated(|head| head.starts_with("build_features:")), &text)?;
+    outputs.commit()?;
     Ok(Exit::Ok)
 }
 
@@ -104,20 +108,33 @@ fn single(lists: &[KernelList]) -> Result<&KernelList, Failure> {
 }
 
 impl KernelsArguments {
-    /// Returns what is printed.
-    fn text(&self, lists: &[KernelList]) -> Result<String, Failure> {
-        let mut out = String::new();
-        match self.format.format() {
-            KernelsFormat::Text | KernelsFormat::Header => lists.iter().for_each(|list| write_text(list, &mut out)),
-            KernelsFormat::Json => lists.iter().for_each(|list| out += &json::text(list)),
-            KernelsFormat::List => {
-                let list = single(lists)?;
-                out += &list.line().map_err(|error| unstated(list, &error))?;
-            }
-            KernelsFormat::Yaml => out += &single(lists)?.selected_operators(),
-        }
-        Ok(out)
+    /// Returns the form: that of the options, else of the extension of the output.
+    fn format(&self, output: Option<&Path>) -> Result<KernelsFormat, Failure> {
+        let (None, Some(output)) = (self.format.requested(), output) else { return Ok(self.format.format()) };
+        let known = [
+            ("txt", KernelsFormat::Text),
+            ("json", KernelsFormat::Json),
+            ("yaml", KernelsFormat::Yaml),
+            ("yml", KernelsFormat::Yaml),
+        ];
+        let advice = "; use `--format FORMAT` to write a file of another name";
+        Ok(formats::of_output(output, known.into_iter(), advice)?.unwrap_or(KernelsFormat::Text))
     }
+}
+
+/// Returns what is printed.
+fn text(format: KernelsFormat, lists: &[KernelList]) -> Result<String, Failure> {
+    let mut out = String::new();
+    match format {
+        KernelsFormat::Text | KernelsFormat::Header => lists.iter().for_each(|list| write_text(list, &mut out)),
+        KernelsFormat::Json => lists.iter().for_each(|list| out += &json::text(list)),
+        KernelsFormat::List => {
+            let list = single(lists)?;
+            out += &list.line().map_err(|error| unstated(list, &error))?;
+        }
+        KernelsFormat::Yaml => out += &single(lists)?.selected_operators(),
+    }
+    Ok(out)
 }
 
 /// Error of a form that cannot state the kernels of a list.
@@ -128,19 +145,20 @@ fn unstated(list: &KernelList, error: &KernelError) -> Failure {
 fn write_headers(
     list: &KernelList,
     folder: &Path,
+    force: bool,
     check: impl Fn(&Path) -> Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let headers = list.headers().map_err(|error| unstated(list, &error))?;
     let name = folder.display().to_string();
     let new = NewFolder::create(folder).map_err(|error| Error::io(&name, "cannot create folder", &error))?;
-    let mut outputs = Outputs::new();
+    let mut outputs = Outputs::new("", force);
     for (name, text) in headers {
         let target = folder.join(name);
         check(&target)?;
-        let written = outputs.write(&target, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes()));
-        written.map_err(|error| Failure::writing("", &error))?;
+        let is_own = |head: &str| head.contains("enerated by executorch/codegen/tools/");
+        outputs.write_text(&target, Replaced::Generated(is_own), &text)?;
     }
-    outputs.commit().map_err(|error| Failure::writing("", &error))?;
+    outputs.commit()?;
     drop(new);
     Ok(Exit::Ok)
 }

@@ -7,7 +7,8 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use super::exit::{Exit, Failure};
-use super::outputs::{NewFolder, Outputs};
+use super::options::ForceArguments;
+use super::outputs::{NewFolder, Outputs, Replaced};
 use super::stdout;
 
 /// Arguments of `man`.
@@ -19,6 +20,8 @@ pub struct ManArguments {
     /// Output: a folder for the pages of all commands; created if it does not exist
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    replace: ForceArguments,
 }
 
 /// Returns the pages of a command and of its subcommands: names of files, and their text for `man -l`. `notes` are the last sections of the
@@ -64,7 +67,7 @@ fn preformatted(notes: &str) -> Roff {
 pub fn run(arguments: &ManArguments, command: Command, notes: &str) -> Result<Exit, Failure> {
     let pages = pages(command, notes);
     if let Some(folder) = &arguments.output {
-        return write(&pages, folder).map(|()| Exit::Ok);
+        return write(&pages, folder, arguments.replace.force).map(|()| Exit::Ok);
     }
     let words: Vec<&str> = std::iter::once("pte-emit").chain(arguments.command.iter().map(String::as_str)).collect();
     let name = format!("{}.1", words.join("-"));
@@ -76,16 +79,14 @@ pub fn run(arguments: &ManArguments, command: Command, notes: &str) -> Result<Ex
 }
 
 /// Writes all pages or none.
-fn write(pages: &[(String, String)], folder: &Path) -> Result<(), Failure> {
+fn write(pages: &[(String, String)], folder: &Path, force: bool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::writing(&folder.display().to_string(), &error);
     let _created = NewFolder::create(folder).map_err(failed)?;
-    let mut outputs = Outputs::new();
+    let mut outputs = Outputs::new("", force);
     for (name, page) in pages {
-        let written =
-            outputs.write(&folder.join(name), page.len() as u64, &|_| (), |out| out.write_all(page.as_bytes()));
-        written.map_err(failed)?;
+        outputs.write_text(&folder.join(name), Replaced::Generated(|head| head.contains(".TH pte-emit")), page)?;
     }
-    outputs.commit().map_err(failed)
+    outputs.commit()
 }
 
 #[cfg(test)]

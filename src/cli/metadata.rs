@@ -57,7 +57,7 @@ struct SetArguments {
     entries: Vec<(String, String)>,
     /// Change the types of entries, too
     #[arg(long)]
-    force: bool,
+    change_types: bool,
     #[command(flatten)]
     edit: EditArguments,
 }
@@ -125,7 +125,7 @@ impl Serialize for Entries<'_> {
 }
 
 fn set(arguments: &SetArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let SetArguments { input, entries, force, edit } = arguments;
+    let SetArguments { input, entries, change_types, edit } = arguments;
     let mut read: Vec<&Path> = vec![input];
     let mut resolved = edit.open(input, messages)?.resolve()?;
     let mut changes = Vec::new();
@@ -137,7 +137,7 @@ fn set(arguments: &SetArguments, messages: &Messages) -> Result<Exit, Failure> {
         };
         read.extend(path);
         let change;
-        (resolved, change) = resolved.set_metadata(key, &text, path.is_some(), *force)?;
+        (resolved, change) = resolved.set_metadata(key, &text, path.is_some(), *change_types)?;
         changes.push(change);
     }
     finish(edit, resolved, &read, &changes, messages)

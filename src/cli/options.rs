@@ -1,4 +1,4 @@
-//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--abi`, `--processor`, `--timeout`. Those about sources are in `sources`.
+//! Options of several commands, which have one meaning: `--format`, `--json`, `--limit`, `--force`, `--abi`, `--processor`, `--timeout`. Those about sources are in `sources`.
 
 use std::time::Duration;
 
@@ -8,22 +8,30 @@ use pte_emit::{Abi, MemoryOptions, Processor};
 /// Form of what a command prints. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]
 pub struct FormatArguments<F: ValueEnum + Send + Sync + 'static> {
-    /// Form of what is printed
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    format: F,
+    /// Form of what is printed [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<F>,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
 impl<F: ValueEnum + Send + Sync + 'static> FormatArguments<F> {
-    /// Returns the requested form.
+    /// Returns the requested form; text by default.
     pub fn format(&self) -> F {
-        let json = F::value_variants()
-            .iter()
-            .find(|format| self.json && format.to_possible_value().is_some_and(|value| value.get_name() == "json"));
-        json.unwrap_or(&self.format).clone()
+        self.requested().unwrap_or_else(|| named("text").expect("every command prints text"))
     }
+
+    /// Returns the form of the options; `None` without one.
+    pub fn requested(&self) -> Option<F> {
+        self.json.then(|| named("json")).flatten().or_else(|| self.format.clone())
+    }
+}
+
+/// Returns the form with a name.
+fn named<F: ValueEnum>(name: &str) -> Option<F> {
+    let is_named = |format: &&F| format.to_possible_value().is_some_and(|value| value.get_name() == name);
+    F::value_variants().iter().find(is_named).cloned()
 }
 
 /// Values of `--format` of commands whose results are text or JSON.
@@ -40,6 +48,14 @@ impl FormatArguments<TextOrJson> {
     pub fn is_json(&self) -> bool {
         self.format() == TextOrJson::Json
     }
+}
+
+/// Existing files in the place of outputs.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct ForceArguments {
+    /// Replace existing files that would be lost, too: text that this command has not generated
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Rows of a list that are printed.

@@ -5,7 +5,7 @@
 //! unchanged, or complete.
 
 use std::fs;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -15,10 +15,60 @@ use pte_emit::file_error::{cannot, is_io, is_named};
 use pte_emit::workers::lock;
 use pte_emit::{Blob, ByteSink, OutputSink};
 
+use super::exit::Failure;
+use super::io as files;
+
 /// Uncommitted output files. Dropping it before [`Outputs::commit`] removes them.
 #[derive(Default)]
 pub struct Outputs {
     files: Vec<OutputTarget>,
+    /// Name of the input whose data are written, for messages.
+    input: String,
+    /// Replace any file.
+    force: bool,
+}
+
+/// Existing files that an output replaces without `--force`: those that the command can write again. Empty files and those with the same
+/// content are always replaced.
+#[derive(Debug, Clone, Copy)]
+pub enum Replaced {
+    /// Any, of a command that edits the file.
+    Any,
+    /// Binary files, by a binary output: neither text nor with the extension of a source.
+    Binary,
+    /// Text whose first bytes have the mark of files that the command generates.
+    Generated(fn(&str) -> bool),
+    /// None: people edit such files, or they have no mark.
+    Nothing,
+}
+
+impl Replaced {
+    /// Returns `true` if an output that replaces these may be written to `target`.
+    pub fn includes(self, target: &Path) -> bool {
+        if !target.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+            return true;
+        }
+        match self {
+            Replaced::Any => true,
+            Replaced::Binary => !files::is_source_name(target) && !files::is_text_file(target),
+            Replaced::Generated(is_own) => files::text_head(target).is_some_and(|head| is_own(&head)),
+            Replaced::Nothing => false,
+        }
+    }
+
+    /// Checks that an output may be written, for commands that work long before they write it.
+    ///
+    /// # Errors
+    /// A file that would be lost.
+    pub fn check(self, target: &Path, force: bool) -> Result<(), Failure> {
+        if force || self.includes(target) { Ok(()) } else { Err(lost(target)) }
+    }
+}
+
+/// Error of an output that would replace a file that nothing can write again.
+fn lost(target: &Path) -> Failure {
+    let target = target.display();
+    Failure::Usage(format!("output {target} exists and would be lost; name another, remove it first, or add `--force`"))
 }
 
 /// A complete temporary file and its target.
@@ -30,9 +80,9 @@ struct OutputTarget {
 }
 
 impl Outputs {
-    /// No files yet.
-    pub fn new() -> Outputs {
-        Outputs::default()
+    /// No files yet. `input` is the name of what is written, for messages; with `force`, outputs replace any file.
+    pub fn new(input: impl Into<String>, force: bool) -> Outputs {
+        Outputs { files: Vec::new(), input: input.into(), force }
     }
 
     /// Writes a temporary file of `size` bytes in the folder of `target`, which replaces it at [`Outputs::commit`]. The file is preallocated:
@@ -40,8 +90,31 @@ impl Outputs {
     /// written since the last call.
     ///
     /// # Errors
-    /// I/O errors, with the path of the file; invalid data.
+    /// A file that would be lost; I/O errors, with the path of the file; invalid data.
     pub fn write(
+        &mut self,
+        target: &Path,
+        replaced: Replaced,
+        size: u64,
+        progress: &(dyn Fn(u64) + Sync),
+        write: impl FnOnce(&mut dyn ByteSink) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let is_kept = !self.force && !replaced.includes(target);
+        let count = self.files.len();
+        self.create(target, size, progress, write).map_err(|error| Failure::writing(&self.input, &error))?;
+        let is_new = |file: &OutputTarget| is_kept && !file.is_same();
+        if self.files.get(count).is_some_and(is_new) { Err(lost(target)) } else { Ok(()) }
+    }
+
+    /// Does the same for text that is in memory.
+    ///
+    /// # Errors
+    /// Those of [`Outputs::write`].
+    pub fn write_text(&mut self, target: &Path, replaced: Replaced, text: &str) -> Result<(), Failure> {
+        self.write(target, replaced, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes()))
+    }
+
+    fn create(
         &mut self,
         target: &Path,
         size: u64,
@@ -72,17 +145,17 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes data to a target that must not exist, not even as a symbolic link.
+    /// Writes data to a target that must not exist, not even as a symbolic link; with `force`, it may.
     ///
     /// # Errors
     /// An existing target; I/O errors, with the path of the file; data that cannot be read.
-    pub fn write_new(&mut self, target: &Path, data: &Blob) -> io::Result<()> {
-        if target.symlink_metadata().is_ok() {
-            let message = "it exists and is not overwritten; remove it, or name another folder";
-            return Err(unwritable(target, io::Error::new(io::ErrorKind::AlreadyExists, message)));
+    pub fn write_new(&mut self, target: &Path, data: &Blob) -> Result<(), Failure> {
+        if !self.force && target.symlink_metadata().is_ok() {
+            return Err(lost(target));
         }
-        self.write(target, data.len(), &|_| (), |out| out.blob(data))?;
-        self.files.last_mut().into_iter().for_each(|file| file.is_new = true);
+        self.write(target, Replaced::Nothing, data.len(), &|_| (), |out| out.blob(data))?;
+        let force = self.force;
+        self.files.last_mut().into_iter().for_each(|file| file.is_new = !force);
         Ok(())
     }
 
@@ -100,7 +173,12 @@ impl Outputs {
     ///
     /// # Errors
     /// I/O errors, with the path of the target.
-    pub fn commit(self) -> io::Result<()> {
+    pub fn commit(mut self) -> Result<(), Failure> {
+        let input = std::mem::take(&mut self.input);
+        self.rename().map_err(|error| Failure::writing(&input, &error))
+    }
+
+    fn rename(self) -> io::Result<()> {
         // The lock delays the handler of SIGINT until all files are renamed.
         let mut unfinished = unfinished();
         let mut done: Vec<(PathBuf, Option<TempPath>)> = Vec::new();
@@ -133,6 +211,32 @@ impl Outputs {
             }
         }
         Ok(())
+    }
+}
+
+impl OutputTarget {
+    /// Returns `true` if the target has the content of the file.
+    fn is_same(&self) -> bool {
+        let path = self.file.0.as_deref().unwrap_or(&self.target);
+        is_same(path, &self.target).unwrap_or(false)
+    }
+}
+
+/// Compares the contents of two files.
+fn is_same(a: &Path, b: &Path) -> io::Result<bool> {
+    let (a, b) = (fs::File::open(a)?, fs::File::open(b)?);
+    if a.metadata()?.len() != b.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
+    loop {
+        let (left, right) = (a.fill_buf()?, b.fill_buf()?);
+        let len = left.len().min(right.len());
+        if len == 0 || left[..len] != right[..len] {
+            return Ok(left.len() == right.len() && len == 0);
+        }
+        a.consume(len);
+        b.consume(len);
     }
 }
 
@@ -319,7 +423,7 @@ mod tests {
     use pretty_assertions::assert_eq;
     use pte_emit::Model;
 
-    use super::Outputs;
+    use super::{Outputs, Replaced};
 
     #[test]
     fn a_data_file_that_shrinks_is_reported() {
@@ -332,9 +436,10 @@ mod tests {
         let file = model.assembly().unwrap().program_file().unwrap();
         File::options().write(true).open(path("weights.bin")).unwrap().set_len(1 << 20).unwrap();
 
-        let mut outputs = Outputs::new();
-        let written = outputs.write(&path("model.pte"), file.size().unwrap(), &|_| (), |out| file.write_to(out));
-        let error = written.unwrap_err().to_string();
+        let mut outputs = Outputs::new("", false);
+        let size = file.size().unwrap();
+        let written = outputs.write(&path("model.pte"), Replaced::Binary, size, &|_| (), |out| file.write_to(out));
+        let error = format!("{:?}", written.unwrap_err());
         assert!(error.contains("weights.bin: the file became shorter while it was read"), "{error}");
         drop(outputs);
         assert_eq!(fs::read(path("model.pte")).unwrap(), b"\0old");
@@ -344,8 +449,8 @@ mod tests {
     #[test]
     fn unused_preallocated_space_is_freed() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut outputs, target) = (Outputs::new(), folder.path().join("short"));
-        outputs.write(&target, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
+        let (mut outputs, target) = (Outputs::new("", false), folder.path().join("short"));
+        outputs.write(&target, Replaced::Nothing, 4 << 20, &|_| (), |out| out.write_all(b"all")).unwrap();
         outputs.commit().unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"all");
         let blocks = fs::metadata(&target).unwrap().blocks();

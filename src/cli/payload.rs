@@ -1,6 +1,5 @@
 //! `pte-emit payload list|show|extract|replace FILE`: the payloads of the delegates of a program.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -11,8 +10,8 @@ use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages, STREAM};
 use super::json;
-use super::options::{FormatArguments, TextOrJson};
-use super::outputs::Outputs;
+use super::options::{ForceArguments, FormatArguments, TextOrJson};
+use super::outputs::{Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 use super::weights::{self, MapArguments};
@@ -75,6 +74,8 @@ struct ExtractArguments {
     /// Output: a file; - is standard output
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
+    #[command(flatten)]
+    replace: ForceArguments,
 }
 
 #[derive(Debug, Args)]
@@ -235,23 +236,18 @@ fn extract(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
         }
     };
     let (target, data) = (&*arguments.output, &payload.data);
-    let failed = |error: std::io::Error| Failure::writing(&input.name, &error);
     if target.as_os_str() == STREAM {
-        if std::io::stdout().is_terminal() {
-            let message = "cannot write a binary file to a terminal; redirect standard output, or use `-o FILE`";
-            return Err(Failure::usage(message));
-        }
+        stdout::check_terminal("a binary file")?;
         return stdout::write(&input.name, |out| data.copy_to(out)).map(|()| Exit::Ok);
     }
     if io::canonical(target) == io::canonical(&arguments.input.input) {
         let message = format!("output {} is also the input and would be overwritten; name another", target.display());
         return Err(Failure::Usage(message));
     }
-    io::check_text(target)?;
     let bar = messages.progress(data.len());
-    let mut outputs = Outputs::new();
-    let written = outputs.write(target, data.len(), &|bytes| bar.inc(bytes), |out| out.blob(data));
-    written.and_then(|()| outputs.commit()).map_err(failed)?;
+    let mut outputs = Outputs::new(&*input.name, arguments.replace.force);
+    outputs.write(target, Replaced::Binary, data.len(), &|bytes| bar.inc(bytes), |out| out.blob(data))?;
+    outputs.commit()?;
     bar.finish_and_clear();
     Ok(Exit::Ok)
 }

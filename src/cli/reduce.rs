@@ -26,11 +26,11 @@ use tempfile::TempDir;
 
 use self::command::Outcome;
 use super::exit::{Exit, Failure};
-use super::formats::{FORMATS, OutputContent, OutputFormat, OutputName};
+use super::formats::{self, FORMATS, OutputContent, OutputFormat, OutputName, YAML};
 use super::interrupt;
 use super::io::{self, Messages, STREAM};
-use super::options;
-use super::outputs::Outputs;
+use super::options::{self, ForceArguments};
+use super::outputs::{Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 
 /// Arguments of `reduce`.
@@ -45,6 +45,8 @@ pub struct ReduceArguments {
     /// Output: a file, whose extension selects the format: .yaml, .pte, .ptd or .bpte
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// Exit status to look for, by default that of the command with FILE, unless it is 0: a number (128 + N for signal
     /// N), or timeout
     #[arg(long, value_name = "STATUS", value_parser = Outcome::parse)]
@@ -93,15 +95,19 @@ impl CandidateFormat {
 
     /// Returns the format of a file by its extension.
     fn of(path: &Path) -> Result<CandidateFormat, Failure> {
-        let extension = io::extension(path).and_then(|extension| extension.to_str()).unwrap_or_default();
-        let is_yaml = ["yaml", "yml"].iter().any(|name| extension.eq_ignore_ascii_case(name));
-        match OutputFormat::of_extension(extension).filter(|format| is_candidate(format)) {
-            Some(format) => Ok(CandidateFormat::Binary(format)),
-            None if is_yaml => Ok(CandidateFormat::Yaml),
-            None => {
-                let message = format!("output {}: expected the extension .yaml, .pte, .ptd or .bpte", path.display());
-                Err(Failure::Usage(message))
-            }
+        let yaml = YAML.into_iter().map(|(extension, ())| (extension, CandidateFormat::Yaml));
+        let binary = FORMATS.iter().filter(|format| is_candidate(format));
+        let known = yaml.chain(binary.map(|format| (format.extension, CandidateFormat::Binary(format))));
+        formats::of_output(path, known, "")?.ok_or_else(|| {
+            Failure::Usage(format!("output {} has no extension, which selects the format", path.display()))
+        })
+    }
+
+    /// Files that an output of this format replaces.
+    fn replaced(self) -> Replaced {
+        match self {
+            CandidateFormat::Yaml => Replaced::Nothing,
+            CandidateFormat::Binary(_) => Replaced::Binary,
         }
     }
 
@@ -168,15 +174,7 @@ impl ReduceArguments {
             return Err(Failure::Usage(message));
         }
         let format = CandidateFormat::of(output)?;
-        let (found, is_other) = match format {
-            CandidateFormat::Yaml => ("a binary file", io::is_binary_file(output)),
-            CandidateFormat::Binary(_) => ("text", io::is_text_file(output)),
-        };
-        if is_other {
-            let message =
-                format!("output {} exists and is {found}; name another, or remove it first", output.display());
-            return Err(Failure::Usage(message));
-        }
+        format.replaced().check(output, self.replace.force)?;
         Ok(format)
     }
 }
@@ -542,11 +540,11 @@ impl<'a> Session<'a> {
     fn write(&self, smallest: &Smallest, format: CandidateFormat) -> Result<u64, Failure> {
         let output = &self.arguments.output;
         let failed = |error: std_io::Error| Failure::writing(&output.display().to_string(), &error);
-        let mut outputs = Outputs::new();
+        let mut outputs = Outputs::new(output.display().to_string(), self.arguments.replace.force);
         let mut size = 0;
-        let mut write = |path: &Path, content: &OutputContent<'_>| {
+        let mut write = |path: &Path, replaced: Replaced, content: &OutputContent<'_>| {
             size += content.size;
-            outputs.write(path, content.size, &|_| (), |out| content.write(out))
+            outputs.write(path, replaced, content.size, &|_| (), |out| content.write(out))
         };
         let folder = output.parent().unwrap_or(Path::new(""));
         match smallest {
@@ -560,24 +558,24 @@ impl<'a> Session<'a> {
                     match format {
                         CandidateFormat::Yaml if position == 0 => {
                             let text = yaml(&files, folder).map_err(failed)?;
-                            write(&path, &text_content(&text)).map_err(failed)?;
+                            write(&path, format.replaced(), &text_content(&text))?;
                         }
-                        CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, content).map_err(failed)?,
+                        CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, Replaced::Binary, content)?,
                     }
                 }
             }
             Smallest::Bytes(bytes) => match format {
                 CandidateFormat::Yaml => {
                     let text = yaml_of_bytes(bytes, self.format, folder);
-                    write(output, &text_content(&text)).map_err(failed)?;
+                    write(output, format.replaced(), &text_content(&text))?;
                 }
                 CandidateFormat::Binary(_) => {
                     let content = OutputContent::new(bytes.len() as u64, |out| out.write_all(bytes));
-                    write(output, &content).map_err(failed)?;
+                    write(output, format.replaced(), &content)?;
                 }
             },
         }
-        outputs.commit().map_err(failed)?;
+        outputs.commit()?;
         Ok(size)
     }
 

@@ -6,8 +6,10 @@ use clap::{Args, ValueEnum};
 use pte_emit::{Recording, ReportFormat, ReportOptions};
 
 use super::exit::{Exit, Failure};
+use super::formats::{self, REPORTS};
 use super::io::{self, Messages};
-use super::outputs::Outputs;
+use super::options::ForceArguments;
+use super::outputs::{Outputs, Replaced};
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
 
@@ -23,9 +25,11 @@ pub struct ReportArguments {
     /// Output: a file; - is standard output, and the default
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Format of the output; by default html
+    /// Format of the output; by default that of its extension, .html, .dot or .json (model-explorer), without one html
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<FormatName>,
+    #[command(flatten)]
+    replace: ForceArguments,
     /// Read all constant data, and show statistics of the tensors; html
     #[arg(long)]
     data_statistics: bool,
@@ -54,11 +58,20 @@ enum FormatName {
 /// # Errors
 /// An input that cannot be read, or has several documents; an input without a program, for a graph; output that cannot be written.
 pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Failure> {
-    let format = match arguments.to {
-        Some(FormatName::Html) | None => ReportFormat::Html,
-        Some(FormatName::Dot) => ReportFormat::Dot,
-        Some(FormatName::ModelExplorer) => ReportFormat::ModelExplorer,
+    let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
+    let format = match (arguments.to, output) {
+        (Some(FormatName::Html), _) => ReportFormat::Html,
+        (Some(FormatName::Dot), _) => ReportFormat::Dot,
+        (Some(FormatName::ModelExplorer), _) => ReportFormat::ModelExplorer,
+        (None, Some(output)) => {
+            let advice = "; use `--to FORMAT` to write a file of another name";
+            formats::of_output(output, REPORTS.into_iter(), advice)?.unwrap_or(ReportFormat::Html)
+        }
+        (None, None) => ReportFormat::Html,
     };
+    if output.is_none() && format == ReportFormat::Html {
+        stdout::check_terminal("a page of HTML")?;
+    }
     let mut options = ReportOptions::default();
     (options.format, options.check) = (format, arguments.sources.validator()?);
     options.data_statistics = arguments.data_statistics;
@@ -70,7 +83,6 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     let first = open(&arguments.input)?;
     let newer = arguments.newer.as_deref().map(open).transpose()?;
     sources.warn_unused(messages);
-    let output = arguments.output.as_deref().filter(|path| path.as_os_str() != io::STREAM);
     if let Some(output) = output {
         let inputs = [Some(&arguments.input), arguments.newer.as_ref()].into_iter().flatten();
         let models = [Some(&first), newer.as_ref()].into_iter().flatten();
@@ -85,9 +97,13 @@ pub fn run(arguments: &ReportArguments, messages: &Messages) -> Result<Exit, Fai
     };
     match output {
         Some(path) => {
-            let mut outputs = Outputs::new();
-            let written = outputs.write(path, report.len() as u64, &|_| (), |out| out.write_all(report.as_bytes()));
-            written.and_then(|()| outputs.commit()).map_err(|error| Failure::writing("", &error))?;
+            let replaced = match format {
+                ReportFormat::Html => Replaced::Generated(|head| head.contains("<title>pte-emit report</title>")),
+                ReportFormat::Dot | ReportFormat::ModelExplorer => Replaced::Nothing,
+            };
+            let mut outputs = Outputs::new("", arguments.replace.force);
+            outputs.write_text(path, replaced, &report)?;
+            outputs.commit()?;
         }
         None => stdout::write("", |out| out.write_all(report.as_bytes()))?,
     }

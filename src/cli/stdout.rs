@@ -1,6 +1,6 @@
 //! Standard output: a closed pipe is a failure, and errors name it. One that is closed before the start is `/dev/null` to a Rust program.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use pte_emit::file_error::cannot;
 
@@ -40,7 +40,20 @@ pub fn columns() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// Writes to standard output. `name` is the input, for errors about the data written. The caller rejects terminals for binary output.
+/// Checks that standard output is no terminal, for what is not printed to one: binary files and pages.
+///
+/// # Errors
+/// A terminal.
+pub fn check_terminal(what: &str) -> Result<(), Failure> {
+    match io::stdout().is_terminal() {
+        true => Err(Failure::usage(format!(
+            "cannot write {what} to a terminal; add `-o FILE`, or redirect standard output"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Writes to standard output. `name` is the input, for errors about the data written. The caller rejects terminals, with [`check_terminal`].
 ///
 /// # Errors
 /// Errors of `write`, and of standard output, which they name; [`Failure::ClosedPipe`] if its reader has closed it, such as `head`.

@@ -18,7 +18,7 @@ use super::interrupt;
 use super::io::{self, Messages, STREAM};
 use super::json;
 use super::options::{FormatArguments, TextOrJson};
-use super::outputs::{NewFolder, Outputs};
+use super::outputs::{NewFolder, Outputs, Replaced};
 use super::runner::RunnerArguments;
 use super::sources::{SourceArguments, Sources};
 use super::stdout;
@@ -150,7 +150,7 @@ fn bless(files: &[TestedFile], has_failed: bool, messages: &Messages) -> Result<
     }
     // Dropped last: one without files is removed.
     let mut folders = Vec::new();
-    let (mut outputs, mut done) = (Outputs::new(), String::new());
+    let (mut outputs, mut done) = (Outputs::default(), String::new());
     for file in files {
         let (text, blessed) = file.blessed()?;
         let tests: usize = blessed.iter().map(|blessed| blessed.tests).sum();
@@ -170,14 +170,14 @@ fn bless(files: &[TestedFile], has_failed: bool, messages: &Messages) -> Result<
                 return Err(Error::input(Code::UnmetRequest, &name, message).into());
             }
             folders.push(NewFolder::create(path.parent().unwrap_or(folder)).map_err(failed)?);
-            outputs.write(&path, large.data.len(), &|_| (), |out| out.blob(&large.data)).map_err(failed)?;
+            outputs.write(&path, Replaced::Any, large.data.len(), &|_| (), |out| out.blob(&large.data))?;
         }
-        outputs.write(&file.path, text.len() as u64, &|_| (), |out| out.write_all(text.as_bytes())).map_err(failed)?;
+        outputs.write_text(&file.path, Replaced::Any, &text)?;
         let _ = writeln!(done, "{}: wrote the outputs of {}", escaped(&name), counted(tests as u64, "test"));
     }
     // Another process may have written one meanwhile.
     files.iter().try_for_each(TestedFile::is_unchanged)?;
-    outputs.commit().map_err(|error| Failure::writing("", &error))?;
+    outputs.commit()?;
     messages.summary(&done);
     Ok(())
 }

@@ -104,7 +104,8 @@ impl Model {
             ReportFormat::Dot => return Ok(reports::dot::write(&graph()?, &name)),
             ReportFormat::ModelExplorer => return Ok(reports::model_explorer::write(&graph()?, &name)),
         }
-        let contents = unless_io(self.inspect(&InspectOptions::default()))?;
+        let inspected = InspectOptions { check: options.check.clone(), ..InspectOptions::default() };
+        let contents = unless_io(self.inspect(&inspected))?;
         let error = match &contents {
             Ok(files) => files.iter().find_map(|(_, file)| file.errors.first().cloned()),
             Err(error) => Some(error.to_string()),

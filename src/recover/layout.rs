@@ -338,12 +338,8 @@ fn recover_header(
     segments: &[Segment],
     options: &mut LayoutConfig,
 ) {
-    let Some(header) = found.header else {
-        if found.segments.iter().any(|(_, size)| *size > 0) {
-            options.header = HeaderMode::None;
-        }
-        return;
-    };
+    // Segments without a header have no offset; data that are read of such a file are printed for one with a header.
+    let Some(header) = found.header else { return };
     let inserted = inserted.unwrap_or(header.program_size.saturating_sub(length));
     // A length beyond the space of the header is malformed, and becomes a patch.
     let stated = match u64::from(header.length) {

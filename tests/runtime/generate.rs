@@ -80,7 +80,7 @@ fn existing_files_are_not_overwritten() {
     let output = generate(&["--count", "3"], &path("out"));
     assert_eq!(output.status.code(), Some(3));
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("0-1.yaml: it exists and is not overwritten"), "{message}");
+    assert!(message.contains("0-1.yaml exists and would be lost"), "{message}");
     assert_eq!(fs::read_to_string(path("own.txt")).unwrap(), "own");
     assert_eq!(fs::read_dir(path("out")).unwrap().count(), 1);
 }

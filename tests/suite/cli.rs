@@ -855,7 +855,7 @@ fn a_format_does_not_allow_to_overwrite_sources() {
         folder
             .run(&["model.yaml", "-o", name, "--to", "pte"])
             .exits(2)
-            .stderr_contains("exists and is text, or has the extension of a source");
+            .stderr_contains("exists and would be lost");
     }
     folder.run(&["model.yaml", "-o", "model.yaml", "--to", "pte"]).exits(2).stderr_contains("is also an input");
     // Nor other inputs.
@@ -1093,7 +1093,7 @@ fn outputs_do_not_replace_sources_and_models() {
     let folder = Folder::new(&[("model.yaml", MODEL), ("text.pte", MODEL), ("script", "#!/bin/sh\n")]);
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
     for output in ["text.pte", "script"] {
-        folder.run(&["model.yaml", "-o", output]).exits(2).stderr_contains("exists and is text");
+        folder.run(&["model.yaml", "-o", output]).exits(2).stderr_contains("exists and would be lost");
     }
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
     folder.run(&["model.yaml", "-o", "other.pte"]).exits(0);

@@ -179,7 +179,8 @@ fn a_message_names_the_output_that_cannot_be_written() {
     let extract = ["dump", "ok.pte", "--data", "extract", "--folder"];
     named(&[&extract[..], &["ok.yaml"]].concat(), "error: cannot create folder ok.yaml: it exists and is not a folder");
     fs::create_dir_all(folder.path().join("full/constant.bin")).unwrap();
-    named(&[&extract[..], &["full"]].concat(), "full/constant.bin: it exists and is not overwritten");
+    let full = folder.run(&[&extract[..], &["full"]].concat()).exits(2);
+    full.stderr_contains("output full/constant.bin exists and would be lost");
     named(&["model.yaml", "-o", "missing/x.pte"], "error: cannot write missing/x.pte: folder missing does not exist");
 }
 
@@ -220,9 +221,9 @@ fn extracted_data_are_new_files() {
     }
     extract("big/w.bin", "big").exits(3);
     fs::create_dir(folder.path().join("big")).unwrap();
-    extract("big/W_1.BIN", "big").exits(2).stderr_contains("has the name of a file of extracted data");
+    extract("big/W_1.BIN", "big").exits(2).stderr_contains("unknown extension `.BIN`");
     // A second time they exist: nothing is written.
-    extract("new.yaml", "one").exits(3).stderr_contains("it exists and is not overwritten");
+    extract("new.yaml", "one").exits(2).stderr_contains("exists and would be lost");
     extract("missing/new.yaml", "new/folder").exits(3);
     extract("sub", "new/folder").exits(3);
     assert!(!folder.path().join("new").exists());

@@ -186,7 +186,7 @@ fn bad_requests_are_errors() {
         (&["cut.pte", "-o", "m"], 1, "cut.pte"),
         (&["empty.bin", "--any", "-o", "m"], 2, "empty.bin is empty"),
         (&["missing.pte", "-o", "m"], 3, "cannot read missing.pte"),
-        (&["relu.pte", "-o", "m.cpp"], 2, "unknown extension `.cpp` of output m.cpp: expected .c, .h, .S, or none"),
+        (&["relu.pte", "-o", "m.cpp"], 2, "unknown extension `.cpp` of output m.cpp: expected .c, .h or .S, or none"),
         (&["relu.pte", "-o", "-"], 2, "`embed` writes several files"),
         (&["relu.pte", "-o", "."], 2, "names no file"),
         (&["relu.pte", "-o", "own"], 2, "output own.c exists and was not written by `pte-emit embed`"),
@@ -219,7 +219,7 @@ fn outputs_replace_only_outputs() {
     folder.run(&["m.yaml", "-q", "-o", "m.pte"]).exits(0);
     assert_eq!(folder.read("p.bin"), folder.read("m.pte"));
     folder.write("q.bin", "text of somebody");
-    folder.run(&["embed", "m.yaml", "-o", "q.S"]).exits(2).stderr_contains("output q.bin exists and is text");
+    folder.run(&["embed", "m.yaml", "-o", "q.S"]).exits(2).stderr_contains("output q.bin exists and would be lost");
 }
 
 #[test]

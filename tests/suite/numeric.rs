@@ -120,7 +120,10 @@ fn failures_of_the_runner_are_errors_of_the_program() {
         assert!(stderr.contains(expected), "{kind}: {stderr}");
     };
     is("crash", "signal 11 (SIGSEGV) ended the runner during `load forward`");
-    is("unrecorded", "the runner wrote no ETDump; a runner that records accepts `--etdump FILE --debug-buffer FILE`");
+    is(
+        "unrecorded",
+        "the runner does not record values (`--etdump FILE --debug-buffer FILE`): it ignores these options; use one",
+    );
     is("program", "the ETDump is of another program");
     is(
         "cut",
@@ -138,8 +141,27 @@ fn a_runner_without_the_options_is_reported() {
     let linear = root().join("examples/linear.yaml");
     let linear = linear.to_str().unwrap();
     let done = folder.run(&["diff", "--numeric", linear, linear, "--runner", "sh old.sh"]).exits(2);
-    done.stderr_contains("a runner that records accepts `--etdump FILE --debug-buffer FILE`")
-        .stderr_contains("its log ends with `usage: old MODEL.pte`");
+    done.stderr_contains("its log ends with `usage: old MODEL.pte`");
+}
+
+/// A runner of the protocol without recording takes the first option for the program; another one ignores options.
+#[test]
+fn a_runner_that_does_not_record_is_named() {
+    let answers = "echo program ok; while read command rest; do case $command in
+        outputs) echo outputs 1; echo output 0 tensor 6 1,3 0,1 60f1b63e00000000346c0a3e;; *) echo $command ok;; esac; done";
+    let strict =
+        format!("test -f $1 && test $1 != --etdump || {{ echo program error 0x22 AccessFailed; exit 1; }}; {answers}");
+    let folder = Folder::new(&[("strict.sh", &*strict), ("lenient.sh", answers)]);
+    let linear = root().join("examples/linear.yaml");
+    let linear = linear.to_str().unwrap();
+    for (runner, found) in [
+        ("strict.sh", "without these options it loads the program, with them the start fails with 0x22 AccessFailed"),
+        ("lenient.sh", "it ignores these options"),
+    ] {
+        let done = folder.run(&["diff", "--numeric", linear, linear, "--runner", &format!("sh {runner}")]).exits(2);
+        let expected = format!("the runner does not record values (`--etdump FILE --debug-buffer FILE`): {found}");
+        done.stderr_contains(&expected).stderr_contains("use one that records, such as `python3 -m pte_emit.runner`");
+    }
 }
 
 #[test]

@@ -234,15 +234,21 @@ pub fn unread(_: u64, len: u64) -> Option<Blob> {
     Some(Blob::new(len, BlobSource::File { path: Path::new("").into(), offset: 0 }))
 }
 
-/// Returns the options with the profile of old files, for a release that reads them: no header or a short one, constants inside the FlatBuffer.
+/// Returns the options with the profile of their release.
 fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
-    let reads = |release: &Release, feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
-    let is_old = |release: &Release| LEGACY_FEATURES.iter().all(|feature| reads(release, feature));
-    match &options.runtime {
-        Some(release) if options.profile == Profile::Strict && is_old(release) => {
-            Cow::Owned(CheckOptions { profile: Profile::Legacy, ..options.clone() })
-        }
+    match options.runtime.as_deref().map(|release| options.profile.of_release(release)) {
+        Some(profile) if profile != options.profile => Cow::Owned(CheckOptions { profile, ..options.clone() }),
         Some(_) | None => Cow::Borrowed(options),
+    }
+}
+
+impl Profile {
+    /// Returns the profile that a file is validated with for a release: that of old files if the release reads them (no header or a short one,
+    /// constants inside the FlatBuffer) and the profile is the default one.
+    pub fn of_release(self, release: &Release) -> Profile {
+        let reads = |feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
+        let is_old = self == Profile::Strict && LEGACY_FEATURES.iter().all(|feature| reads(feature));
+        if is_old { Profile::Legacy } else { self }
     }
 }
 

@@ -139,7 +139,10 @@ pub fn set(
     if let Some(like) = like.filter(|like| !value.suits(like)) {
         let message = format!("it is {}, found {}", with_article(&like.full_kind()), with_article(&value.full_kind()));
         let wrong = Code::UnmetRequest.whole(format!("`{}`: {message}", clipped(key)));
-        return Err(vec![wrong.help("`--force` changes the type, which the readers of the program must expect")].into());
+        return Err(vec![
+            wrong.help("`--change-types` changes the type, which the readers of the program must expect"),
+        ]
+        .into());
     }
     if before.as_ref() != Some(&value) {
         let mut plan = match position {
