@@ -273,7 +273,8 @@ impl Model {
                 Some((_, is_valid)) => *is_valid,
                 None => {
                     options.runtime = Some(Arc::new(release.clone()));
-                    let is_valid = !self.check(&options)?.iter().any(Findings::has_errors);
+                    // The program is the first file; the others are inspected on their own.
+                    let is_valid = !self.check(&options)?.first().is_some_and(Findings::has_errors);
                     valid.push((profile, is_valid));
                     is_valid
                 }

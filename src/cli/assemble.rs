@@ -177,7 +177,8 @@ fn assemble(arguments: &mut AssembleArguments, messages: &Messages) -> Result<Ex
     let sources = Sources::new(&arguments.sources);
     let read = Dependencies::new(&arguments.inputs, &arguments.sources);
     let command = Command { arguments, sources, validator, runtime, size: AtomicU64::new(0) };
-    let mut done = Done { read, ..Done::default() };
+    let outputs = Outputs::new("", command.arguments.replace.force);
+    let mut done = Done { read, outputs, ..Done::default() };
     let exit = if let [input] = &*command.arguments.inputs {
         command.finish(command.assemble(input, messages), &mut done, messages)
     } else {

@@ -68,7 +68,9 @@ impl Replaced {
 /// Error of an output that would replace a file that nothing can write again.
 fn lost(target: &Path) -> Failure {
     let target = target.display();
-    Failure::Usage(format!("output {target} exists and would be lost; name another, remove it first, or add `--force`"))
+    Failure::Usage(format!(
+        "output {target} exists and would be lost; name another, remove it first, or use `--force` of the command"
+    ))
 }
 
 /// A complete temporary file and its target.

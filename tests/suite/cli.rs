@@ -852,10 +852,7 @@ fn an_unknown_extension_needs_a_format() {
 fn a_format_does_not_allow_to_overwrite_sources() {
     let folder = Folder::new(&[("model.yaml", RELU), ("other.YML", "x"), ("other.json", "x"), ("w.yaml", WEIGHTS)]);
     for name in ["other.YML", "other.json", "w.yaml"] {
-        folder
-            .run(&["model.yaml", "-o", name, "--to", "pte"])
-            .exits(2)
-            .stderr_contains("exists and would be lost");
+        folder.run(&["model.yaml", "-o", name, "--to", "pte"]).exits(2).stderr_contains("exists and would be lost");
     }
     folder.run(&["model.yaml", "-o", "model.yaml", "--to", "pte"]).exits(2).stderr_contains("is also an input");
     // Nor other inputs.
@@ -1097,7 +1094,7 @@ fn outputs_do_not_replace_sources_and_models() {
     }
     folder.run(&["model.yaml", "-o", "model.pte"]).exits(0);
     folder.run(&["model.yaml", "-o", "other.pte"]).exits(0);
-    folder.run(&["dump", "model.pte", "-o", "other.pte"]).exits(2).stderr_contains("is a binary file");
+    folder.run(&["dump", "model.pte", "-o", "other.pte"]).exits(2).stderr_contains("unknown extension `.pte`");
     folder.run(&["dump", "model.pte", "-o", "dumped.yaml"]).exits(0);
     folder.run(&["dump", "model.pte", "-o", "dumped.yaml"]).exits(0);
     folder.run(&["dump", "model.pte", "--folder", "x"]).exits(2).stderr_contains("is for `--data extract`");

@@ -65,7 +65,7 @@ fn every_command_that_reads_yaml_has_the_options_of_sources() {
         &["payload", "list"],
         &["diff", "/dev/null"],
         &["report"],
-        &["reduce", "--test", "true {}", "--expect", "0", "-o", "small.yaml"],
+        &["reduce", "--test", "true {}", "--expect", "0", "--force", "-o", "small.yaml"],
     ];
     for command in commands {
         let run = |arguments: &[&str]| folder.run(&[command, arguments].concat());

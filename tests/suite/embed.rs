@@ -189,7 +189,7 @@ fn bad_requests_are_errors() {
         (&["relu.pte", "-o", "m.cpp"], 2, "unknown extension `.cpp` of output m.cpp: expected .c, .h or .S, or none"),
         (&["relu.pte", "-o", "-"], 2, "`embed` writes several files"),
         (&["relu.pte", "-o", "."], 2, "names no file"),
-        (&["relu.pte", "-o", "own"], 2, "output own.c exists and was not written by `pte-emit embed`"),
+        (&["relu.pte", "-o", "own"], 2, "output own.c exists and would be lost"),
         (&["relu.pte", "-o", "m", "--depfile", "relu.pte"], 2, "output relu.pte is also an input"),
         (&["relu.pte", "-o", "m", "--depfile", "m.c"], 2, "output m.c is also an input"),
         (&["relu.pte", "-o", "no/m"], 3, "folder no does not exist"),

@@ -2,9 +2,12 @@
 //! answers for YAML and for the file that it assembles to.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::dump::without_header;
 use crate::support::folder::{Folder, RELU};
-use pte_emit::{InspectOptions, MemoryOptions, Model, SizeDimension, SizeOptions};
+use crate::support::root;
+use pte_emit::{CheckOptions, Findings, InspectOptions, MemoryOptions, Model, Release, SizeDimension, SizeOptions};
 use serde_json::Value;
 
 /// All files of the repository with one of the extensions.
@@ -475,4 +478,39 @@ fn the_bytes_of_tensors_are_those_of_the_dump() {
         assert_eq!([bytes_of("m.pte"), bytes_of("m.yaml")], [expected.clone(), expected], "{name}");
     }
     assert!(views > 0);
+}
+
+/// The releases that `inspect` lists are those with which `check` has no errors: for all examples, and for files that releases do not run.
+#[test]
+fn inspect_and_check_agree_about_releases() {
+    let mut models: Vec<Model> =
+        files(&root().join("examples"), &["yaml"]).iter().filter_map(|path| Model::open(path).ok()).collect();
+    let linear = Model::open(root().join("examples/linear.yaml")).unwrap();
+    let linear = linear.assembly().unwrap().program_file().unwrap().to_vec().unwrap();
+    models.push(Model::from_binary("lost.pte", without_header(&linear)));
+    let inline =
+        "layout: {constants: inline}\nmethods: {forward: {values: {c: {tensor: float32, data: [1]}}, outputs: [c]}}";
+    models.push(Model::from_yaml("inline.yaml", inline, "."));
+    let (mut all, mut some, mut none) = (0, 0, 0);
+    for model in models {
+        let Ok(files) = model.inspect(&InspectOptions::default()) else { continue };
+        let Some(found) = files.iter().find_map(|(_, file)| file.contents.as_ref()?.releases.clone()) else { continue };
+        let mut options = CheckOptions::default();
+        if model.is_text() {
+            options.reported.clone_from(model.assembly().unwrap().unknown_operators());
+        }
+        let mut runs = |release: &&Release| {
+            options.runtime = Some(Arc::new((*release).clone()));
+            !model.check(&options).unwrap().first().is_some_and(Findings::has_errors)
+        };
+        let expected: Vec<String> =
+            Release::known().filter(|release| runs(release)).map(|release| release.version().to_string()).collect();
+        assert_eq!(found, expected, "{}", model.label());
+        match expected.len() {
+            0 => none += 1,
+            count if count == Release::known().count() => all += 1,
+            _ => some += 1,
+        }
+    }
+    assert!(all > 10 && some > 10 && none > 10, "{all} {some} {none}");
 }

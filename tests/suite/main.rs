@@ -30,6 +30,7 @@ mod memory;
 mod never_panics;
 mod next_release;
 mod numeric;
+mod outputs;
 mod payloads;
 mod profile;
 mod reader;

@@ -93,7 +93,7 @@ methods:
     folder.run(&["model.yaml", "-o", "model.pte", "-q"]).exits(0);
     for input in ["model.yaml", "model.pte"] {
         let test = "grep -q aten::addmm {} && exit 7; exit 0";
-        folder.run(&["reduce", input, "--test", test, "-o", "small.yaml", "-q"]).exits(0).stderr_is_empty();
+        folder.run(&["reduce", input, "--test", test, "--force", "-o", "small.yaml", "-q"]).exits(0).stderr_is_empty();
         let small = String::from_utf8(folder.read("small.yaml")).unwrap();
         let unwanted = ["64", " 32", "16", "weight", "other:", "random", "permute", "relu", "view"];
         assert!(unwanted.iter().all(|unwanted| !small.contains(unwanted)), "{small}");
@@ -152,7 +152,9 @@ fn a_file_that_is_no_program_is_reduced_as_bytes() {
     assert_eq!(folder.read("small.pte"), b"\0\0\0\0ET12");
     folder.run(&["small.yaml", "-o", "again.pte", "-q"]).exits(0);
     assert_eq!(folder.read("again.pte"), folder.read("small.pte"));
-    let done = folder.run(&["reduce", "bad.pte", "--candidate", "yaml", "--test", test, "-o", "small.yaml"]).exits(1);
+    let done = folder
+        .run(&["reduce", "bad.pte", "--candidate", "yaml", "--test", test, "--force", "-o", "small.yaml"])
+        .exits(1);
     assert!(!done.stderr.is_empty());
 }
 
@@ -160,7 +162,7 @@ fn a_file_that_is_no_program_is_reduced_as_bytes() {
 fn the_outcome_of_the_original_is_kept() {
     let folder = Folder::new(&[("relu.yaml", RELU)]);
     let reduce = |test: &str, more: &[&str]| -> Done {
-        folder.run(&[&["reduce", "relu.yaml", "--test", test, "-o", "small.yaml"], more].concat())
+        folder.run(&[&["reduce", "relu.yaml", "--test", test, "--force", "-o", "small.yaml"], more].concat())
     };
     reduce("exit 3", &[]).exits(2).stderr_contains("no `{}`");
     reduce("test -e {}", &[]).exits(2).stderr_contains("--expect 0");
@@ -195,7 +197,7 @@ fn the_number_of_runs_is_limited_and_the_output_can_be_reduced_further() {
         count += 1;
         assert!(count < 20);
     }
-    folder.run(&["dump", &format!("{}.pte", count + 1), "-o", "small.yaml"]).exits(0);
+    folder.run(&["dump", &format!("{}.pte", count + 1), "--force", "-o", "small.yaml"]).exits(0);
     assert_eq!(sizes(&folder, "small.yaml").0, 1);
 }
 

@@ -264,13 +264,13 @@ fn a_report_replaces_none_of_its_sources() {
         (&["a.pte", "a.yaml"], "w.bin"),
         (&["a.pte", "a.yaml"], "a.pte"),
     ] {
-        let all = [&["report"], arguments, &["-o", output]].concat();
+        let all = [&["report", "--to", "html"], arguments, &["-o", output]].concat();
         folder.run(&all).exits(2).stderr_contains(&format!("output {output} is also an input"));
     }
     for (name, bytes) in sources {
         assert_eq!(folder.read(name), bytes, "{name}");
     }
-    folder.run(&["report", "a.yaml", "-o", "old.html"]).exits(0);
+    folder.run(&["report", "a.yaml", "-o", "old.html", "--force"]).exits(0);
     assert!(folder.read("old.html").starts_with(b"<!doctype html>"));
 }
 
