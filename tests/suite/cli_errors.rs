@@ -232,7 +232,7 @@ fn extracted_data_are_new_files() {
     {
         fs::create_dir(folder.path().join("trap")).unwrap();
         std::os::unix::fs::symlink("../victim", folder.path().join("trap/W_1.bin")).unwrap();
-        extract("new.yaml", "trap").exits(3).stderr_contains("trap/W_1.bin: it exists");
+        extract("new.yaml", "trap").exits(2).stderr_contains("trap/W_1.bin exists and would be lost");
         assert_eq!(folder.read("victim"), b"precious");
         assert_eq!(fs::read_dir(folder.path().join("trap")).unwrap().count(), 1);
     }

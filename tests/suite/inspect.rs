@@ -7,7 +7,9 @@ use std::sync::Arc;
 use crate::dump::without_header;
 use crate::support::folder::{Folder, RELU};
 use crate::support::root;
-use pte_emit::{CheckOptions, Findings, InspectOptions, MemoryOptions, Model, Release, SizeDimension, SizeOptions};
+use pte_emit::{
+    CheckOptions, DataFile, Findings, InspectOptions, MemoryOptions, Model, Release, SizeDimension, SizeOptions,
+};
 use serde_json::Value;
 
 /// All files of the repository with one of the extensions.
@@ -164,7 +166,12 @@ fn yaml_is_inspected_as_its_files() {
         let Ok(assembly) = source.assemble(&pte_emit::Options::default()) else { continue };
         let Some(program) = assembly.program_file() else { continue };
         let file = Model::from_binary("file.pte", program.to_vec().unwrap());
-        let found = file.inspect(&InspectOptions::default()).unwrap();
+        // The releases are those that run it with its weights.
+        let mut options = InspectOptions::default();
+        let data =
+            assembly.data_files().map(|(_, file)| DataFile::from_bytes("w.ptd", file.to_vec().unwrap()).unwrap());
+        options.check.with = data.collect();
+        let found = file.inspect(&options).unwrap();
         let [mut yaml, mut binary] = [&documents, &found].map(|files| serde_json::to_value(&files[0].1).unwrap());
         yaml["file"] = "file.pte".into();
         // Names are those of the source, or those that `dump` would print.

@@ -47,7 +47,11 @@ fn programs() -> Folder {
     for (from, to) in [("m.yaml", "m.pte"), ("m.yaml", "m.bpte"), (linear.to_str().unwrap(), "c.pte")] {
         folder.run(&[from, "-q", "-o", to]).exits(0);
     }
-    folder.run(&["c.pte", "-q", "-o", "e.pte", "--external-data", "w.ptd"]).exits(0);
+    let weights =
+        "named_data: {linear_weight: {tensor: float32, sizes: [3, 4], data: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]},
+        linear_bias: {tensor: float32, data: [1, 2, 3]}}";
+    folder.write("w.yaml", weights);
+    folder.run(&["w.yaml", "-q", "-o", "w.ptd"]).exits(0);
     folder
 }
 
@@ -66,7 +70,8 @@ fn outputs_replace_only_what_can_be_written_again() {
         folder.run(&[&arguments[..], &["--force"]].concat()).exits(0);
         let written = folder.read(name);
         assert_ne!(written, WORK, "{arguments:?}");
-        if arguments[0] != "generate" {
+        // These do not look at the content: `generate` writes new files, `reduce` works long before it writes.
+        if arguments[0] != "generate" && (arguments[0] != "reduce" || *is_binary) {
             // The same content loses nothing.
             folder.run(&arguments).exits(0);
             assert_eq!(folder.read(name), written, "{arguments:?}");

@@ -235,7 +235,7 @@ fn the_command_gets_a_copy_of_the_input() {
     for (input, candidate) in [("large.pte", "pte"), ("large.yaml", "yaml"), ("large.pte", "yaml")] {
         let test = "rm -f {}; exit 7";
         let output = format!("small.{candidate}");
-        folder.run(&["reduce", input, "--candidate", candidate, "--test", test, "-o", &output]).exits(0);
+        folder.run(&["reduce", input, "--candidate", candidate, "--test", test, "--force", "-o", &output]).exits(0);
         assert_eq!(folder.read("large.pte"), pte);
         assert_eq!(folder.read("large.yaml"), yaml.as_bytes());
     }

@@ -245,6 +245,14 @@ fn for_release(options: &CheckOptions) -> Cow<'_, CheckOptions> {
 impl Profile {
     /// Returns the profile that a file is validated with for a release: that of old files if the release reads them (no header or a short one,
     /// constants inside the FlatBuffer) and the profile is the default one.
+    ///
+    /// ```
+    /// use pte_check::{Profile, pte_releases::Release};
+    ///
+    /// let of = |release| Profile::Strict.of_release(Release::find(release).unwrap());
+    /// assert_eq!((of("0.4.0"), of("1.5.1")), (Profile::Legacy, Profile::Strict));
+    /// assert_eq!(Profile::Aten.of_release(Release::find("0.4.0").unwrap()), Profile::Aten);
+    /// ```
     pub fn of_release(self, release: &Release) -> Profile {
         let reads = |feature| release.feature(feature).is_some_and(|answer| *answer == Answer::Runs);
         let is_old = self == Profile::Strict && LEGACY_FEATURES.iter().all(|feature| reads(feature));
