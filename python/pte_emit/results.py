@@ -659,8 +659,8 @@ class Inspection(Result):
     newer: list[str] | None
     """Fields and members of unions that only a newer schema has, each with its table, slot and bytes."""
     releases: list[str] | None
-    """Releases of the runtime whose Python packages have the operators, features and payloads of the program, of those that were measured;
-    null if they were not compared."""
+    """Releases of the runtime that run the file: of those that were measured, the ones with which `check --runtime` finds no error; null if
+    they were not compared."""
     required_keys: list[str] | None
     """Keys that the runtime looks up in `.ptd` files, sorted."""
     shared_bytes: int | None
