@@ -88,7 +88,7 @@ def _array(mapped: Any, layout: Any, offset: int | None, size: int, data: bytes 
     return _arrays.shaped(flat, sizes, order)
 
 
-def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | Buffer], **layout: Any) -> None:
+def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | numpy.generic | Buffer], **layout: Any) -> None:
     """Writes tensors to a ``.ptd``: a map of keys to arrays of numpy, or bytes for data without an element type.
 
     The file is replaced when all of it is written. Arrays must be contiguous, or channels-last; their bytes are written without a copy of them,
@@ -102,7 +102,7 @@ def save_ptd(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | 
     _save(path, ".ptd", tensors, layout)
 
 
-def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | Buffer]) -> None:
+def save_safetensors(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[Any] | numpy.generic | Buffer]) -> None:
     """Writes tensors to a ``.safetensors``, as ``save_ptd`` to a ``.ptd``. Bytes with the key ``__metadata__`` are the JSON of its metadata.
 
     >>> import numpy

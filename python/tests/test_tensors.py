@@ -115,11 +115,11 @@ def test_malformed_files_are_named_with_their_key(tmp_path: Path, linear: Path) 
         ("scalar_type", "99", "has no size in bytes"),
     ]:
         yaml = "named_data: {w: {tensor: float32, sizes: [2, 3], data: [0, 1, 2, 3, 4, 5]}}\n"
-        yaml += f"raw: {{ptd: {{set: {{'named_data[0].tensor_layout.{field}': {value}}}}}}}\n"
+        yaml += f"raw: {{set: {{'named_data[0].tensor_layout.{field}': {value}}}}}\n"
         data = pte_emit.assemble(yaml).data[""]
         (tmp_path / "bad.ptd").write_bytes(data)
         for source, name in ((tmp_path / "bad.ptd", "bad.ptd"), (data, "<bytes>")):
-            with pytest.raises(pte_emit.Error, match=f"{name}: w: .*{found}"):
+            with pytest.raises(pte_emit.Error, match=f"{name}: error: w: .*{found}"):
                 pte_emit.load_ptd(source)
     examples = linear.parent / "malformed"
     files = sorted(examples.glob("**/*.yaml"))
