@@ -15,6 +15,7 @@ use pte_analysis::planning::{Lifetimes, executed, lifetimes, value_requests};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::{DEFAULT_ALIGNMENT, MemoryPlan, XNNPACK_PADDING, is_xnnpack_call};
+use pte_model::program::pools::{PoolRange, PoolRanges};
 use pte_model::program::{
     Device, EValue, ExecutionPlan, Memory, MemoryPlanner, MemoryRequest, NonConstBufferDevice, Tensor, TensorData,
     TensorShapeDynamism,
@@ -51,12 +52,11 @@ pub fn plan(
 /// Returns, by value, `true` for a tensor at an explicit offset that neither an instruction nor the caller writes, and that has no data,
 /// if others have bytes there: it is a view of them. A file has no other sign of a view.
 fn unwritten(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
-    let place = |tensor: &Tensor| match tensor.memory {
-        Memory::At { pool, offset } => Some((pool, offset, offset.checked_add(tensor.nbytes()?)?)),
-        _ => None,
-    };
-    let mut unwritten = vec![false; plan.values().len()];
-    let placed = plan.tensors().filter(|(_, tensor)| tensor.data == TensorData::None && place(tensor).is_some());
+    let values = plan.values();
+    let mut unwritten = vec![false; values.len()];
+    let placed = plan
+        .tensors()
+        .filter(|(value, tensor)| tensor.data == TensorData::None && PoolRange::of(&values[*value]).is_some());
     placed.for_each(|(value, _)| unwritten[value] = true);
     if !unwritten.contains(&true) {
         return unwritten;
@@ -65,29 +65,12 @@ fn unwritten(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
     for value in operators.maybe_written(plan).into_iter().chain(inputs) {
         unwritten.get_mut(value).into_iter().for_each(|flag| *flag = false);
     }
-    let bases = plan.tensors().filter(|(value, _)| !unwritten[*value]).filter_map(|(_, tensor)| place(tensor));
-    let bases = union(bases.collect());
-    for (value, tensor) in plan.tensors() {
-        if let Some((pool, start, end)) = place(tensor).filter(|_| unwritten[value]) {
-            let next = bases.partition_point(|(other, _, base_end)| (*other, *base_end) <= (pool, start));
-            unwritten[value] =
-                bases.get(next).is_some_and(|(other, base_start, _)| *other == pool && *base_start < end);
-        }
+    let bases = values.iter().zip(&unwritten).filter(|(_, unwritten)| !**unwritten);
+    let bases = PoolRanges::new(bases.filter_map(|(value, _)| PoolRange::of(value)));
+    for (value, unwritten) in values.iter().zip(&mut unwritten).filter(|(_, unwritten)| **unwritten) {
+        *unwritten = PoolRange::of(value).is_some_and(|range| bases.overlap(&range));
     }
     unwritten
-}
-
-/// Joins ranges of bytes in pools that overlap or adjoin; the result is in order.
-fn union(mut ranges: Vec<(u32, u64, u64)>) -> Vec<(u32, u64, u64)> {
-    ranges.sort_unstable();
-    ranges.dedup_by(|(pool, start, end), (last_pool, _, last_end)| {
-        let joins = pool == last_pool && *start <= *last_end;
-        if joins {
-            *last_end = *end.max(last_end);
-        }
-        joins
-    });
-    ranges
 }
 
 struct MethodPlanner<'a> {

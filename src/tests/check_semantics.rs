@@ -749,6 +749,16 @@ fn rules_about_data() {
     state(plan);
     call(plan, "aten::relu.out", &[2, 3, 3]);
     assert_eq!(found(&overwritten), at(X_17, "values[3]"));
+    // A view of the state, which is a tensor at its offset, reads it.
+    fn view(plan: &mut ExecutionPlan, calls: &[[i32; 3]]) {
+        tensor(plan, 3).memory = Memory::At { pool: 1, offset: 256 };
+        let view = Tensor { data: TensorData::None, ..tensor(plan, 3).clone() };
+        plan.values.as_mut().unwrap().push(EValue::Tensor(view));
+        calls.iter().for_each(|args| call(plan, "aten::relu.out", args));
+    }
+    assert_eq!(constant(|p| view(p, &[])), [at(X_13, "values[3]"), at(X_14, "values[4]")].concat());
+    assert_eq!(constant(|p| view(p, &[[4, 2, 2]])), []);
+    assert_eq!(constant(|p| view(p, &[[4, 2, 2], [1, 3, 3]])), []);
 
     let mut named = program(&chain("", ""));
     let data = named.add_blob(pte_model::data::Blob::bytes(vec![0u8]));

@@ -171,6 +171,29 @@ fn bytes_that_are_read_under_another_name_are_used() {
 }
 
 #[test]
+fn state_that_only_its_views_use_stays() {
+    let at =
+        |sizes: &str, offset: u64| format!("tensor: float32, sizes: {sizes}, memory: {{pool: 1, offset: {offset}}}");
+    // The whole state, its first and its last bytes: read, written, and written in place.
+    for (sizes, offset) in [("[6]", 1024), ("[2]", 1024), ("[3]", 1036)] {
+        for instructions in [
+            "{kernel: aten::neg.out, args: [w], out: y}",
+            "{kernel: aten::exp.out, args: [x], out: w}",
+            "{kernel: aten::copy_, args: [w, x], out: w}",
+        ] {
+            assert_stays(&format!(
+                "values: {{x: {{tensor: float32, sizes: {sizes}}}, s: {{{}, mutable: true, data: {{fill: 1.5}}}},
+                w: {{{}, mutable: true}}}}, inputs: [x], outputs: [{}],
+                instructions: [{instructions}]",
+                at("[2, 3]", 1024),
+                at(sizes, offset),
+                if instructions.contains("out: y") { "y" } else { "x" },
+            ));
+        }
+    }
+}
+
+#[test]
 fn calls_that_overwrite_bytes_that_are_read_later_stay() {
     let at = |offset: u64| format!("{{tensor: float32, sizes: [4], memory: {{pool: 1, offset: {offset}}}}}");
     let method = |offset: u64, order: &[&str]| {

@@ -5,7 +5,7 @@
 //! or a constant. Parts are kept if they are reachable from the inputs, the outputs and the instructions with an
 //! effect. An instruction needs its arguments, a list its items, a view its base, and a value that is read the
 //! instructions that may have written it. An explicit location may still have the content of another tensor when it is
-//! read; the instructions that write that tensor are then kept, too. Unreferenced data are removed as well, except
+//! read; the instructions that write that tensor, and its initial data, are then kept, too. Unreferenced data are removed as well, except
 //! `named_data`, which delegates find by key.
 
 mod graph;
@@ -63,6 +63,8 @@ struct Marker<'p> {
     /// By method and value: the steps that write this list of outs are kept.
     written_lists: Vec<Vec<bool>>,
     placed: PlacedTensors,
+    /// By method: its state with initial data.
+    states: Vec<PlacedTensors>,
     /// By method.
     places: Vec<Places>,
     /// By method and value: for its group, the writers of all values that share its bytes are kept.
@@ -93,7 +95,8 @@ fn uses(graphs: &[MethodGraph<'_>], roots: Roots) -> Vec<MethodUses> {
         read: graphs.iter().map(flags).collect(),
         written: graphs.iter().map(flags).collect(),
         written_lists: graphs.iter().map(flags).collect(),
-        placed: PlacedTensors::new(graphs.iter().map(|graph| graph.plan)),
+        placed: PlacedTensors::new(graphs.iter().map(|graph| graph.plan), |_| true),
+        states: graphs.iter().map(|graph| PlacedTensors::new([graph.plan].into_iter(), placed::has_data)).collect(),
         places: graphs.iter().map(Places::new).collect(),
         disturbed: graphs.iter().map(flags).collect(),
         work: Vec::new(),
@@ -165,6 +168,11 @@ impl Marker<'_> {
         if let Some(Memory::View { base }) = value.as_tensor().map(|tensor| tensor.memory) {
             self.work.push(Mark::Value { method, value: base.into() });
         }
+        // A tensor with bytes of initial data is a view of that state.
+        if let Some(range) = placed::range(graph.plan.values(), number) {
+            let states = self.states[method].take(&range).into_iter();
+            self.work.extend(states.map(|(_, state)| Mark::Value { method, value: state as i64 }));
+        }
         // A value that is used as an out must be a view by then.
         self.work.extend(graph.aliasing_steps(number).map(|step| Mark::Step { method, step }));
     }
@@ -206,6 +214,10 @@ impl Marker<'_> {
         for member in graph.group(value) {
             if std::mem::replace(&mut self.written[method][member], true) {
                 return;
+            }
+            // Initial data are written when the method is loaded.
+            if placed::has_data(&graph.plan.values()[member]) {
+                self.work.push(Mark::Value { method, value: member as i64 });
             }
             // A result that is overwritten in the same block is only needed by the steps between, which mark it
             // themselves.

@@ -7,6 +7,7 @@ use super::method::MethodAnalysis;
 use crate::RuleId::*;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::element::{Element, Part};
+use pte_model::program::pools::PoolRanges;
 use pte_model::program::{Instruction, Program, ValueId};
 use pte_operators::kinds::Kinds;
 
@@ -46,8 +47,12 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
         }
     }
     let mut idle = Vec::new();
+    let accessed = accessed_memory(method, |_| true);
     for (value, _) in used.iter().enumerate().filter(|(_, used)| !**used) {
         let facts = method.facts[value];
+        if facts.has_data && method.ranges[value].is_some_and(|range| accessed.overlap(&range)) {
+            continue;
+        }
         if !facts.has_data || !facts.has_bytes {
             idle.push(value);
         } else if !facts.is_named {
@@ -70,18 +75,21 @@ fn check_values(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &L
     check_states(method, findings, locate);
 }
 
+/// Returns the planned memory of the values with such an access. State may be used through tensors with its bytes only:
+/// its views.
+fn accessed_memory(method: &MethodAnalysis<'_>, is_such: impl Fn(AccessKind) -> bool) -> PoolRanges {
+    let accesses = method.accesses.list.iter().filter(|access| is_such(access.kind));
+    PoolRanges::new(accesses.filter_map(|access| method.ranges[access.value as usize]))
+}
+
 /// Reports state with initial data that is only written.
 fn check_states(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
+    let is_read = |kind| kind != AccessKind::Write;
+    let read = accessed_memory(method, is_read);
     for (value, facts) in method.facts.iter().enumerate() {
-        if !facts.has_data || method.ranges[value].is_none() || method.is_input[value] {
-            continue;
-        }
-        let mut written = false;
-        let read = method.value_accesses(value).any(|access| {
-            written |= access.kind == AccessKind::Write;
-            access.kind != AccessKind::Write
-        });
-        if written && !read {
+        let Some(range) = method.ranges[value].filter(|_| facts.has_data && !method.is_input[value]) else { continue };
+        let written = method.value_accesses(value).any(|access| !is_read(access.kind));
+        if written && !read.overlap(&range) {
             findings.add(X_17, || {
                 let expected = "an instruction or an output that reads it".into();
                 (locate(&method.element(Part::Value(value))), "initial data that are never read".into(), expected)

@@ -32,6 +32,37 @@ impl PoolRange {
     }
 }
 
+/// A set of bytes: disjoint ranges in ascending order.
+#[derive(Debug)]
+pub struct PoolRanges(Vec<PoolRange>);
+
+impl PoolRanges {
+    /// Returns the union of ranges, without empty ones.
+    pub fn new(ranges: impl Iterator<Item = PoolRange>) -> PoolRanges {
+        let mut ranges: Vec<PoolRange> = ranges.filter(|range| range.end > range.start).collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|range, last| {
+            let joins = range.pool == last.pool && range.start <= last.end;
+            if joins {
+                last.end = last.end.max(range.end);
+            }
+            joins
+        });
+        PoolRanges(ranges)
+    }
+
+    /// Returns `true` for the empty set.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns `true` if a range has bytes of the set.
+    pub fn overlap(&self, range: &PoolRange) -> bool {
+        let next = self.0.partition_point(|other| (other.pool, other.end) <= (range.pool, range.start));
+        self.0.get(next).is_some_and(|other| other.overlaps(range))
+    }
+}
+
 /// Content of the pools: disjoint ranges, each with its content.
 #[derive(Debug)]
 pub struct PoolContent<T> {
@@ -121,6 +152,16 @@ mod tests {
         content.insert(range(1, 7, 7), 'f');
         assert_eq!(shown(&content, 5, 11), "");
         assert_eq!(content.parts(range(2, 29, 40)).count(), 1);
+    }
+
+    #[test]
+    fn sets_of_ranges_overlap_what_has_their_bytes() {
+        let set = PoolRanges::new([range(2, 0, 8), range(1, 4, 8), range(1, 8, 12), range(1, 9, 10)].into_iter());
+        assert_eq!(set.0, [range(1, 4, 12), range(2, 0, 8)]);
+        let probes =
+            [range(1, 0, 4), range(1, 11, 20), range(1, 12, 16), range(2, 7, 9), range(3, 0, 9), range(1, 6, 6)];
+        assert_eq!(probes.map(|probe| set.overlap(&probe)), [false, true, false, true, false, true]);
+        assert!(PoolRanges::new([range(1, 3, 3)].into_iter()).is_empty());
     }
 
     #[test]

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::placed;
 use pte_analysis::aliases::{Groups, aliases};
 use pte_analysis::blocks::block_numbers;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
+use pte_model::program::pools::PoolRanges;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
 
 /// An instruction at its position, counted through all chains.
@@ -160,6 +162,12 @@ impl<'p> MethodGraph<'p> {
         for (value, tensor) in self.plan.tensors() {
             let persistent = matches!(tensor.memory, Memory::Auto { persistent: true, .. });
             lasting[self.groups[value]] |= persistent || tensor.data != TensorData::None;
+        }
+        // A tensor with bytes of initial data is a view of that state.
+        let states = (0..values.len()).filter(|value| placed::has_data(&values[*value]));
+        let states = PoolRanges::new(states.filter_map(|state| placed::range(values, state)));
+        for value in (0..values.len()).filter(|_| !states.is_empty()) {
+            lasting[self.groups[value]] |= placed::range(values, value).is_some_and(|range| states.overlap(&range));
         }
         for (list, value) in values.iter().enumerate() {
             let mut all = std::iter::once(list).chain(value.items().iter().filter_map(|item| index(values, item)));

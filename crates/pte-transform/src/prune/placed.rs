@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pte_model::program::pools::PoolRange;
-use pte_model::program::{EValue, ExecutionPlan, Memory};
+use pte_model::program::{EValue, ExecutionPlan, Memory, TensorData};
 
 /// Returns the explicit location of a tensor or of its base; `None` if it has none.
 pub fn range(values: &[EValue], value: usize) -> Option<PoolRange> {
@@ -19,6 +19,11 @@ pub fn range(values: &[EValue], value: usize) -> Option<PoolRange> {
     };
     let (pool, start) = location(base)?;
     Some(PoolRange { pool, start, end: start.saturating_add(tensor.nbytes().unwrap_or(u64::MAX)) })
+}
+
+/// Returns `true` for a tensor with data.
+pub fn has_data(value: &EValue) -> bool {
+    value.as_tensor().is_some_and(|tensor| tensor.data != TensorData::None)
 }
 
 /// The tensors of all methods at explicit locations. Methods may share their pools.
@@ -38,11 +43,13 @@ struct Pool {
 }
 
 impl PlacedTensors {
-    pub fn new<'p>(plans: impl Iterator<Item = &'p ExecutionPlan>) -> PlacedTensors {
+    /// Returns the tensors for which `is_such` holds.
+    pub fn new<'p>(plans: impl Iterator<Item = &'p ExecutionPlan>, is_such: fn(&EValue) -> bool) -> PlacedTensors {
         let mut ranges: BTreeMap<u32, Vec<(u64, usize, usize, u64)>> = BTreeMap::new();
         for (method, plan) in plans.enumerate() {
             let values = plan.values();
-            let placed = (0..values.len()).filter_map(|value| Some((value, range(values, value)?)));
+            let such = (0..values.len()).filter(|value| is_such(&values[*value]));
+            let placed = such.filter_map(|value| Some((value, range(values, value)?)));
             for (value, PoolRange { pool, start, end }) in placed {
                 ranges.entry(pool).or_default().push((start, method, value, end));
             }
