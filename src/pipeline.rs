@@ -590,7 +590,7 @@ fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
 
 /// Moves data to `.ptd` files. Returns for each blob the first one with the same bytes.
 fn move_outside(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<BlobId>> {
-    let Resolved { program, origins, .. } = resolved;
+    let Resolved { program, origins, messages, .. } = resolved;
     let same = dedup::find(&program.blobs).map_err(|(_, error)| error)?;
     let outside = ExternalRequest { rules: options.external.clone(), rest: options.external_data };
     if outside.rest || !outside.rules.is_empty() {
@@ -603,6 +603,12 @@ fn move_outside(resolved: &mut Resolved, options: &Options) -> io::Result<Vec<Bl
         let names = ValueNames { key: &key, shown: &shown };
         let moves = pte_transform::externalize::find(program, &same, &outside, &names).map_err(io::Error::other)?;
         drop(printed);
+        if !moves.outputs.is_empty() {
+            let names = diagnostics::first_names(moves.outputs.iter().map(String::as_str));
+            let message =
+                format!("`--external-data`: outputs and what has their data stay in the program (G-34): {names}");
+            messages.push(NodeDiagnostic { severity: Severity::Warning, ..Code::UnmetRequest.whole(message) });
+        }
         pte_transform::externalize::externalize(program, moves);
     }
     Ok(same)

@@ -36,6 +36,9 @@ pub struct DumpArguments {
     /// Print computed values, too: indices, memory offsets, operator tables, layout
     #[arg(long)]
     explicit: bool,
+    /// Omit all memory offsets, so that assembling plans the memory of the changed YAML again
+    #[arg(long, conflicts_with_all = ["explicit", "exact"])]
+    replan: bool,
     /// Print to standard error what the YAML had to state, and what is left to assembling
     #[arg(long)]
     stats: bool,
@@ -97,8 +100,8 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let (large_data, _new_folder) = arguments.large_data()?;
     let payload = arguments.payload.into();
     let mut options = PrintOptions::default();
-    (options.explicit, options.large_data, options.payload, options.file) =
-        (arguments.explicit, large_data, payload, file);
+    (options.explicit, options.replan, options.large_data, options.payload, options.file) =
+        (arguments.explicit, arguments.replan, large_data, payload, file);
     let printed = source.to_yaml(&arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {

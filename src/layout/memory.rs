@@ -261,7 +261,8 @@ impl<'a> MethodPlanner<'a> {
         }
         self.unshared = requests.iter().fold(self.unshared, |sum, request| sum.saturating_add(request.size));
         let mut reserved: Vec<u64> = if other_device { Vec::new() } else { self.reserved() };
-        if !other_device && !self.lifetimes.regions().is_whole() {
+        let has_parts = self.request.planner != MemoryPlanner::Naive && !self.lifetimes.regions().is_whole();
+        if !other_device && has_parts {
             (placed, requests) = self.place_regions(placed, requests, &mut reserved);
         }
         if !other_device {

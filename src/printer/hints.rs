@@ -40,6 +40,8 @@ pub struct MemoryHints {
     pub shared_order: Option<u32>,
     /// `true` to print the offsets of all tensors and the sizes of the pools.
     pub offsets: bool,
+    /// `true` if the offsets may differ from those of the file.
+    pub replan: bool,
 }
 
 impl MemoryHints {
@@ -88,7 +90,7 @@ impl Hints {
         if assembled.operators != original.operators && (is_same || !self.operators) {
             self.operators = true;
         } else if is_same {
-            if !assembly.plan.memory[method].is_stated_by(original) {
+            if !self.memory.replan && !assembly.plan.memory[method].is_stated_by(original) {
                 self.memory.advance(original);
             }
             let numbers = assembly.plan.buffer_index[method].iter().zip(original.values());

@@ -58,6 +58,9 @@ pub enum PayloadForm {
 pub struct PrintOptions {
     /// Print all properties, including those that assembling computes.
     pub explicit: bool,
+    /// Omit the offsets of planned memory also if assembling computes others. A method whose tensors share bytes while they are alive keeps
+    /// its offsets.
+    pub replan: bool,
     /// Treatment of large data.
     pub large_data: LargeData,
     /// Form of the payloads of delegates.

@@ -109,14 +109,16 @@ fn print_with_tests(
         tests: bundle.as_ref().map_or(&[], |bundle| bundle.tests),
         ..ProgramYaml::new(&found.program, &payloads, printer)
     };
-    let hints = Hints { everything: printer.options.explicit, ..Hints::default() };
+    let mut hints = Hints { everything: printer.options.explicit, ..Hints::default() };
+    hints.memory.replan = printer.options.replan;
     // Recovering the layout emits the program, which takes as long as printing it.
     let recover = || placement.map_or(Ok(None), |placement| placement.layout(&found));
     let (recovered, first) = workers::both(true, recover, || Rounds::begin(program, hints));
     let (recovered, mut rounds) = (recovered?, first?);
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
-    let raw = match recovered.as_ref().filter(|recovered| recovered.exact) {
+    let exact = recovered.as_ref().filter(|recovered| recovered.exact && !printer.options.replan);
+    let raw = match exact {
         // Patches need an exact layout, because their offsets would otherwise be those of another file.
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
         None => FileOverrides::default(),
@@ -127,6 +129,9 @@ fn print_with_tests(
         None => layout::print_all(None, &layout, &raw, printer)?,
     });
     let difference = rounds.complete(|assembly| {
+        if printer.options.replan {
+            return Ok(None);
+        }
         let differs = match assembly.program_file() {
             Some(file) => layout::difference(origin, &file)?,
             None => Some("it has no methods".into()),
@@ -135,7 +140,7 @@ fn print_with_tests(
     })?;
     let stats = rounds.stats();
     // Field overrides may reproduce the file if the layout does not.
-    if difference.is_some() && bundle.is_none() {
+    if difference.is_some() && bundle.is_none() && !printer.options.replan {
         let layouts = [layout.clone(), LayoutConfig { header: layout.header, ..LayoutConfig::default() }];
         // Prefer few patches.
         for most in [overrides::FEW, overrides::MANY] {
@@ -193,8 +198,16 @@ impl<'p> Rounds<'p> {
             hints.memory.offsets |= !plan.can_be_planned();
             hints
         });
-        let hints: Vec<Hints> = hints.collect();
-        let methods = program.facts(&hints);
+        let mut hints: Vec<Hints> = hints.collect();
+        let mut methods = program.facts(&hints);
+        let replanned = hints.iter_mut().zip(&methods).filter(|(hints, _)| hints.memory.replan);
+        let mut keeps = false;
+        for (hints, _) in replanned.filter(|(_, method)| method.shares_memory()) {
+            (hints.memory.replan, keeps) = (false, true);
+        }
+        if keeps {
+            methods = program.facts(&hints);
+        }
         Ok(Rounds { program, hints, text: program.print(&methods)?, methods, suffix: String::new() })
     }
 

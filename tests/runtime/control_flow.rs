@@ -81,7 +81,7 @@ fn planned_memory_changes_no_output_unless_check_reports_it() {
         for planner in [MemoryPlanner::Greedy, MemoryPlanner::GreedyNoOverlap, MemoryPlanner::Naive] {
             let assembly = files(planned(&program, planner));
             let (is_reported, is_same) = (is_reported(&assembly), run(&assembly) == expected);
-            assert!(is_same || is_reported, "{name}: {planner:?}");
+            assert!(is_same || is_reported && planner != MemoryPlanner::Naive, "{name}: {planner:?}");
             (reported, differing) = (reported + u64::from(is_reported), differing + u64::from(!is_same));
         }
         for planner in [MemoryPlanner::Greedy, MemoryPlanner::Minimal] {

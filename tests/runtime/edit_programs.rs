@@ -2,21 +2,27 @@
 //! bit by bit, in two executions.
 //!
 //! Ignored by default, since it downloads the runtime: `cargo test --test runtime edit_programs:: -- --ignored`. `PTE_EMIT_EDIT_PROGRAMS` is the
-//! number of random programs; `PTE_EMIT_EDIT_FOLDERS` has folders of programs to merge, separated by colons.
+//! number of random programs; `PTE_EMIT_EDITS_SEED` and `PTE_EMIT_EDITS_COUNT` choose those of which every edit is compared;
+//! `PTE_EMIT_EDIT_FOLDERS` has folders of programs to merge, separated by colons.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pretty_assertions::assert_eq;
-use pte_emit::program::EValue;
 use pte_emit::program::test_cases::TestData;
-use pte_emit::{LayoutConfig, MergeOptions, MethodRename, Model, Options, Resolved, ScalarType, StripKind};
+use pte_emit::program::{EValue, MemoryPlanner};
+use pte_emit::{
+    Assembly, CheckOptions, LayoutConfig, MergeOptions, MethodRename, Model, OptimizeOptions, Options, Resolved,
+    RuleId, ScalarType, StripKind,
+};
 use pte_generate::calls::{is_repeatable, operators};
-use pte_generate::programs::{KnownOperator, program};
+use pte_generate::programs::{KnownOperator, control_flow, program};
 use pte_generate::random::Random;
 use pte_model::data::Blob;
 
-use crate::support::{root, runner};
+use super::optimize_memory::{answers as outputs, script};
+use crate::support::{files as written, root, runner, seed};
 
 /// Programs that are merged at once.
 const GROUP: usize = 3;
@@ -149,6 +155,84 @@ fn edited_methods_have_the_same_outputs() {
         println!("{label} and others: {compared:?}");
         assert!(compared.executed > 0, "{label}");
     }
+}
+
+/// The files of a program after each edit, with its name.
+fn edited(model: &Model, folder: &Path) -> Vec<(&'static str, Assembly)> {
+    let resolve = || model.resolve_for_changes().unwrap();
+    let files =
+        |resolved: Resolved, options: &Options| resolved.to_files(options).unwrap_or_else(|error| panic!("{error}"));
+    let plain = |resolved: Resolved| files(resolved, &Options::default());
+    let mut external = Options::default();
+    external.external_data = true;
+    let mut pruned = Options::default();
+    pruned.prune = true;
+    let mut optimized = resolve();
+    optimized.optimize(&OptimizeOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    let moved = files(model.resolve().unwrap(), &external);
+    let findings = moved.check(&CheckOptions::default()).unwrap();
+    assert!(findings.iter().flat_map(|findings| &findings.list).all(|finding| finding.rule.id != RuleId::G_34));
+    let (pte, ptds) = written::write(&moved, folder).unwrap();
+    let mut internal = Options::default();
+    (internal.internal_data, internal.with) = (true, ptds);
+    let name = model.program().unwrap().plans()[0].name.clone().unwrap();
+    let renamed = resolve().rename_methods(&[MethodRename::new(&name, "other")]).unwrap().0;
+    let back = renamed.rename_methods(&[MethodRename::new("other", &name)]).unwrap().0;
+    vec![
+        ("rewritten", plain(model.resolve().unwrap())),
+        ("printed", plain(resolve())),
+        ("pruned", files(model.resolve().unwrap(), &pruned)),
+        ("printed and pruned", files(resolve(), &pruned)),
+        ("stripped", plain(model.resolve().unwrap().strip(&StripKind::ALL).unwrap().0)),
+        ("optimized", plain(optimized)),
+        ("optimized and pruned", {
+            let mut optimized = model.resolve_for_changes().unwrap();
+            optimized.optimize(&OptimizeOptions::default()).unwrap();
+            files(optimized, &pruned)
+        }),
+        ("renamed", plain(back)),
+        ("internal again", files(Model::open(pte).unwrap().resolve().unwrap(), &internal)),
+        ("external", moved),
+    ]
+}
+
+/// Random programs with what exporters do not write: state through views, constants as outputs, values with two kinds of writers.
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime edit_programs:: -- --ignored`"]
+fn edits_keep_the_outputs_of_several_executions() {
+    let (first, count) = (seed("PTE_EMIT_EDITS_SEED", 1), seed("PTE_EMIT_EDITS_COUNT", 60));
+    let in_place = |name| !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty());
+    let mut operators: Vec<KnownOperator> = operators();
+    operators.retain(|(name, _)| is_repeatable(name) && in_place(name));
+    let (runner, next, executed, compared) =
+        (runner::locate(), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                break;
+            }
+            let name = format!("seed {first} number {index}");
+            let mut program =
+                control_flow(&mut Random::of_item(first, index), &operators, [8, 16, 30][index as usize % 3]);
+            program.execution_plan.iter_mut().flatten().for_each(|plan| plan.memory.planner = MemoryPlanner::Minimal);
+            let Some(script) = script(&program) else { continue };
+            let folder = tempfile::tempdir().unwrap();
+            let before = Resolved::from(program).to_files(&Options::default()).unwrap();
+            let expected = outputs(&runner, &before, &script).unwrap_or_else(|error| panic!("{name}: {error}"));
+            executed.fetch_add(u64::from(expected.iter().any(|answer| answer == "execute ok")), Ordering::Relaxed);
+            let model = Model::from_binary("p.pte", before.program_file().unwrap().to_vec().unwrap());
+            for (what, assembly) in edited(&model, folder.path()) {
+                let found =
+                    outputs(&runner, &assembly, &script).unwrap_or_else(|error| panic!("{name}: {what}: {error}"));
+                assert!(found == expected, "{name}: {what}\n{:?}", expected.iter().zip(&found).find(|(a, b)| a != b));
+                compared.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+    println!("{executed:?} of {count} programs executed, {compared:?} edits compared");
+    assert!(executed.into_inner() * 10 >= count * 8);
 }
 
 /// Values of other kinds are not made.

@@ -21,6 +21,7 @@ mod mutants;
 mod next_release;
 mod numeric;
 mod optimize_memory;
+mod orders;
 mod program_mutants;
 mod sharing;
 mod weights;

@@ -3,9 +3,9 @@
 //!
 //! Time 0 is before the first instruction, instruction `i` is at `i + 1`, and the outputs are read after the last one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::aliases::aliases;
+use super::aliases::{AliasKind, Groups, aliases};
 use super::blocks::{Jump, jumps};
 use super::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{ExecutionPlan, Memory, Tensor, TensorData, ValueId};
@@ -79,6 +79,15 @@ impl<C: Clock> Spans<C> {
             if let Memory::View { base } = *memory {
                 self.touch_base(view, base as usize);
             }
+        }
+    }
+
+    /// Extends the lifetimes of values that keep each other's memory until the next execution, to those of all of them.
+    pub fn carry_over_executions(&mut self, kept: &KeptMoves) {
+        for group in &kept.groups {
+            let spans = || group.iter().filter_map(|value| self.list[*value]);
+            let times = [spans().map(|(start, _)| start).min(), spans().map(|(_, end)| end).max()];
+            group.iter().for_each(|value| self.touch_index(*value, times.into_iter().flatten()));
         }
     }
 
@@ -286,7 +295,64 @@ impl Execution {
             })
             .collect();
         spans.carry_around_loops(&jumps, &first);
+        spans.carry_over_executions(&KeptMoves::with(plan, operators, requested, &uses));
         Execution { times: spans.list, is_alias, is_state }
+    }
+}
+
+/// Values that have the memory of another one from a move on, also in the next execution, which then uses it before it moves to them again: an
+/// instruction or the caller writes them, too, or they are read first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptMoves {
+    /// Such values together with all values whose memory they may have, in ascending order.
+    pub groups: Vec<Vec<usize>>,
+    /// Each such value, with the values that moves take memory from: at most [`MAX_SOURCES`].
+    pub sources: BTreeMap<usize, Vec<usize>>,
+}
+
+/// Maximum number of sources of a value.
+const MAX_SOURCES: usize = 16;
+
+impl KeptMoves {
+    /// Finds these values in a method with these memory requests.
+    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> KeptMoves {
+        KeptMoves::with(plan, operators, requested, &Uses::new(plan, operators))
+    }
+
+    fn with(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory], uses: &Uses) -> KeptMoves {
+        let (count, aliases, is_input) = (plan.values().len(), aliases(plan, operators), plan.is_input());
+        let is_kept = |value: usize| {
+            let is_used = uses.has_writes[value] || uses.first[value] == FirstUse::Read || is_input[value];
+            is_used && plan.values()[value].as_tensor().is_some()
+        };
+        let moved = aliases.iter().filter(|alias| alias.kind != AliasKind::View && is_kept(alias.result));
+        let kept: BTreeSet<usize> = moved.map(|alias| alias.result).collect();
+        if kept.is_empty() {
+            return KeptMoves::default();
+        }
+        let mut groups = Groups::new(count);
+        aliases.iter().for_each(|alias| groups.join(alias.result, alias.base));
+        for (view, memory) in requested.iter().enumerate().take(count) {
+            if let Memory::View { base } = *memory
+                && (base as usize) < count
+            {
+                groups.join(view, base as usize);
+            }
+        }
+        let mut members: BTreeMap<usize, Vec<usize>> =
+            kept.iter().map(|value| (groups.first(*value), vec![])).collect();
+        for value in 0..count {
+            members.entry(groups.first(value)).and_modify(|members| members.push(value));
+        }
+        let mut is_base = vec![false; count];
+        aliases.iter().for_each(|alias| is_base[alias.base] |= alias.kind != AliasKind::View);
+        let mut sources = BTreeMap::new();
+        for value in kept {
+            let others =
+                members[&groups.first(value)].iter().copied().filter(|other| *other != value && is_base[*other]);
+            sources.insert(value, others.take(MAX_SOURCES).collect());
+        }
+        KeptMoves { groups: members.into_values().collect(), sources }
     }
 }
 
@@ -305,6 +371,8 @@ struct Uses {
     is_set: Vec<bool>,
     /// By value: an instruction may write its content.
     is_written: Vec<bool>,
+    /// By value: an instruction may write its content, or that of the value whose memory it has.
+    has_writes: Vec<bool>,
     /// By value: its first use is an argument of a delegate or of an unknown operator.
     is_unknown: Vec<bool>,
 }
@@ -318,6 +386,7 @@ impl Uses {
             is_partial: flags.clone(),
             is_set: flags.clone(),
             is_written: flags.clone(),
+            has_writes: flags.clone(),
             is_unknown: flags,
         };
         // By value: the kinds of its uses, as bits.
@@ -354,11 +423,13 @@ impl Uses {
             AccessKind::Alias => self.is_set[index] = true,
             AccessKind::Write | AccessKind::Modify | AccessKind::Overwrite => {
                 self.is_written[index] |= !self.is_set[index];
+                self.has_writes[index] = true;
             }
             // A view is an input of a delegate, because its results have memory of their own.
             AccessKind::Unknown => {
                 self.is_unknown[index] |= is_first;
                 self.is_written[index] |= is_first;
+                self.has_writes[index] |= is_first;
             }
         }
         self.first[index].record(!is_read);
@@ -512,6 +583,19 @@ mod tests {
         ["s", "o", "i"].into_iter().for_each(|state| method.tensor(state).memory = STATE);
         method.tensor("i").data = TensorData::Blob(BlobId(0));
         assert_eq!(method.lifetimes("s o i n"), "*s 0..5, o 1..4, *i 0..5, n -");
+    }
+
+    #[test]
+    fn memory_that_moves_leave_until_the_next_execution_is_kept() {
+        // `n` is written in one branch, and moved to in the other: it may have the memory of `b` when it is written.
+        let branches = ["jump c 4", "aten::exp.out x a a", "aten::abs.out x n n", "jump false 6"];
+        let moved = |last: &'static str| [&branches[..], &["aten::exp.out x b b", last]].concat();
+        let lifetimes = |last| Method::new("c x", &moved(last), "n").lifetimes("a b n");
+        assert_eq!(lifetimes("move b n"), "a 2..2, b 3..7, n 3..7");
+        assert_eq!(lifetimes("aten::abs.out b n n"), "a 2..2, b 5..6, n 3..7");
+        // The caller writes inputs.
+        let input = ["aten::exp.out x b b", "aten::cos.out x c c", "move b x"];
+        assert_eq!(Method::new("x", &input, "c").lifetimes("b c x"), "b 0..3, c 2..4, x 0..3");
     }
 
     #[test]

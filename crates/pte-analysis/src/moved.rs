@@ -9,7 +9,9 @@ use std::collections::HashSet;
 use super::access::{Access, Accesses};
 use super::aliases::{Alias, AliasKind};
 use super::blocks::{Edge, Jump, jumps};
+use super::lifetimes::KeptMoves;
 use super::operators::{AccessKind, MethodOperators};
+use super::planning::value_requests;
 use pte_model::program::pools::PoolRange;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, TensorData};
 
@@ -34,6 +36,8 @@ pub struct MovedMemory<'m> {
     pub edges: &'m [Edge],
     /// By value: its planned memory; `None` for other values.
     pub ranges: &'m [Option<PoolRange>],
+    /// Values that keep the memory of others until the next execution.
+    pub kept: &'m KeptMoves,
 }
 
 /// The steps at which a value has the memory of another one.
@@ -82,7 +86,9 @@ pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, place
     };
     let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
     let edges = edges(plan, &accesses);
-    let memory = MovedMemory { accesses: &accesses, aliases: &aliases, edges: &edges, ranges: &ranges };
+    let requested = value_requests(plan, operators);
+    let kept = &KeptMoves::new(plan, operators, &requested);
+    let memory = MovedMemory { accesses: &accesses, aliases: &aliases, edges: &edges, ranges: &ranges, kept };
     let mut left = 1usize << 24;
     let mut spend = |units: usize| {
         left = left.checked_sub(units)?;
@@ -146,8 +152,16 @@ impl MovedMemory<'_> {
             if is_target[value] && has_own[value] && is_written && self.ranges[value].is_some() {
                 holders.push(Holder { source: value, value, since: *step });
             }
+            // It may still have the memory of the previous execution.
+            let sources = self.sources(value).iter().filter(|source| is_written && self.ranges[**source].is_some());
+            holders.extend(sources.map(|source| Holder { source: *source, value, since: *step }));
         }
         holders
+    }
+
+    /// Returns the values whose memory a value may have since the previous execution.
+    fn sources(&self, value: usize) -> &[usize] {
+        self.kept.sources.get(&value).map_or(&[], Vec::as_slice)
     }
 
     fn alias(&self, step: u32) -> Option<&Alias> {
@@ -212,13 +226,15 @@ impl MovedMemory<'_> {
         let accesses = self.accesses.of_step(step as usize);
         let writes = |access: &Access| {
             let value = access.value as usize;
-            let range = self.ranges[value].filter(|range| range.overlaps(&source));
+            let mut taken = self.sources(value).iter().filter(|other| **other != holder.source);
+            let is_kept = taken.any(|other| self.ranges[*other].is_some_and(|range| range.overlaps(&source)));
+            let range = self.ranges[value].filter(|range| is_kept || range.overlaps(&source));
             let is_definite = access.kind.writes_bytes() || access.kind == AccessKind::Unknown && !access.has_content;
             let Some(range) = range.filter(|_| is_definite && value != holder.source && value != holder.value) else {
                 return false;
             };
             // A tensor at the same offset that is written in place is a view. An alias may have other memory than its place.
-            !(is_alias[value] || range.start == source.start && access.kind.is_in_place())
+            is_kept || !(is_alias[value] || range.start == source.start && access.kind.is_in_place())
         };
         let index = accesses.iter().position(writes)?;
         Some(OverwrittenMove { access: first + index, source: holder.source, target: holder.value })

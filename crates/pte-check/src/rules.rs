@@ -778,6 +778,12 @@ rules! {
     "ignores the fields; it rejects values and instructions that are such members when the method is loaded"
     "a field after `args` in a `DelegateCall`"
 
+    G_34 Suspicious ALL
+    "A constant in a .ptd is no output."
+    "The metadata of the method state that nothing provides its memory, so that applications that set the memory of such outputs replace the constant, also where instructions read it. `--internal` moves it into the program."
+    "accepts it; with the memory of the application, the constant has what this memory contains"
+    "an output whose data are in a .ptd"
+
     G_22 Invalid ALL
     "A method has lists of inputs, outputs and buffer sizes."
     "They may be empty, but not absent: the runtime rejects the metadata of the method."
@@ -1448,7 +1454,7 @@ rules! {
 
     X_5 Note ALL
     "A tensor that begins at the offset of a live tensor is a view of it."
-    "A planning error and a view look the same in the file if both begin at the same byte."
+    "A planning error and a view look the same in the file if both begin at the same byte. If an output is overwritten, it is X-4."
     "both tensors have the bytes that were written last"
     "a and b at byte 0 of one pool: a is written, b is written, a is read"
 

@@ -85,6 +85,13 @@ impl MethodWriter {
         ValueId::of(self.values.len() - 1)
     }
 
+    /// Appends an input, and returns its index.
+    pub fn input(&mut self, value: EValue) -> ValueId {
+        let value = self.push(value);
+        self.inputs.push(value);
+        value
+    }
+
     /// Adds an output.
     pub fn output(&mut self, value: ValueId) {
         self.outputs.push(value);

@@ -1,12 +1,18 @@
 //! Valid programs: chains of valid calls, in which results are arguments of later calls, with branches, loops and several methods at times.
+//!
+//! Those of [`control_flow`] also have what exporters do not write: conditions that differ from execution to execution, values that an
+//! instruction writes in one branch and a move sets in the other, state that is used through views, and constants that are outputs.
 
 use super::arguments::arguments;
 use super::calls::{executable, results};
 use super::lower::{BoundaryMemory, MethodWriter};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
+use pte_model::data::Blob;
 use pte_model::format::ScalarType;
-use pte_model::program::{EValue, Instruction, MemoryPlanner, Program, TensorShapeDynamism, ValueId};
+use pte_model::program::{
+    EValue, Instruction, Memory, MemoryPlanner, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
+};
 use pte_operators::facts::Family;
 use pte_operators::{Role, Signature};
 
@@ -19,6 +25,9 @@ const CONTROL: usize = 6;
 /// Share of branches and loops in percent, in valid programs and in those of [`control_flow`].
 const SHARES: [usize; 2] = [6, 40];
 
+/// Inputs of a method that are conditions.
+const CONDITIONS: usize = 3;
+
 /// Depth of branches in branches.
 const DEPTH: usize = 3;
 
@@ -27,20 +36,20 @@ pub type KnownOperator = (&'static str, Signature);
 
 /// Returns a valid program. Methods have about as many instructions as `instructions`, none if no operator takes random arguments.
 pub fn program(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
-    generated(random, operators, instructions, SHARES[0])
+    generated(random, operators, instructions, false)
 }
 
-/// As [`program`], with many branches and loops.
+/// As [`program`], with many branches and loops, and with what exporters do not write.
 pub fn control_flow(random: &mut Random, operators: &[KnownOperator], instructions: usize) -> Program {
-    generated(random, operators, instructions, SHARES[1])
+    generated(random, operators, instructions, true)
 }
 
-fn generated(random: &mut Random, operators: &[KnownOperator], instructions: usize, control: usize) -> Program {
+fn generated(random: &mut Random, operators: &[KnownOperator], instructions: usize, is_irregular: bool) -> Program {
     let mut program = Program::default();
     let methods = if random.chance(15) { 2 + random.below(2) } else { 1 };
     for number in 0..methods {
         let name = if number == 0 { "forward".to_owned() } else { format!("method_{number}") };
-        Generator::new(random, operators, &mut program, control).method(&name, instructions);
+        Generator::new(random, operators, &mut program, is_irregular).method(&name, instructions);
     }
     program
 }
@@ -64,8 +73,12 @@ struct Generator<'a> {
     tensors: Vec<Existing>,
     /// Numbers that calls return.
     numbers: Vec<ValueId>,
-    /// Share of branches and loops in percent.
-    control: usize,
+    /// It has what exporters do not write.
+    is_irregular: bool,
+    /// Inputs that are conditions.
+    conditions: Vec<ValueId>,
+    /// Constants that are outputs.
+    returned: Vec<ValueId>,
     /// A move of a branch sets a tensor.
     has_moves: bool,
 }
@@ -75,11 +88,20 @@ impl<'a> Generator<'a> {
         random: &'a mut Random,
         operators: &'a [KnownOperator],
         program: &'a mut Program,
-        control: usize,
+        is_irregular: bool,
     ) -> Generator<'a> {
-        let method = MethodWriter::new(BoundaryMemory::Planned);
-        let (tensors, numbers) = (Vec::new(), Vec::new());
-        Generator { random, operators, program, method, tensors, numbers, control, has_moves: false }
+        Generator {
+            random,
+            operators,
+            program,
+            method: MethodWriter::new(BoundaryMemory::Planned),
+            tensors: Vec::new(),
+            numbers: Vec::new(),
+            is_irregular,
+            conditions: Vec::new(),
+            returned: Vec::new(),
+            has_moves: false,
+        }
     }
 
     fn method(mut self, name: &str, instructions: usize) {
@@ -88,7 +110,8 @@ impl<'a> Generator<'a> {
             if left == 0 || self.operators.is_empty() {
                 break;
             }
-            if left >= CONTROL && self.operators.len() > 1 && self.random.chance(self.control) {
+            if left >= CONTROL && self.operators.len() > 1 && self.random.chance(SHARES[usize::from(self.is_irregular)])
+            {
                 self.control();
                 continue;
             }
@@ -117,6 +140,7 @@ impl<'a> Generator<'a> {
             }
         }
         outputs.extend(&self.numbers);
+        outputs.extend(&self.returned);
         outputs
     }
 
@@ -247,13 +271,14 @@ impl<'a> Generator<'a> {
     fn control(&mut self) {
         let Some(tensor) = self.static_float() else { return };
         let Content::Value(x) = tensor.content else { return };
-        match self.random.below(4) {
+        match self.random.below(if self.is_irregular { 7 } else { 4 }) {
             0 => self.branch(&tensor),
-            1 => {
+            1 | 4 => {
                 let merged = self.moved_branch(&tensor, 1);
-                let tensor = TensorOperand { content: Content::Value(merged), ..tensor };
-                self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
+                merged.into_iter().for_each(|merged| self.add_result(&tensor, merged));
             }
+            5 => self.state(&tensor),
+            6 => self.constant(&tensor),
             _ => self.repeat(&tensor),
         }
         for item in &mut self.tensors {
@@ -268,8 +293,64 @@ impl<'a> Generator<'a> {
         self.method.call_values(operator, &[from, to, to]);
     }
 
-    /// `x.size(0) > n`.
+    /// Records a result like a tensor for the calls after it.
+    fn add_result(&mut self, like: &TensorOperand, value: ValueId) {
+        let tensor = TensorOperand { content: Content::Value(value), ..like.clone() };
+        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
+    }
+
+    /// Returns a tensor like another one that an instruction writes.
+    fn written(&mut self, like: &TensorOperand) -> ValueId {
+        self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..like.clone() }.tensor()))
+    }
+
+    /// Returns a tensor like another one, with numbers as data.
+    fn filled(&mut self, like: &TensorOperand) -> Option<Tensor> {
+        let tensor = like.tensor();
+        let count = tensor.nbytes()? / 4;
+        let bytes = (0..count).flat_map(|at| (0.25 + (at % 5) as f32 / 4.0).to_le_bytes()).collect::<Vec<u8>>();
+        let data = TensorData::Blob(self.program.add_blob(Blob::bytes(bytes)));
+        Some(Tensor { data, ..tensor })
+    }
+
+    /// State with initial data, of which some instructions use a view only: they read it, and then may write it.
+    fn state(&mut self, x: &TensorOperand) {
+        let (Content::Value(from), Some(state)) = (&x.content, self.filled(x)) else { return };
+        let memory = Memory::Auto { pool: None, persistent: true, shared: None };
+        let base = self.method.push(EValue::Tensor(Tensor { memory, ..state.clone() }));
+        let memory = Memory::View { base: base.get().unwrap_or_default() as u32 };
+        let view = self.method.push(EValue::Tensor(Tensor { memory, data: TensorData::None, ..state }));
+        let (read, written) = (self.random.pick(&[base, view, view]), self.random.pick(&[base, view, view]));
+        let to = self.written(x);
+        self.unary(read, to);
+        if self.random.chance(70) {
+            self.unary(*from, written);
+        }
+        self.add_result(x, to);
+    }
+
+    /// A constant that is an output, and may be an argument.
+    fn constant(&mut self, x: &TensorOperand) {
+        let Some(constant) = self.filled(x) else { return };
+        let constant = self.method.push(EValue::Tensor(Tensor { memory: Memory::None, ..constant }));
+        self.returned.push(constant);
+        if self.random.chance(70) {
+            let to = self.written(x);
+            self.unary(constant, to);
+            self.add_result(x, to);
+        }
+    }
+
+    /// `x.size(0) > n`, or an input.
     fn condition(&mut self, x: ValueId) -> ValueId {
+        if self.is_irregular && self.random.chance(60) {
+            if self.conditions.len() < CONDITIONS && self.random.chance(50) || self.conditions.is_empty() {
+                let input = TensorOperand::new(ScalarType::BOOL, &[], Content::Input).tensor();
+                let input = self.method.input(EValue::Tensor(input));
+                self.conditions.push(input);
+            }
+            return self.random.pick(&self.conditions);
+        }
         let (zero, size) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
         self.method.call_values("aten::sym_size.int", &[x, zero, size]);
         let limit = self.random.between(0, 4);
@@ -279,23 +360,33 @@ impl<'a> Generator<'a> {
         condition
     }
 
-    /// `y = f(x) if x.size(0) > n else g(x)`, as the exporter writes it: each branch has tensors of its own, and a move sets the result. Returns it.
-    fn moved_branch(&mut self, x: &TensorOperand, depth: usize) -> ValueId {
-        let written = TensorOperand { content: Content::Written, ..x.clone() }.tensor();
-        let Content::Value(from) = x.content else { return self.method.push(EValue::Tensor(written)) };
+    /// `y = f(x) if x.size(0) > n else g(x)`, as the exporter writes it: each branch has tensors of its own, and a move sets the result. In
+    /// irregular programs, there may be two results, and an instruction may write them instead of a move. Returns the results.
+    fn moved_branch(&mut self, x: &TensorOperand, depth: usize) -> Vec<ValueId> {
+        let count = 1 + usize::from(self.is_irregular && self.random.chance(40));
+        let merged: Vec<ValueId> = (0..count).map(|_| self.written(x)).collect();
+        let Content::Value(from) = x.content else { return merged };
         self.has_moves = true;
         let condition = self.condition(from);
-        let merged = self.method.push(EValue::Tensor(written));
         let otherwise = self.method.jump(condition);
-        let result = self.body(x, depth);
-        self.method.instruct(Instruction::MoveCall { move_from: result, move_to: merged });
+        self.merge(x, depth, &merged);
         let never = self.method.push(EValue::Bool(false));
         let end = self.method.jump(never);
         self.method.land(otherwise);
-        let result = self.body(x, depth);
-        self.method.instruct(Instruction::MoveCall { move_from: result, move_to: merged });
+        self.merge(x, depth, &merged);
         self.method.land(end);
         merged
+    }
+
+    /// The calls of a branch, and what sets its results.
+    fn merge(&mut self, x: &TensorOperand, depth: usize, merged: &[ValueId]) {
+        let results: Vec<ValueId> = merged.iter().map(|_| self.body(x, depth)).collect();
+        for (from, to) in results.into_iter().zip(merged) {
+            match self.is_irregular && self.random.chance(30) {
+                true => self.unary(from, *to),
+                false => self.method.instruct(Instruction::MoveCall { move_from: from, move_to: *to }),
+            }
+        }
     }
 
     /// A few calls of a branch, on `x` or on other tensors like it, and branches in it. Returns the result.
@@ -316,11 +407,10 @@ impl<'a> Generator<'a> {
             if depth < DEPTH && self.random.chance(20) {
                 let x = TensorOperand { content: Content::Value(from), ..x.clone() };
                 let merged = self.moved_branch(&x, depth + 1);
-                values.push(merged);
+                values.push(merged[0]);
                 continue;
             }
-            let written = TensorOperand { content: Content::Written, ..x.clone() }.tensor();
-            let to = self.method.push(EValue::Tensor(written));
+            let to = self.written(x);
             self.unary(from, to);
             values.push(to);
         }
@@ -332,7 +422,7 @@ impl<'a> Generator<'a> {
     fn branch(&mut self, x: &TensorOperand) {
         let Content::Value(from) = x.content else { return };
         let condition = self.condition(from);
-        let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
+        let to = self.written(x);
         let otherwise = self.method.jump(condition);
         self.unary(from, to);
         let never = self.method.push(EValue::Bool(false));
@@ -340,14 +430,13 @@ impl<'a> Generator<'a> {
         self.method.land(otherwise);
         self.unary(from, to);
         self.method.land(end);
-        let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
+        self.add_result(x, to);
     }
 
     /// `y = f(x)`, and `y = g(y)` a few times.
     fn repeat(&mut self, x: &TensorOperand) {
         let Content::Value(from) = x.content else { return };
-        let to = self.method.push(EValue::Tensor(TensorOperand { content: Content::Written, ..x.clone() }.tensor()));
+        let to = self.written(x);
         self.unary(from, to);
         let (zero, counter) = (self.method.push(EValue::Int(0)), self.method.push(EValue::Int(0)));
         let limit = self.random.between(1, 3);
@@ -364,7 +453,6 @@ impl<'a> Generator<'a> {
         let back = self.method.jump(never);
         self.method.land_at(back, again);
         self.method.land(end);
-        let tensor = TensorOperand { content: Content::Value(to), ..x.clone() };
-        self.tensors.push(Existing { tensor, is_result: true, is_used: false, is_shared: false });
+        self.add_result(x, to);
     }
 }

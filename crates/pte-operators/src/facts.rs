@@ -107,6 +107,8 @@ facts! {
     family: Family = Family::Independent,
     /// Element types of random tensors.
     samples: Samples = Samples::Real,
+    /// The kernel takes tensors, also as outs, that are all in the default order of dimensions, or all channels last of rank 4 or 5.
+    one_order: bool = false,
     /// The kernel takes contiguous tensors only.
     contiguous_only: bool = false,
     /// The kernel leaves the content of its outs, or a part of it, as it was, or writes random numbers.

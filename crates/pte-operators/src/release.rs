@@ -138,7 +138,8 @@ impl Release {
         let words = row(types, name).split(' ').filter(|word| !word.is_empty());
         let measured = words.filter_map(|word| constraints::parse(word, &signature, |set| row(types, set)));
         let facts = self.facts(name);
-        let constraints = measured.chain(facts.constraints.iter().copied()).collect();
+        let order = facts.one_order.then_some(Constraint::OneOrder);
+        let constraints = measured.chain(facts.constraints.iter().copied()).chain(order).collect();
         let sharing = row(self.sharing.get_or_init(|| lines(self.tables.sharing)), name);
         let in_place = sharing.split(' ').filter_map(|argument| signature.position(argument)).collect();
         let is_known = entry.library.is_none_or(|library| self.tables.without_temporary.contains(&library));

@@ -2,7 +2,7 @@
 //!
 //! Only marks them; the layout places their bytes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -99,6 +99,9 @@ pub struct ExternalMoves {
     constants: Vec<(usize, usize, String, Option<String>)>,
     /// Indices of entries of named data, ascending.
     named_data: Vec<(usize, Option<String>)>,
+    /// Names of constants that stay in the program, because they are outputs, or have the data of outputs: applications replace the memory
+    /// of outputs that has no data in the program (G-34).
+    pub outputs: Vec<String>,
 }
 
 /// Finds the constants whose data are in the program, and the named data, that `request` states. The key of a constant is its fully
@@ -124,11 +127,22 @@ pub fn find(
         Ok((request.rest && rest).then_some(None))
     };
     let (mut moves, mut known) = (ExternalMoves::default(), Vec::new());
+    let data = |value: Option<&EValue>| match value?.as_tensor()?.data {
+        TensorData::Blob(blob) => Some(same[blob.0 as usize]),
+        TensorData::None | TensorData::Elsewhere(_) => None,
+    };
+    let plans = program.plans();
+    let outputs = plans.iter().flat_map(|plan| plan.outputs.iter().flatten().map(|output| plan.value(*output)));
+    let outputs: HashSet<BlobId> = outputs.filter_map(data).collect();
     for ((method, index), key) in keys(program, same, names) {
         let shown = if request.rules.is_empty() { None } else { (names.shown)(method, index) };
         let shown = shown.unwrap_or_else(|| key.clone());
-        if let Some(tag) = tag(&[&key, &shown], true)? {
-            moves.constants.push((method, index, key, tag));
+        match tag(&[&key, &shown], true)? {
+            Some(_) if data(plans[method].values().get(index)).is_some_and(|data| outputs.contains(&data)) => {
+                moves.outputs.push(shown.clone());
+            }
+            Some(tag) => moves.constants.push((method, index, key, tag)),
+            None => {}
         }
         known.push(shown);
     }

@@ -21,7 +21,10 @@ use super::graph::PayloadGraphs;
 use super::hints::Hints;
 use super::stats::PrintStats;
 use pte_analysis::inference;
+use pte_analysis::lifetimes::Execution;
+use pte_analysis::operators::MethodOperators;
 use pte_analysis::planning::MethodValues;
+use pte_model::program::pools::{PoolContent, PoolRange};
 use pte_model::program::{DimOrder, EValue, ExecutionPlan, Memory, Program, Tensor, TensorShapeDynamism, ValueId};
 use pte_operators::inference::TensorMeta;
 
@@ -92,6 +95,23 @@ impl<'p> MethodFacts<'p> {
             names: self.names.iter().map(|name| name.as_deref().map(str::to_owned)).collect(),
             memory: self.plan.values().iter().enumerate().map(memory).collect(),
         }
+    }
+
+    /// Returns `true` if tensors share bytes of planned memory while they are alive, other than views with their base: offsets express that.
+    pub fn shares_memory(&self) -> bool {
+        let Execution { times, is_alias, .. } =
+            Execution::new(self.plan, &MethodOperators::known(self.plan), &self.values().memory);
+        let values = self.plan.values().iter().enumerate().filter(|(value, _)| !is_alias[*value]);
+        let placed = values.filter_map(|(value, tensor)| Some((times[value]?, PoolRange::of(tensor)?)));
+        let mut placed: Vec<((u32, u32), PoolRange)> = placed.collect();
+        placed.sort_unstable();
+        let mut live: PoolContent<u32> = PoolContent::default();
+        // A result may have the memory of what the call reads last.
+        placed.into_iter().any(|((start, end), range)| {
+            let is_shared = live.parts(range).any(|(_, last)| last > start);
+            live.insert(range, end);
+            is_shared
+        })
     }
 
     /// Returns the literal with this index, which is printed at its use; `None` for a value with a name, or an index

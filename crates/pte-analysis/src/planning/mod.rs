@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::aliases::{Alias, AliasKind, aliases};
 use crate::blocks::{self, Skips};
-use crate::lifetimes::{FirstUse, Spans};
+use crate::lifetimes::{FirstUse, KeptMoves, Spans};
 use crate::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 use regions::Regions;
@@ -43,7 +43,8 @@ impl Lifetimes {
 /// Computes the lifetimes of the values of a method (docs/format.md, "Lifetimes") with these memory requests.
 pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Lifetimes {
     let count = plan.instructions().count() as u32;
-    let mut spans = Spans::new(Regions::find(plan, operators, requested), plan.values().len());
+    let kept = KeptMoves::new(plan, operators, requested);
+    let mut spans = Spans::new(Regions::find(plan, operators, requested, &kept), plan.values().len());
     let inputs: BTreeSet<ValueId> = plan.inputs.iter().flatten().copied().collect();
     inputs.iter().for_each(|input| spans.touch(*input, 0));
     let jumps: Vec<_> = blocks::jumps(plan).into_iter().filter(|jump| !spans.clock.is_body(jump.step + 1)).collect();
@@ -89,6 +90,7 @@ pub fn lifetimes(plan: &ExecutionPlan, operators: &MethodOperators, requested: &
         }
     }
     spans.carry_around_loops(&jumps, &first);
+    spans.carry_over_executions(&kept);
     Lifetimes { spans, end: count + 1, write_backs, is_view }
 }
 

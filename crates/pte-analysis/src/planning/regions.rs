@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::blocks::{self, Jump};
-use crate::lifetimes::Clock;
+use crate::lifetimes::{Clock, KeptMoves};
 use crate::operators::{AccessKind, MethodOperators, Usage};
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, TensorData, ValueId};
 use pte_operators::facts::LoopPart;
@@ -89,8 +89,8 @@ impl Regions {
         }
     }
 
-    /// Finds the parts of a method with these memory requests.
-    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]) -> Regions {
+    /// Finds the parts of a method with these memory requests. The values of `kept` belong to the method itself.
+    pub fn find(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory], kept: &KeptMoves) -> Regions {
         let mut regions = Regions::none(plan);
         // Jumps are relative to their chains. The exporter emits only one chain.
         if let Some([_]) = plan.chains.as_deref() {
@@ -107,6 +107,9 @@ impl Regions {
             if regions.list.len() > 1 {
                 regions.find_owners(&code);
                 regions.widen_owners(&code, requested);
+                for value in kept.groups.iter().flatten() {
+                    regions.owners[*value] = regions.owners[*value].map(|_| 0);
+                }
                 regions.find_inputs(&code, requested);
                 // A view belongs to the part of its base, and its uses are mapped to that part.
                 for (owner, memory) in regions.owners.iter_mut().zip(requested) {

@@ -16,8 +16,10 @@ use crate::RuleId::{self, *};
 use crate::RuleSeverity;
 use pte_analysis::access::Access;
 use pte_analysis::aliases::AliasKind;
+use pte_analysis::lifetimes::KeptMoves;
 use pte_analysis::moved::{MovedMemory, OverwrittenMove};
 use pte_analysis::operators::AccessKind;
+use pte_analysis::planning::value_requests;
 use pte_model::program::pools::PoolRange;
 
 /// Names of arguments whose elements are indices.
@@ -43,7 +45,8 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     if method.accesses.is_truncated {
         return;
     }
-    check_moves(method, flow, findings, locate);
+    let kept = KeptMoves::new(method.plan, &method.operators, &value_requests(method.plan, &method.operators));
+    check_moves(method, flow, &kept, findings, locate);
     let Some(mut live_ranges) = live_ranges(method, flow) else {
         return method.report(&limits::LOOPS, findings, locate);
     };
@@ -56,6 +59,7 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
     let mut sweep = OverlapSweep {
         method,
         flow,
+        kept: &kept,
         bases,
         live_ranges,
         live: LiveRanges::new(method, live_ranges),
@@ -70,12 +74,18 @@ pub fn check(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Fin
 }
 
 /// Reports writes to memory that the target of a move has, and that is read later.
-fn check_moves(method: &MethodAnalysis<'_>, flow: &ControlFlow, findings: &mut Findings, locate: &Locator<'_>) {
+fn check_moves(
+    method: &MethodAnalysis<'_>,
+    flow: &ControlFlow,
+    kept: &KeptMoves,
+    findings: &mut Findings,
+    locate: &Locator<'_>,
+) {
     if method.aliases.iter().all(|alias| alias.kind == AliasKind::View) {
         return;
     }
     let MethodAnalysis { accesses, aliases, ranges, .. } = method;
-    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges };
+    let memory = MovedMemory { accesses, aliases, edges: &flow.edges(), ranges, kept };
     let mut budget = method.budget(&limits::STATES);
     let Some(overwritten) = memory.overwritten(&mut |units| budget.spend(units)) else {
         return method.report(&limits::STATES, findings, locate);
@@ -298,6 +308,8 @@ impl LiveRanges {
 struct OverlapSweep<'m, 'p> {
     method: &'m MethodAnalysis<'p>,
     flow: &'m ControlFlow,
+    /// Values that keep the memory of others until the next execution.
+    kept: &'m KeptMoves,
     /// By value: the value of which it is a view.
     bases: Vec<Option<u32>>,
     /// All live ranges, sorted by the time at which they begin.
@@ -331,6 +343,11 @@ impl OverlapSweep<'_, '_> {
                 let definite = access.kind.writes_bytes();
                 let Some(range) = self.method.ranges[access.value as usize].filter(|_| definite) else { continue };
                 self.check_write(access, range, time, findings, locate);
+                for source in self.kept.sources.get(&(access.value as usize)).into_iter().flatten() {
+                    if let Some(range) = self.method.ranges[*source] {
+                        self.check_write(access, range, time, findings, locate);
+                    }
+                }
             }
         }
     }
@@ -362,8 +379,12 @@ impl OverlapSweep<'_, '_> {
         let (Some(()), Some((rule, live))) = (self.budget.spend(overlaps), worst) else { return };
         let Some(other) = self.range(live) else { return };
         findings.add(rule, || {
+            let since = match self.method.ranges[access.value as usize] == Some(range) {
+                true => "",
+                false => ", which a move of the previous execution left it",
+            };
             let found = format!(
-                "a write to values[{}] at {}..{} of pool {}, while values[{}] at {}..{} is live",
+                "a write to values[{}] at {}..{} of pool {}{since}, while values[{}] at {}..{} is live",
                 access.value, range.start, range.end, range.pool, live.value, other.start, other.end
             );
             (locate(&self.method.element_of(access)), found, "memory without live content".into())
@@ -384,9 +405,11 @@ impl OverlapSweep<'_, '_> {
         };
         // A view is not larger than its base, and has its element type.
         let may_view = same_start && range.end <= other.end;
+        // A view of a result that is overwritten is no reason to return the result.
+        let is_output = live.from > 0 && live.to == self.method.end() + 1;
         Some(match () {
             () if (!may_view || has_other_type()) && self.is_index(live, time) => X_20,
-            () if may_view => X_5,
+            () if may_view && !is_output => X_5,
             () => X_4,
         })
     }

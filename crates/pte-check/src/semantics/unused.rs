@@ -1,4 +1,4 @@
-//! Reports unused values, constants, delegates, named data and state, and duplicate outputs. The exporter also produces
+//! Reports unused values, constants, delegates, named data and state, and unusual outputs. The exporter also produces
 //! some of them.
 
 use super::super::finding::{Findings, Locator};
@@ -8,7 +8,7 @@ use crate::RuleId::*;
 use pte_analysis::operators::AccessKind;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::pools::PoolRanges;
-use pte_model::program::{Instruction, Program, ValueId};
+use pte_model::program::{EValue, Instruction, Memory, Program, ValueId};
 use pte_operators::kinds::Kinds;
 
 /// Reports unused elements of a method.
@@ -118,6 +118,15 @@ fn check_delegates(method: &MethodAnalysis<'_>, findings: &mut Findings, locate:
 fn check_outputs(method: &MethodAnalysis<'_>, findings: &mut Findings, locate: &Locator<'_>) {
     let mut outputs: Vec<(ValueId, usize)> =
         method.plan.outputs.iter().flatten().enumerate().map(|(index, value)| (*value, index)).collect();
+    for (value, index) in &outputs {
+        let tensor = method.plan.value(*value).and_then(EValue::as_tensor);
+        if tensor.is_some_and(|tensor| tensor.is_external() && tensor.memory == Memory::None) {
+            findings.add(G_34, || {
+                let found = format!("values[{value}], a constant in a .ptd, is an output");
+                (locate(&method.element(Part::Output(*index))), found, "a constant in the program".into())
+            });
+        }
+    }
     outputs.sort_unstable();
     for pair in outputs.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         findings.add(X_12, || {

@@ -305,6 +305,8 @@ pub enum Constraint {
         /// Position of the dimension that it may lack.
         dim: usize,
     },
+    /// Tensors that are all in the default order of dimensions, or all channels last.
+    OneOrder,
     /// A tensor in the default order of dimensions: the kernel compares it with that of a result without dimensions.
     DefaultOrder {
         /// Position of the tensor.
@@ -585,6 +587,7 @@ fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {
         | Constraint::HalfSpectrum { .. }
         | Constraint::Channels { .. }
         | Constraint::DefaultOrder { .. }
+        | Constraint::OneOrder
         | Constraint::Strides { .. }
         | Constraint::Lines { .. } => violated_sizes(constraint, call),
         Constraint::OneElement { .. }
@@ -815,6 +818,14 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
             let found = || format!("a tensor with dim_order {:?}", tensor.dim_order);
             (tensor.dim_order != default).then(|| (argument, found(), format!("{default:?}")))
         }
+        Constraint::OneOrder => {
+            let arguments = (0..).map_while(|at| Some((at, call.argument(at)?)));
+            let (at, order) = other_order(arguments.filter_map(|(at, argument)| match argument {
+                Argument::Tensor(tensor) => Some((at, &tensor.dim_order)),
+                _ => None,
+            }))?;
+            Some((at, format!("a tensor with dim_order {order:?}"), ONE_ORDER.to_owned()))
+        }
         Constraint::Strides { argument, tensor, sizes, offset } => {
             let elements = sizes_of(call, tensor)?.into_iter().fold(1i128, |all, size| all.saturating_mul(size.into()));
             let end =
@@ -835,6 +846,20 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
         }
         _ => None,
     }
+}
+
+/// What [`Facts::one_order`](crate::facts::Facts::one_order) requires.
+pub const ONE_ORDER: &str =
+    "tensors that are all in the default order of dimensions, or all channels last of rank 4 or 5";
+
+/// Returns the first of some tensors whose order of dimensions does not suit the ones before it ([`ONE_ORDER`]).
+pub fn other_order<'o>(orders: impl Iterator<Item = (usize, &'o DimOrder)>) -> Option<(usize, &'o DimOrder)> {
+    let (mut is_default, mut is_last) = (true, true);
+    orders.into_iter().find(|(_, order)| {
+        is_default &= order.is_contiguous();
+        is_last &= (4..=5).contains(&order.len()) && **order == DimOrder::channels_last(order.len());
+        !is_default && !is_last
+    })
 }
 
 /// Checks numbers of elements. `None` for other constraints.
@@ -880,6 +905,7 @@ mod tests {
             let (name, count) = (operator.name, operator.signature.args.len());
             for constraint in operator.facts.constraints {
                 let positions = match *constraint {
+                    Constraint::OneOrder => [0, 0],
                     Constraint::Types { argument, .. }
                     | Constraint::Divisor { argument }
                     | Constraint::Int { argument, .. }

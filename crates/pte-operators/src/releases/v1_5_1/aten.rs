@@ -38,22 +38,22 @@ const INDEX_RANK: Constraint = Constraint::RankOf { argument: 2, other: 0 };
 
 /// A function of floating point numbers, element by element.
 const fn floating_unary(name: &'static str) -> Facts {
-    operator(name, elementwise::unary_floating).conversion(Conversion::Floating)
+    operator(name, elementwise::unary_floating).conversion(Conversion::Floating).one_order(true)
 }
 
 /// A truth value of two operands.
 const fn comparison(name: &'static str) -> Facts {
-    operator(name, elementwise::binary_bool).conversion(Conversion::Promotion)
+    operator(name, elementwise::binary_bool).conversion(Conversion::Promotion).one_order(true)
 }
 
 /// A function of the bits of two operands.
 const fn bitwise(name: &'static str) -> Facts {
-    operator(name, elementwise::binary).conversion(Conversion::Promotion).samples(Samples::Integral)
+    operator(name, elementwise::binary).conversion(Conversion::Promotion).samples(Samples::Integral).one_order(true)
 }
 
 /// A number of two operands.
 const fn arithmetic(name: &'static str) -> Facts {
-    operator(name, elementwise::binary).conversion(Conversion::Promotion).samples(Samples::Numbers)
+    operator(name, elementwise::binary).conversion(Conversion::Promotion).samples(Samples::Numbers).one_order(true)
 }
 
 /// Sorted by name.
@@ -108,6 +108,7 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[Constraint::not_empty_last(2)])
         .random(Family::Upsample, Samples::Floating),
     operator("aten::abs.out", elementwise::abs)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::absolute))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers)
@@ -115,6 +116,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::acos.out"),
     floating_unary("aten::acosh.out"),
     operator("aten::add.Scalar_out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::sum_with_number))
         .conversion(Conversion::Floating)
         .samples(Samples::Numbers),
@@ -154,7 +156,7 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::asin.out"),
     floating_unary("aten::asinh.out"),
     floating_unary("aten::atan.out"),
-    operator("aten::atan2.out", elementwise::binary_floating).conversion(Conversion::Floating),
+    operator("aten::atan2.out", elementwise::binary_floating).one_order(true).conversion(Conversion::Floating),
     floating_unary("aten::atanh.out"),
     operator("aten::avg_pool2d.out", pooling::avg_pool2d)
         .constraints(&[Constraint::divisor(2), Constraint::Window { argument: 1 }])
@@ -166,6 +168,7 @@ pub(super) static ROWS: &[Facts] = &[
     bitwise("aten::bitwise_left_shift.Tensor_Scalar_out"),
     bitwise("aten::bitwise_left_shift.Tensor_out"),
     operator("aten::bitwise_not.out", elementwise::unary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::inverted))
         .samples(Samples::Integral),
     bitwise("aten::bitwise_or.Scalar_out").evaluation(Some(evaluation::arithmetic::bits_of_either)),
@@ -189,18 +192,21 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Promotion)
         .family(Family::Cat)
         .functions(&["concat", "concatenate"]),
-    operator("aten::ceil.out", elementwise::unary).samples(Samples::Numbers),
+    operator("aten::ceil.out", elementwise::unary).one_order(true).samples(Samples::Numbers),
     operator("aten::clamp.Tensor_out", elementwise::clamp)
         .evaluation(Some(evaluation::arithmetic::clamped))
         .conversion(Conversion::Promotion),
     operator("aten::clamp.out", elementwise::clamp)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::clamped))
         .functions(&["clip"]),
     operator("aten::clone.out", elementwise::copy_in_format::<1>)
+        .one_order(true)
         .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy))
         .functions(&["contiguous"]),
     operator("aten::constant_pad_nd.out", pad::constant_pad_nd)
+        .one_order(true)
         .evaluation(Some(evaluation::indexing::padded))
         .constraints(&[Constraint::Int { argument: 1, min: 0, max: i64::MAX }])
         .family(Family::PadAny)
@@ -238,18 +244,23 @@ pub(super) static ROWS: &[Facts] = &[
         .evaluation(Some(evaluation::movement::diagonal))
         .family(Family::Matrix),
     operator("aten::div.Scalar_mode_out", elementwise::div_mode)
+        .one_order(true)
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }]),
-    operator("aten::div.Scalar_out", elementwise::binary_floating).evaluation(Some(evaluation::arithmetic::quotient)),
+    operator("aten::div.Scalar_out", elementwise::binary_floating)
+        .one_order(true)
+        .evaluation(Some(evaluation::arithmetic::quotient)),
     operator("aten::div.out", elementwise::binary_floating)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::quotient))
         .conversion(Conversion::Quotient)
         .constraints(COMPLEX_DIVISION)
         .functions(&["divide", "true_divide"]),
     operator("aten::div.out_mode", elementwise::div_mode)
+        .one_order(true)
         .conversion(Conversion::Promotion)
         .constraints(COMPLEX_DIVISION),
-    operator("aten::elu.out", elementwise::unary).samples(Samples::Floating),
+    operator("aten::elu.out", elementwise::unary).one_order(true).samples(Samples::Floating),
     operator("aten::embedding.out", indexing::embedding)
         .evaluation(Some(evaluation::indexing::embedded))
         .family(Family::Embedding),
@@ -257,17 +268,20 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::eq.Scalar_out").evaluation(Some(evaluation::arithmetic::equal)),
     comparison("aten::eq.Tensor_out").evaluation(Some(evaluation::arithmetic::equal)),
     floating_unary("aten::erf.out"),
-    floating_unary("aten::exp.out"),
+    floating_unary("aten::exp.out").one_order(false),
     operator("aten::expand_copy.out", elementwise::expand)
         .evaluation(Some(evaluation::movement::moved))
         .movement(Some(movement::expand))
         .family(Family::Expand),
     floating_unary("aten::expm1.out"),
-    operator("aten::fill.Scalar_out", elementwise::unary).evaluation(Some(evaluation::creation::filled_like)),
+    operator("aten::fill.Scalar_out", elementwise::unary)
+        .one_order(true)
+        .evaluation(Some(evaluation::creation::filled_like)),
     operator("aten::fill.Tensor_out", elementwise::fill).family(Family::Fill),
-    operator("aten::flip.out", indexing::flip).evaluation(Some(evaluation::movement::flipped)),
-    operator("aten::floor.out", elementwise::unary).samples(Samples::Numbers),
+    operator("aten::flip.out", indexing::flip).one_order(true).evaluation(Some(evaluation::movement::flipped)),
+    operator("aten::floor.out", elementwise::unary).one_order(true).samples(Samples::Numbers),
     operator("aten::floor_divide.out", elementwise::floor_divide)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::floored_quotient))
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers),
@@ -296,7 +310,7 @@ pub(super) static ROWS: &[Facts] = &[
         .contiguous_only(true),
     comparison("aten::gt.Scalar_out").evaluation(Some(evaluation::arithmetic::more)),
     comparison("aten::gt.Tensor_out").evaluation(Some(evaluation::arithmetic::more)).functions(&["greater"]),
-    operator("aten::hardtanh.out", elementwise::unary).samples(Samples::Numbers).functions(&["relu6"]),
+    operator("aten::hardtanh.out", elementwise::unary).one_order(true).samples(Samples::Numbers).functions(&["relu6"]),
     operator("aten::index.Tensor_out", indexing::index)
         .constraints(&[Constraint::same_type(2, 0), SELECTS])
         .family(Family::Index),
@@ -307,11 +321,15 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::index_select.out", indexing::index_select)
         .evaluation(Some(evaluation::indexing::index_selected))
         .family(Family::IndexSelect),
-    operator("aten::isinf.out", elementwise::unary_bool).evaluation(Some(evaluation::arithmetic::infinite)),
-    operator("aten::isnan.out", elementwise::unary_bool).evaluation(Some(evaluation::arithmetic::not_a_number)),
+    operator("aten::isinf.out", elementwise::unary_bool)
+        .one_order(true)
+        .evaluation(Some(evaluation::arithmetic::infinite)),
+    operator("aten::isnan.out", elementwise::unary_bool)
+        .one_order(true)
+        .evaluation(Some(evaluation::arithmetic::not_a_number)),
     comparison("aten::le.Scalar_out").evaluation(Some(evaluation::arithmetic::at_most)),
     comparison("aten::le.Tensor_out").evaluation(Some(evaluation::arithmetic::at_most)),
-    operator("aten::leaky_relu.out", elementwise::unary).samples(Samples::Floating),
+    operator("aten::leaky_relu.out", elementwise::unary).one_order(true).samples(Samples::Floating),
     operator("aten::lift_fresh_copy.out", elementwise::contiguous)
         .evaluation(Some(evaluation::movement::same))
         .movement(Some(movement::copy)),
@@ -325,16 +343,19 @@ pub(super) static ROWS: &[Facts] = &[
     floating_unary("aten::log2.out"),
     comparison("aten::logical_and.out").evaluation(Some(evaluation::arithmetic::both)),
     operator("aten::logical_not.out", elementwise::unary_bool)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::negated))
         .conversion(Conversion::Promotion),
     comparison("aten::logical_or.out").evaluation(Some(evaluation::arithmetic::either)),
     comparison("aten::logical_xor.out").evaluation(Some(evaluation::arithmetic::exclusive)),
     operator("aten::logit.out", elementwise::unary_floating)
+        .one_order(true)
         .conversion(Conversion::Floating)
         .samples(Samples::FloatOrDouble),
     comparison("aten::lt.Scalar_out").evaluation(Some(evaluation::arithmetic::less)),
     comparison("aten::lt.Tensor_out").evaluation(Some(evaluation::arithmetic::less)).functions(&["less"]),
     operator("aten::masked_fill.Scalar_out", elementwise::masked)
+        .one_order(true)
         .evaluation(Some(evaluation::indexing::masked))
         .family(Family::Masked),
     operator("aten::masked_scatter.out", elementwise::masked).family(Family::Masked),
@@ -358,6 +379,7 @@ pub(super) static ROWS: &[Facts] = &[
         .is_undetermined(true)
         .random(Family::PoolBackward, Samples::Floating),
     operator("aten::maximum.out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::greater))
         .conversion(Conversion::Promotion),
     operator("aten::mean.dtype_out", reduction::mean_all).conversion(Conversion::Floating).samples(Samples::Floating),
@@ -367,14 +389,18 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DefaultOrder { argument: 0 }]),
     operator("aten::minimum.out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::smaller))
         .conversion(Conversion::Promotion),
     operator("aten::mm.out", matmul::mm)
         .random(Family::Mm, Samples::Numbers)
         .functions(&["matmul"])
         .constant_names(&[("mat2", "weight")]),
-    operator("aten::mul.Scalar_out", elementwise::binary).evaluation(Some(evaluation::arithmetic::product)),
+    operator("aten::mul.Scalar_out", elementwise::binary)
+        .one_order(true)
+        .evaluation(Some(evaluation::arithmetic::product)),
     operator("aten::mul.out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::product))
         .conversion(Conversion::Promotion)
         .functions(&["multiply"]),
@@ -400,6 +426,7 @@ pub(super) static ROWS: &[Facts] = &[
     comparison("aten::ne.Scalar_out").evaluation(Some(evaluation::arithmetic::unequal)),
     comparison("aten::ne.Tensor_out").evaluation(Some(evaluation::arithmetic::unequal)).functions(&["not_equal"]),
     operator("aten::neg.out", elementwise::unary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::opposite))
         .samples(Samples::Numbers)
         .functions(&["negative"])
@@ -427,12 +454,17 @@ pub(super) static ROWS: &[Facts] = &[
         .constraints(&[FACTOR])
         .family(Family::PixelShuffle)
         .contiguous_only(true),
-    operator("aten::pow.Scalar_out", elementwise::pow).conversion(Conversion::Promotion).samples(Samples::Numbers),
+    operator("aten::pow.Scalar_out", elementwise::pow)
+        .one_order(true)
+        .conversion(Conversion::Promotion)
+        .samples(Samples::Numbers),
     operator("aten::pow.Tensor_Scalar_out", elementwise::pow)
+        .one_order(true)
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers)
         .functions(&["square"]),
     operator("aten::pow.Tensor_Tensor_out", elementwise::pow)
+        .one_order(true)
         .conversion(Conversion::Promotion)
         .samples(Samples::Numbers),
     operator("aten::prod.int_out", reduction::prod).conversion(Conversion::Real),
@@ -443,8 +475,9 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::reflection_pad1d.out", pad::reflection_pad::<1>).family(Family::Pad(1)),
     operator("aten::reflection_pad2d.out", pad::reflection_pad::<2>).family(Family::Pad(2)).contiguous_only(true),
     operator("aten::reflection_pad3d.out", pad::reflection_pad::<3>).family(Family::Pad(3)),
-    operator("aten::relu.out", elementwise::unary).samples(Samples::Floating).maps_floats(true),
+    operator("aten::relu.out", elementwise::unary).one_order(true).samples(Samples::Floating).maps_floats(true),
     operator("aten::remainder.Scalar_out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::remaining))
         .conversion(Conversion::Promotion)
         .constraints(&[Constraint::DivisorOfType { argument: 1, other: 0 }])
@@ -469,9 +502,10 @@ pub(super) static ROWS: &[Facts] = &[
         .ignored(&[0])
         .family(Family::Pad(3)),
     operator("aten::roll.out", indexing::roll).evaluation(Some(evaluation::indexing::rolled)).family(Family::Roll),
-    operator("aten::round.out", elementwise::unary).samples(Samples::Numbers),
+    operator("aten::round.out", elementwise::unary).one_order(true).samples(Samples::Numbers),
     floating_unary("aten::rsqrt.out"),
     operator("aten::rsub.Scalar_out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::reverse_difference))
         .samples(Samples::Numbers),
     operator("aten::scalar_tensor.out", creation::scalar_tensor)
@@ -490,7 +524,7 @@ pub(super) static ROWS: &[Facts] = &[
         .loop_part(Some(LoopPart::Slice)),
     operator("aten::select_scatter.out", indexing::select_scatter).family(Family::Select),
     floating_unary("aten::sigmoid.out").maps_floats(true),
-    operator("aten::sign.out", elementwise::unary),
+    operator("aten::sign.out", elementwise::unary).one_order(true),
     floating_unary("aten::sin.out").maps_floats(true),
     floating_unary("aten::sinh.out"),
     operator("aten::slice_copy.Tensor_out", indexing::slice)
@@ -521,6 +555,7 @@ pub(super) static ROWS: &[Facts] = &[
         .conversion(Conversion::Promotion)
         .family(Family::Cat),
     operator("aten::sub.Scalar_out", elementwise::binary)
+        .one_order(true)
         .evaluation(Some(evaluation::arithmetic::difference))
         .samples(Samples::Numbers),
     arithmetic("aten::sub.out").evaluation(Some(evaluation::arithmetic::difference)).functions(&["subtract"]),
@@ -551,7 +586,7 @@ pub(super) static ROWS: &[Facts] = &[
         .functions(&["swapaxes"])
         .transposes(true),
     operator("aten::tril.out", indexing::tril).evaluation(Some(evaluation::indexing::lower)).family(Family::Matrix),
-    operator("aten::trunc.out", elementwise::unary).samples(Samples::Numbers),
+    operator("aten::trunc.out", elementwise::unary).one_order(true).samples(Samples::Numbers),
     operator("aten::unbind_copy.int_out", join::unbind)
         .evaluation(Some(evaluation::movement::unbound))
         .conversion(Conversion::Real)
@@ -592,6 +627,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::View)
         .functions(&["flatten", "reshape"]),
     operator("aten::where.self_out", elementwise::where_self)
+        .one_order(true)
         .evaluation(Some(evaluation::indexing::chosen))
         .conversion(Conversion::WithinCategory)
         .family(Family::Masked),
