@@ -6,7 +6,7 @@ use crate::layout::LayoutError;
 use crate::layout::shared::SharedState;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::MemoryPlan;
-use pte_model::program::{DeviceType, EValue, ExecutionPlan, Memory, NonConstBufferDevice};
+use pte_model::program::{DeviceType, EValue, ExecutionPlan, Memory, MemoryPlanner, NonConstBufferDevice};
 
 fn plan(plan: &ExecutionPlan) -> Result<MemoryPlan, Vec<LayoutError>> {
     crate::layout::memory::plan(0, plan, &MethodOperators::known(plan), &SharedState::default())
@@ -52,6 +52,37 @@ fn tensors_share_memory_unless_they_live_at_the_same_time() {
     assert_eq!(places(&chain(""), ["x", "a", "b", "y"]), expected);
     let (_, plan) = planned(&chain(""));
     assert_eq!((plan.sizes, plan.unshared), (vec![0, 32], 64));
+}
+
+#[test]
+fn memory_that_a_move_leaves_until_the_next_execution_is_not_shared() {
+    // In an execution with `p` after one without, `abs` writes the memory of `b`, while `a` is alive.
+    let parts = |planner: &str| {
+        format!(
+            "values: {{p: {{tensor: bool, sizes: []}}, x: f32[2], m: f32[2], n: f32[2]}}, inputs: [p, x], outputs: [m, n],
+            memory: {{planner: {planner}}}, instructions: [{{jump_false: {{cond: p, to: E}}}},
+            {{kernel: aten::exp.out, args: [x], out: a}}, {{kernel: aten::abs.out, args: [x], out: n}},
+            {{move: {{from: a, to: m}}}}, {{jump_false: {{cond: false, to: X}}}},
+            {{label: E, kernel: aten::exp.out, args: [x], out: b}}, {{kernel: aten::cos.out, args: [x], out: m}},
+            {{move: {{from: b, to: n}}}}, {{label: X}}]"
+        )
+    };
+    for planner in MemoryPlanner::ALL.map(MemoryPlanner::word) {
+        let mut places = places(&parts(planner), ["a", "b", "m", "n"]);
+        places.sort_unstable();
+        assert!(places.windows(2).all(|pair| pair[0] != pair[1]), "{planner}: {places:?}");
+    }
+}
+
+#[test]
+fn the_naive_planner_shares_no_memory_in_branches() {
+    let parts = "values: {c: {tensor: bool, sizes: []}, x: f32[4], y: f32[4]}, inputs: [c, x], outputs: [y],
+        memory: {planner: naive}, instructions: [{jump_false: {cond: c, to: E}},
+        {kernel: aten::exp.out, args: [x], out: a}, {move: {from: a, to: y}}, {jump_false: {cond: false, to: X}},
+        {label: E, kernel: aten::cos.out, args: [x], out: b}, {move: {from: b, to: y}}, {label: X}]";
+    let mut places = places(parts, ["c", "x", "y", "a", "b"]);
+    places.sort_unstable();
+    assert_eq!(places, [0, 16, 32, 48, 64].map(|offset| Some((1, offset))));
 }
 
 #[test]

@@ -13,8 +13,8 @@ use pretty_assertions::assert_eq;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, MemoryPlanner};
 use pte_emit::{
-    Assembly, CheckOptions, LayoutConfig, MergeOptions, MethodRename, Model, OptimizeOptions, Options, Resolved,
-    RuleId, ScalarType, StripKind,
+    Assembly, CheckOptions, LayoutConfig, MergeOptions, MethodRename, Model, OptimizeOptions, Options, PrintOptions,
+    Resolved, RuleId, ScalarType, StripKind,
 };
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, control_flow, program};
@@ -233,6 +233,68 @@ fn edits_keep_the_outputs_of_several_executions() {
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
     println!("{executed:?} of {count} programs executed, {compared:?} edits compared");
     assert!(executed.into_inner() * 10 >= count * 8);
+}
+
+/// Outputs of the second execution of `forward`, of float32.
+fn second(runner: &Path, assembly: &Assembly) -> Vec<Vec<f32>> {
+    let answers = outputs(runner, assembly, &script(assembly.program()).unwrap()).unwrap();
+    let mut executions = answers.split(|answer| answer == "execute ok").skip(2);
+    let numbers = |answer: &String| {
+        let bytes = data_encoding::HEXLOWER.decode(answer.strip_prefix("output ")?.split(' ').next_back()?.as_bytes());
+        Some(bytes.ok()?.chunks(4).map(|chunk| f32::from_le_bytes(chunk.try_into().unwrap())).collect())
+    };
+    executions.next().unwrap_or_else(|| panic!("{answers:?}")).iter().filter_map(numbers).collect()
+}
+
+#[test]
+#[ignore = "downloads the ExecuTorch runtime from a package index; run it with `cargo test --test runtime edit_programs:: -- --ignored`"]
+fn state_is_read_through_its_views_and_added_outputs_are_planned() {
+    let runner = runner::locate();
+    let model = |yaml: &str| Model::from_yaml("m.yaml", yaml, ".");
+    let written = |yaml: &str| {
+        let assembly = model(yaml).assemble(&Options::default()).unwrap_or_else(|error| panic!("{error}\n{yaml}"));
+        Model::from_binary("m.pte", assembly.program_file().unwrap().to_vec().unwrap())
+    };
+    let state = written(
+        "methods:
+  forward:
+    values:
+      s: {tensor: float32, sizes: [2, 3], mutable: true, data: {fill: 1.5}}
+      w: {view_of: s, sizes: [6]}
+    outputs: [y]
+    instructions:
+      - {kernel: aten::neg.out, args: [w], out: y}
+",
+    );
+    let mut pruned = Options::default();
+    pruned.prune = true;
+    let stripped = state.resolve().unwrap().strip(&StripKind::ALL).unwrap().0.to_files(&Options::default()).unwrap();
+    for assembly in [state.resolve().unwrap().to_files(&pruned).unwrap(), stripped] {
+        assert_eq!(second(&runner, &assembly), [[-1.5; 6]]);
+    }
+    // The offsets of the exporter's planner: c has the memory of a.
+    let chain = written(
+        "methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2], data: [0, -1]}
+    outputs: [c]
+    instructions:
+      - {kernel: aten::neg.out, args: [x], out: a}
+      - {kernel: aten::relu.out, args: [a], out: b}
+      - {kernel: aten::mul.Scalar_out, args: [b, 2], out: d}
+      - {kernel: aten::mul.Scalar_out, args: [d, 2], out: c}
+",
+    );
+    let mut options = PrintOptions::default();
+    let with_output = |options: &PrintOptions| {
+        let yaml = chain.to_yaml(Path::new(""), options).unwrap().text;
+        yaml.replace("outputs: [mul_1]", "outputs: [mul_1, neg]")
+    };
+    options.replan = true;
+    let replanned = with_output(&options);
+    assert!(replanned.contains("[mul_1, neg]") && !replanned.contains("offset"), "{replanned}");
+    assert_eq!(second(&runner, &model(&replanned).assemble(&Options::default()).unwrap()), [[0.0, 4.0], [-0.0, 1.0]]);
 }
 
 /// Values of other kinds are not made.
