@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{ArgAction, Args, FromArgMatches};
 use indicatif::ProgressBar;
+use pte_emit::program::{Memory, TensorData};
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
     Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, ExternalRule, LAYOUT_OPTIONS, LayoutOptionValue,
@@ -566,7 +567,10 @@ impl Command<'_> {
 fn report_unmoved(assembly: &Assembly, messages: &Messages) -> u64 {
     let named = assembly.program().named_data.iter().flatten().map(|entry| entry.key.as_str());
     let stay = named.clone().next().is_some().then(|| first_names(named));
-    let warning = match (assembly.plan().external.is_empty(), stay) {
+    // Those that stay have a warning of their own.
+    let mut tensors = assembly.program().plans().iter().flat_map(|plan| plan.tensors());
+    let has_constants = tensors.any(|(_, tensor)| tensor.data != TensorData::None && tensor.memory == Memory::None);
+    let warning = match (assembly.plan().external.is_empty() && !has_constants, stay) {
         (true, None) => "`--external-data` writes no .ptd: the program has no constants of its own".to_owned(),
         (true, Some(keys)) => format!(
             "`--external-data` writes no .ptd: the program has no constants of its own, and no delegate refers to {keys} of `named_data`"

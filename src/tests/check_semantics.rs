@@ -496,7 +496,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             call(p, "aten::flip.out", &[view, axes, t, t]);
         },
         // The tensor is an output that is written.
-        &[(X_25, "instructions[3].args[2]"), (X_5, "instructions[3].args[2]")],
+        &[(X_25, "instructions[3].args[2]"), (X_4, "instructions[3].args[2]")],
     ),
     (
         "two of several results over an argument",

@@ -14,7 +14,6 @@ use pte_analysis::aliases::AliasKind;
 use pte_analysis::inference::{self, Inference, Knowledge, Mismatch};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::{EValue, Tensor, TensorShapeDynamism, ValueId};
-use pte_operators::inference::constraints::{ONE_ORDER, other_order};
 use pte_operators::inference::{InferenceError, InvalidArgument, ResultMeta, TensorMeta};
 use pte_operators::kinds::Kinds;
 
@@ -240,9 +239,6 @@ impl<'m, 'p> CallInference<'m, 'p> {
         if is_compared && (operator.signature.result.is_none() || call.known.facts.aliased.is_some()) {
             self.check_results(call, &results, findings, locate);
         }
-        if facts.one_order && operator.library.is_none() {
-            self.check_orders(call, findings, locate);
-        }
         if !self.jumps {
             self.inference.record_results(values, operator, call.args, &results);
         }
@@ -291,21 +287,6 @@ impl<'m, 'p> CallInference<'m, 'p> {
                 }
                 ResultMeta::Unwritten(_) | ResultMeta::Int(_) | ResultMeta::Scalar => {}
             }
-        }
-    }
-
-    /// Reports an out in another order of dimensions than the arguments, which the kernel compares.
-    fn check_orders(&self, call: &KernelCall<'_, '_>, findings: &mut Findings, locate: &Locator<'_>) {
-        let outs = call.known.results(call.args.len());
-        let orders = call.args.iter().enumerate().filter_map(|(at, arg)| {
-            let value = self.method.value(*arg).filter(|value| *self.inference.known(*value) != Knowledge::Nothing)?;
-            Some((at, self.method.values()[value].as_tensor()?.dim_order.as_ref()?))
-        });
-        if let Some((at, order)) = other_order(orders).filter(|(at, _)| outs.contains(at)) {
-            findings.add(O_15, || {
-                let found = format!("a tensor with dim_order {order:?}");
-                (locate(&call.method.arg(call.step, at)), found, ONE_ORDER.to_owned())
-            });
         }
     }
 

@@ -341,7 +341,7 @@ impl OverlapSweep<'_, '_> {
             }
             for access in self.method.step_accesses(step) {
                 let definite = access.kind.writes_bytes();
-                let Some(range) = self.method.ranges[access.value as usize].filter(|_| definite) else { continue };
+                let Some(range) = self.range_of(access).filter(|_| definite) else { continue };
                 self.check_write(access, range, time, findings, locate);
                 for source in self.kept.sources.get(&(access.value as usize)).into_iter().flatten() {
                     if let Some(range) = self.method.ranges[*source] {
@@ -354,6 +354,10 @@ impl OverlapSweep<'_, '_> {
 
     fn range(&self, live: &LiveRange) -> Option<PoolRange> {
         self.method.ranges[live.value as usize]
+    }
+
+    fn range_of(&self, access: &Access) -> Option<PoolRange> {
+        self.method.ranges[access.value as usize]
     }
 
     fn check_write(
@@ -379,7 +383,7 @@ impl OverlapSweep<'_, '_> {
         let (Some(()), Some((rule, live))) = (self.budget.spend(overlaps), worst) else { return };
         let Some(other) = self.range(live) else { return };
         findings.add(rule, || {
-            let since = match self.method.ranges[access.value as usize] == Some(range) {
+            let since = match self.range_of(access) == Some(range) {
                 true => "",
                 false => ", which a move of the previous execution left it",
             };
@@ -395,8 +399,9 @@ impl OverlapSweep<'_, '_> {
     fn overwritten(&self, access: &Access, range: PoolRange, live: &LiveRange, time: u32) -> Option<RuleId> {
         let other = self.range(live).filter(|_| live.value != access.value)?;
         let same_start = other.start == range.start;
-        let is_shared =
-            same_start && (access.kind.is_in_place() || self.share_base(access.value, live) || live.to == time);
+        let is_own = self.range_of(access) == Some(range);
+        let may_share = is_own && (access.kind.is_in_place() || self.share_base(access.value, live));
+        let is_shared = same_start && (may_share || live.to == time);
         if is_shared || self.is_covered(access, live, time) || !self.is_read(live, time) {
             return None;
         }
@@ -404,7 +409,7 @@ impl OverlapSweep<'_, '_> {
             self.method.facts[access.value as usize].scalar_type != self.method.facts[live.value as usize].scalar_type
         };
         // A view is not larger than its base, and has its element type.
-        let may_view = same_start && range.end <= other.end;
+        let may_view = is_own && same_start && range.end <= other.end;
         // A view of a result that is overwritten is no reason to return the result.
         let is_output = live.from > 0 && live.to == self.method.end() + 1;
         Some(match () {

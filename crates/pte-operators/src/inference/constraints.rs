@@ -849,8 +849,7 @@ fn violated_sizes(constraint: Constraint, call: &Call<'_>) -> Option<Violation> 
 }
 
 /// What [`Facts::one_order`](crate::facts::Facts::one_order) requires.
-pub const ONE_ORDER: &str =
-    "tensors that are all in the default order of dimensions, or all channels last of rank 4 or 5";
+const ONE_ORDER: &str = "tensors that are all in the default order of dimensions, or all channels last of rank 4 or 5";
 
 /// Returns the first of some tensors whose order of dimensions does not suit the ones before it ([`ONE_ORDER`]).
 pub fn other_order<'o>(orders: impl Iterator<Item = (usize, &'o DimOrder)>) -> Option<(usize, &'o DimOrder)> {
