@@ -3,10 +3,13 @@
 //! Release and exporter are facts of `pte-releases` and `pte-model`, the rewriting is part of `pte-transform`. Here are the order of the
 //! steps, and the messages.
 
+use std::sync::Arc;
+
 use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::{Contradiction, Why};
 use crate::layout::options::LayoutOptions;
 use crate::pipeline::{Options, Resolved};
+use crate::source::Source;
 use pte_check::{Requirements, Unmet};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;
@@ -27,7 +30,7 @@ impl Resolved {
         };
         let by_source = contradictions(&self.stated);
         let by_caller = contradictions(&options.layout);
-        let is_option = options.for_runtime.is_some();
+        let is_option = options.for_runtime.is_some() || self.origins.runtime.is_none();
         let source = by_source.map(|found| self.contradiction(release, &found, true, is_option));
         let caller = by_caller.map(|found| self.contradiction(release, &found, false, is_option));
         let errors: Vec<NodeDiagnostic> = source.chain(caller).collect();
@@ -39,12 +42,16 @@ impl Resolved {
         Ok(())
     }
 
-    /// Keeps the layout of the release that the source states, but no longer the release.
-    pub(crate) fn without_runtime(mut self) -> Resolved {
+    /// Returns the program of a binary file that was printed as YAML and resolved. The layout and the names stay; positions in that YAML are
+    /// removed, and what it requests: a changed program need not be one of the release that wrote the file.
+    pub(crate) fn of_file(mut self, source: Arc<Source>) -> Resolved {
         if let Some(release) = self.runtime.take() {
             self.layout = self.layout.for_exporter(exporter_of(&release));
-            self.stated.apply(&mut self.layout);
+            std::mem::take(&mut self.stated).apply(&mut self.layout);
         }
+        self.stated = LayoutOptions::default();
+        self.origins.keep_names();
+        self.source = source;
         self
     }
 

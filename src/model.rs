@@ -461,8 +461,7 @@ impl Model {
         let printed = self.to_yaml(Path::new(""), &options)?;
         let yaml = Model::from_yaml(self.name(), printed.text, "").documents(&BTreeMap::new())?;
         let resolved = yaml.models.first().map_or_else(|| Ok(Resolved::from(Program::default())), Model::resolve);
-        // A changed program need not be one of the release that wrote the file.
-        resolved.map(Resolved::without_runtime)
+        resolved.map(|resolved| resolved.of_file(self.source.clone()))
     }
 
     /// Assembles the source, or writes a binary file again, with these options in place of those of

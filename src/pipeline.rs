@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::{self, Assembly};
+use crate::edit::layouts;
 use crate::ir::document::ParsedDocument;
 use crate::ir::resolve::InvalidTest;
 use crate::ir::resolve::origins::Origins;
@@ -308,6 +309,7 @@ impl Resolved {
         let mut resolved = self;
         options.layout.check().map_err(|message| resolved.error(vec![Code::InvalidLayoutOption.whole(message)]))?;
         let runtime = options.for_runtime.clone().or_else(|| resolved.runtime.clone());
+        let former = resolved.layout.clone();
         if let Some(release) = &runtime {
             resolved.lay_out_for(release, options)?;
         }
@@ -321,10 +323,14 @@ impl Resolved {
             .map_err(|message| resolved.error(vec![Code::UnmetRequest.whole(message)]))?;
         check_size(&resolved, limit).map_err(|errors| resolved.error(resolved.layout_messages(errors)))?;
         move_inside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
-        let written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
+        let mut written_for = runtime.as_deref().map(|release| resolved.rewrite_for(release)).transpose()?;
         let same = move_outside(&mut resolved, options).map_err(|error| resolved.source.unreadable(&error))?;
         if let Some(release) = &runtime {
             resolved.finish_for(release, &same)?;
+        }
+        // YAML has no former layout.
+        if let Some(written) = written_for.as_mut().filter(|_| !resolved.origins.has_positions()) {
+            written.layout = layouts::changes(&resolved.program, &former, &resolved.layout);
         }
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)
             .and_then(|plan| check_padded_size(&resolved.program, &plan, limit).map(|()| plan));
@@ -363,7 +369,7 @@ impl Resolved {
 
     /// Returns `true` if the source has field overrides, which name parts of the program by their indices.
     pub(crate) fn has_overrides(&self) -> bool {
-        !self.origins.field_overrides.is_empty() || !self.origins.patches.is_empty()
+        self.overrides != Overrides::default()
     }
 
     /// Returns an error about data that cannot be read.
@@ -517,7 +523,7 @@ fn prune(resolved: &mut Resolved, requested: bool) -> Vec<PrunedParts> {
     }
     resolved.messages.append(&mut resolved.gaps);
     // A program without a source stays as it was read or built.
-    if !resolved.origins.methods.is_empty() {
+    if resolved.origins.has_positions() {
         let unused = pte_transform::prune::unused_parts(&resolved.program);
         let warnings = unused.iter().enumerate().flat_map(|(method, unused)| {
             let overwritten = overwritten_warnings(resolved, method, &unused.overwritten);

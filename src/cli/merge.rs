@@ -48,10 +48,14 @@ pub fn run(arguments: &MergeArguments, messages: &Messages) -> Result<Exit, Fail
     let models = edit.open_all(inputs, messages)?;
     // Methods that share state are planned again.
     let resolve = |model: &Model| if options.share_state { model.resolve_for_changes() } else { model.resolve() };
-    let resolved = models.iter().map(resolve).collect::<Result<Vec<Resolved>, _>>()?;
+    let mut resolved = models.iter().map(resolve).collect::<Result<Vec<Resolved>, _>>()?;
+    let writing = edit.options()?;
+    if let Some(release) = &writing.for_runtime {
+        resolved.iter_mut().for_each(|input| input.runtime = Some(release.clone()));
+    }
     let (resolved, merged) = Resolved::merge(resolved, &options, &edit.sources.with)?;
     let paths: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
-    edit.write(resolved, &edit.options()?, &paths, &done(&merged, inputs.len()), messages)
+    edit.write(resolved, &writing, &paths, &done(&merged, inputs.len()), messages)
 }
 
 impl MergeArguments {

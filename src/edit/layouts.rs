@@ -41,8 +41,9 @@ impl<'a> InputLayout<'a> {
             _ => true,
         };
         let value = option.get(self.layout).filter(|_| matters)?;
-        // A header of 32 bytes is the one that `auto` writes if there are data.
-        Some(if (option.name, value) == ("header", OptionValue::Bytes(32)) { OptionValue::Word(0) } else { value })
+        // The header that `auto` writes if there are data.
+        let own = OptionValue::Bytes(self.layout.exporter.header.into());
+        Some(if (option.name, value) == ("header", own) { OptionValue::Word(0) } else { value })
     }
 
     /// Returns `true` if the file has the same metadata with another value of an option.
@@ -61,6 +62,17 @@ impl<'a> InputLayout<'a> {
         };
         file(self.layout).zip(file(&other)).is_some_and(|(a, b)| a == b)
     }
+}
+
+/// Returns the options in which the file of a program differs from that of its former layout, with both values.
+pub fn changes(program: &Program, former: &LayoutConfig, layout: &LayoutConfig) -> Vec<String> {
+    let [former, now] = [former, layout].map(|layout| InputLayout::new(String::new(), program, layout));
+    let change = |option: &OptionSpec| {
+        let (before, after) = (former.value(option)?, now.value(option)?);
+        let is_same = before == after || now.is_reproduced_with(option, before);
+        (!is_same).then(|| format!("`{}`: {} -> {}", option.name, option.print(before), option.print(after)))
+    };
+    OPTIONS.iter().filter_map(change).collect()
 }
 
 /// Returns the layout of a program that has the content of all inputs: their common one, with the largest of their alignments. A file does

@@ -3,7 +3,7 @@
 //! The changes themselves are in `pte-transform`; here they are applied to a program with its names, tests and layout options.
 
 mod bound;
-mod layouts;
+pub mod layouts;
 mod memory;
 mod optimize;
 mod payload;

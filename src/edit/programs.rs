@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::layouts::{self, InputLayout};
 use crate::emitter;
 use crate::layout::{self, LayoutConfig};
-use crate::pipeline::Resolved;
+use crate::pipeline::{Options, Resolved};
 use pte_model::data::{Origin, dedup};
 use pte_model::diagnostics::{Code, Diagnostic, Report, first_names};
 use pte_model::error::Error;
@@ -48,7 +48,7 @@ fn failed(label: &str, error: EditError) -> Error {
 
 impl Resolved {
     /// Merges programs: the methods of all inputs with their tests become methods of one program, and equal data are stored once. Each
-    /// method keeps its memory plan. With [`MergeOptions::share_state`], the inputs should be those of
+    /// method keeps its memory plan. If all inputs are for the same [`Resolved::runtime`], so is the result. With [`MergeOptions::share_state`], the inputs should be those of
     /// [`Model::resolve_for_changes`](crate::Model::resolve_for_changes), because methods with shared state are planned again.
     ///
     /// Inputs without methods are weights, whose entries are merged by key. `with` are `.ptd` files with data that the programs refer to:
@@ -79,7 +79,13 @@ impl Resolved {
             true => input.without_overrides(),
             false => input.with_stated_memory(),
         };
-        let inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
+        let mut inputs = inputs.into_iter().map(stated).collect::<Result<Vec<Resolved>, Error>>()?;
+        // What the exporter of a common release decides cannot be a conflict.
+        let runtime = inputs.first().and_then(|input| input.runtime.clone());
+        let runtime = runtime.filter(|release| inputs.iter().all(|input| input.runtime.as_ref() == Some(release)));
+        if let Some(release) = &runtime {
+            inputs.iter_mut().try_for_each(|input| input.lay_out_for(release, &Options::default()))?;
+        }
         if let Some(newer) = inputs.iter().find(|input| input.program.newer_parts().is_some()) {
             let paths = newer.program.newer_paths();
             let message = format!("a merge would lose parts of a newer schema: {paths}");
@@ -109,7 +115,7 @@ impl Resolved {
             return Err(failed("", messages.into()));
         }
         let mut resolved = Resolved::from(program);
-        (resolved.layout, resolved.tests) = (layout, tests);
+        (resolved.layout, resolved.tests, resolved.runtime) = (layout, tests, runtime);
         Ok((resolved, report))
     }
 

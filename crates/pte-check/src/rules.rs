@@ -535,7 +535,7 @@ rules! {
     P_C1 Invalid RECENT
     "`constant_segment` of a program has at least one offset."
     "Otherwise the runtime looks for constants inside the FlatBuffer, which no release since 2024 writes and default builds reject."
-    "rejects it with `InvalidProgram` when the program is loaded, unless it was built to read old files"
+    "rejects it with `InvalidProgram` when the program is loaded, unless it was built to read old files; `pte-emit FILE.pte -o NEW.pte --for-runtime 1.5.1` moves the constants to a segment"
     "`constant_buffer` alone"
 
     P_C3 Invalid ALL

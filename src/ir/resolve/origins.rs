@@ -25,6 +25,8 @@ pub struct Origins {
     pub runtime: Option<NodeId>,
     /// The layout options that are stated, by name.
     pub layout: BTreeMap<&'static str, NodeId>,
+    /// `true` if the methods have names only: the source is a binary file.
+    pub names_only: bool,
 }
 
 /// Nodes of the parts of a method.
@@ -78,6 +80,16 @@ impl DelegateNames for Origins {
 }
 
 impl Origins {
+    /// Removes all nodes, and keeps the names.
+    pub fn keep_names(&mut self) {
+        *self = Origins { methods: std::mem::take(&mut self.methods), names_only: true, ..Origins::default() };
+    }
+
+    /// Returns `true` if methods have positions in a source.
+    pub fn has_positions(&self) -> bool {
+        !self.names_only && !self.methods.is_empty()
+    }
+
     /// The layout option `header`.
     pub fn header(&self) -> Option<NodeId> {
         self.layout.get("header").copied()
@@ -86,6 +98,7 @@ impl Origins {
     /// The node of an element.
     pub fn node(&self, element: Element) -> Option<NodeId> {
         match element {
+            Element::Method(..) if self.names_only => None,
             Element::Program => None,
             Element::Header => self.header(),
             Element::NamedData(number) => self.named_data.get(number).copied(),
@@ -159,7 +172,7 @@ impl Origins {
             numbered.map(move |(number, delegate)| (method, number, delegate))
         });
         let delegates: Vec<_> = delegates.filter(|(.., delegate)| !delegate.graph.is_empty()).collect();
-        if delegates.is_empty() {
+        if self.names_only || delegates.is_empty() {
             return Vec::new();
         }
         let node_of_call = |method: usize, (chain, step): (usize, usize)| {

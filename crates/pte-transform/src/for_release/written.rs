@@ -18,6 +18,8 @@ pub struct WrittenFor {
     pub payloads: usize,
     /// Number of tensors whose names were removed.
     pub names: usize,
+    /// Layout options of a binary file that changed, each as a part of a message: ``` `constants`: inline -> segment ```.
+    pub layout: Vec<String>,
 }
 
 /// Replaced calls of an operator, part of [`WrittenFor`].
@@ -38,12 +40,12 @@ impl ForRelease {
             let entry = || ReplacedCalls { count: 0, by: call.by.clone() };
             replaced.entry(call.operator.clone()).or_insert_with(entry).count += 1;
         }
-        WrittenFor { release: release.version(), replaced, payloads: self.payloads, names: self.names }
+        WrittenFor { release: release.version(), replaced, payloads: self.payloads, names: self.names, layout: Vec::new() }
     }
 }
 
 impl WrittenFor {
-    /// Returns what was changed, for messages: one part for each operator, then payloads and names.
+    /// Returns what was changed, for messages: one part for each operator, then payloads, names and layout.
     pub fn changes(&self) -> Vec<String> {
         let calls = self.replaced.iter().map(|(operator, ReplacedCalls { count, by })| {
             format!("{} of {operator} replaced by {}", counted(*count, "call"), by.join(" and "))
@@ -55,6 +57,7 @@ impl WrittenFor {
         if self.names > 0 {
             changes.push(format!("{} of tensors removed", counted(self.names as u64, "name")));
         }
+        changes.extend(self.layout.iter().cloned());
         changes
     }
 }
