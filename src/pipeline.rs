@@ -25,6 +25,7 @@ use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
+use pte_model::format::exporter::Exporter;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
@@ -574,13 +575,22 @@ fn overwritten_warnings(resolved: &Resolved, method: usize, overwritten: &[Overw
 
 /// Moves data of `.ptd` files into the program.
 fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
-    let Resolved { program, messages, .. } = resolved;
+    let has_own_data = resolved.program.blobs.iter().any(|blob| !blob.is_empty());
+    let has_alignment = has_own_data || resolved.origins.has_positions() || options.layout.segment_alignment.is_some();
+    let Resolved { program, messages, layout, .. } = resolved;
     let inside = InternalRequest { patterns: options.internal.clone(), all: options.internal_data };
     if inside.is_empty() && options.with.is_empty() {
         return Ok(());
     }
     let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
     restore_alignments(program, &options.with, &done)?;
+    // A program without data does not show the alignment that it would have with them. Exporters decide that of a `.ptd` by themselves.
+    if let (false, false, Some(file)) = (has_alignment, inside.is_empty(), options.with.first()) {
+        let found = recover::layout::flat_tensor(&Origin::File(file.as_path().into()))?.options.segment_alignment;
+        if Exporter::all().iter().all(|exporter| exporter.flat_tensor_alignment != Some(found)) {
+            layout.segment_alignment = found;
+        }
+    }
     messages.extend(done.dropped.into_iter().map(|(file, key)| {
         let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));
         let message = format!("dropped `{key}` of {file}: a program has no metadata of a .safetensors");

@@ -1,6 +1,6 @@
 //! Validates the files of an assembly before they are written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::{Assembly, OutputFile, positions};
@@ -32,6 +32,12 @@ pub fn assembly(assembly: &Assembly, options: &CheckOptions) -> io::Result<Vec<F
     let mut findings = Vec::new();
     if let Some(file) = assembly.program_file() {
         let mut options = options.clone();
+        // The emitted files replace those that their data come from.
+        let mut sources = HashSet::new();
+        assembly.data_sources(&mut |path| _ = sources.insert(path.display().to_string()));
+        let is_replaced =
+            |file: &DataFile| sources.contains(file.name()) && data.iter().any(|new| new.has_common_key(file));
+        options.with.retain(|file| !is_replaced(file));
         options.with.extend(data.iter().cloned());
         let head = if whole { file.to_vec()? } else { head_of(&file) };
         // `head` of a whole file contains all data.

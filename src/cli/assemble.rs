@@ -525,7 +525,7 @@ impl Command<'_> {
         let named = files.iter().map(|(target, content)| (target.as_deref(), content));
         let mut read = Dependencies::default();
         read.add_assembly(&assembly);
-        let summary = summary::of(&assembly, named);
+        let summary = summary::of(&assembly, named, true);
         let targets = files.iter().filter_map(|(target, _)| target.clone()).collect();
         Ok(Written { outputs, targets, read, summary })
     }

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use pte_emit::{Assembly, CheckOptions, Code, Error, Model, Options, Report, Resolved, RuleSeverity, SourceNames};
+use pte_emit::{
+    Assembly, CheckOptions, Code, Error, Model, Options, Report, Resolved, RuleId, RuleSeverity, SourceNames,
+};
 
 use super::destination::{self, Destination};
 use super::exit::{Exit, Failure};
@@ -135,12 +137,12 @@ impl EditArguments {
         };
         let mut options = self.sources.validator()?;
         options.reported.clone_from(assembly.unknown_operators());
-        validate(assembly, format, &files, &options, &label)?;
+        validate(assembly, format, &files, &options, &label, messages)?;
         let mut contents: Vec<OutputContent<'_>> = files.into_iter().map(|(_, content)| content).collect();
         for (path, other) in others {
             let data = OutputFormat::default_of(false);
             let files = (data.files)(other)?;
-            validate(other, data, &files, &CheckOptions::default(), &path.display().to_string())?;
+            validate(other, data, &files, &CheckOptions::default(), &path.display().to_string(), messages)?;
             targets.push(self.target_beside(main.as_deref(), path, others.len(), &destination, other)?);
             contents.extend(files.into_iter().map(|(_, content)| content).take(1));
         }
@@ -150,7 +152,8 @@ impl EditArguments {
             return Err(Failure::Usage(message));
         }
         let files: Vec<_> = targets.into_iter().zip(contents).collect();
-        let written = summary::of(assembly, files.iter().map(|(target, content)| (target.as_deref(), content)));
+        let written =
+            summary::of(assembly, files.iter().map(|(target, content)| (target.as_deref(), content)), inputs.len() > 1);
         if self.dry_run {
             messages.summary(&format!("{done}nothing is written (`--dry-run`)\n"));
             return Ok(Exit::Ok);
@@ -188,21 +191,25 @@ impl EditArguments {
     }
 }
 
-/// Validates the files of an edited program before they are written.
+/// Validates the files of an edited program before they are written. Of a method that exceeds a limit of `check`, nothing wrong is known: that
+/// is a warning.
 ///
 /// # Errors
-/// All errors that `check` would report.
+/// All other errors that `check` would report.
 fn validate(
     assembly: &Assembly,
     format: &OutputFormat,
     files: &destination::Files<'_>,
     options: &CheckOptions,
     label: &str,
+    messages: &Messages,
 ) -> Result<(), Failure> {
     let findings = (format.validate)(assembly, files, options)?;
     let names = SourceNames::new(assembly);
     let errors = findings.iter().flat_map(|findings| &findings.list);
     let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
+    let (limits, errors): (Vec<_>, Vec<_>) = errors.partition(|finding| finding.rule.id == RuleId::X_18);
+    limits.iter().for_each(|finding| messages.warning(&format!("{label}: {}", names.lines(finding))));
     // The first line is the finding, the others are about the rule.
     let message = |text: String| {
         let mut lines = text.lines();
@@ -210,7 +217,7 @@ fn validate(
         let about: Vec<&str> = lines.map(str::trim).collect();
         if about.is_empty() { message } else { message.help(about.join("; ")) }
     };
-    let errors: Vec<_> = errors.map(|finding| message(names.lines(finding).to_string())).collect();
+    let errors: Vec<_> = errors.into_iter().map(|finding| message(names.lines(finding).to_string())).collect();
     if errors.is_empty() {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::text::{counted, escaped};
-use pte_emit::{InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
+use pte_emit::{Assembly, InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};
@@ -50,18 +50,23 @@ fn passes(text: &str) -> Result<Passes, String> {
 /// An input that cannot be read or planned; an output that cannot be written.
 pub fn run(arguments: &OptimizeArguments, messages: &Messages) -> Result<Exit, Failure> {
     let OptimizeArguments { input, only, max_growth, explain, edit } = arguments;
-    let mut resolved = edit.open(input, messages)?.resolve_for_changes()?;
+    let model = edit.open(input, messages)?;
+    let mut resolved = model.resolve_for_changes()?;
     let mut options = OptimizeOptions::default();
     options.max_growth = *max_growth;
     if let Some(Passes(passes)) = only {
         options.passes.clone_from(passes);
     }
     let done = resolved.optimize(&options)?;
-    edit.write(resolved, &edit.options()?, &[input], &text(&done, *explain), messages)
+    let assembly = resolved.to_files(&edit.options()?)?;
+    let size = |assembly: &Assembly| assembly.program_file().and_then(|file| file.size());
+    let sizes = size(model.assembly()?).zip(size(&assembly));
+    edit.write_assembly(&assembly, &[input], &text(&done, sizes, *explain), messages)
 }
 
-/// Returns the report of an optimization: lines for each method, with `explain` one for each change.
-fn text(done: &Optimization, explain: bool) -> String {
+/// Returns the report of an optimization: lines for each method, with `explain` one for each change. `sizes` are those of the program's file
+/// in bytes, before and after.
+fn text(done: &Optimization, sizes: Option<(u64, u64)>, explain: bool) -> String {
     let mut out = String::new();
     for method in &done.methods {
         let OptimizedMethod { name, instructions: [before, after], planned: [from, to], changes, .. } = method;
@@ -74,17 +79,32 @@ fn text(done: &Optimization, explain: bool) -> String {
             let _ = write!(out, ", {alive} alive at once");
         }
         let _ = writeln!(out, ", {before} -> {}", counted(*after as u64, "instruction"));
-        let done = summary(method);
-        if !done.is_empty() {
-            let _ = writeln!(out, "  {}", done.join(", "));
+        let parts = summary(method);
+        if !parts.is_empty() {
+            let _ = writeln!(out, "  {}", parts.join(", "));
         }
         let too_large = changes.iter().filter(|change| change.change == InstructionChange::TooLarge).count();
         if too_large > 0 {
             let calls = counted(too_large as u64, "call");
-            let _ = writeln!(
-                out,
-                "  not folded, because the file would grow: {calls} on constants; `--max-growth BYTES` allows it"
-            );
+            let _ = write!(out, "  not folded, because the file would grow: {calls} on constants");
+            if let Some(growth) = done.needed_growth {
+                let _ = write!(out, "; `--max-growth {growth}` folds all");
+            }
+            match method.planned_with_growth {
+                Some(least) if least < *to => out += &format!(", for a planned memory of {}\n", counted(least, "byte")),
+                _ => out.push('\n'),
+            }
+        }
+        match method.overwrites {
+            [true, false] => {
+                out += "  the former memory plan overwrites results of branches that are read later (X-4): the outputs of the input can be \
+                        wrong, those of the result are right\n";
+            }
+            [_, true] => {
+                out +=
+                    "  the memory plan overwrites results of branches that are read later (X-4): outputs can be wrong\n"
+            }
+            [false, false] => {}
         }
         if let Some(reason) = &method.kept {
             let _ = writeln!(out, "  the memory plan stays: {reason}");
@@ -94,9 +114,12 @@ fn text(done: &Optimization, explain: bool) -> String {
             let _ = writeln!(out, "  instruction {} ({operator}): {}", change.instruction, change.message);
         }
     }
-    if done.growth != 0 {
-        let direction = if done.growth > 0 { "larger" } else { "smaller" };
-        let _ = writeln!(out, "data: {} {direction}", counted(done.growth.unsigned_abs(), "byte"));
+    match sizes {
+        Some((before, after)) if before != after => {
+            let _ = writeln!(out, "program: {before} -> {}", counted(after, "byte"));
+        }
+        _ if !done.is_changed => out += "no changes\n",
+        Some(_) | None => {}
     }
     out
 }

@@ -9,8 +9,13 @@ use pte_emit::{Assembly, PrunedParts};
 
 use super::formats::OutputContent;
 
-/// Summary of an assembly and its files, one line for each file and method.
-pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>) -> String {
+/// Summary of an assembly and its files, one line for each file and method. `counts_shared` is `false` if the bytes that equal data save say
+/// nothing about the input, as for an edited program.
+pub fn of<'a>(
+    assembly: &Assembly,
+    files: impl Iterator<Item = (Option<&'a Path>, &'a OutputContent<'a>)>,
+    counts_shared: bool,
+) -> String {
     let mut out = String::new();
     for (target, file) in files {
         let name = target.map_or("<stdout>".into(), |target| escaped(&target.display().to_string()).into_owned());
@@ -55,7 +60,7 @@ pub fn of<'a>(assembly: &Assembly, files: impl Iterator<Item = (Option<&'a Path>
         let changes = if changes.is_empty() { "no changes".to_owned() } else { changes.join(", ") };
         let _ = writeln!(out, "  for ExecuTorch {}: {changes}", written.release);
     }
-    if assembly.plan().shared_bytes > 0 {
+    if counts_shared && assembly.plan().shared_bytes > 0 {
         let _ = writeln!(out, "  equal data stored once: {} saved", bytes(assembly.plan().shared_bytes));
     }
     out

@@ -223,7 +223,8 @@ fn table(changes: &WeightChanges) -> String {
         line(format!("{} <- {}: {} is not {}", mismatch.name, mismatch.source, mismatch.found, mismatch.expected));
     }
     for unset in &changes.unset {
-        line(format!("{}: {}, no source", unset.name, unset.shape));
+        let reason = if unset.ambiguous.is_empty() { "no source" } else { "ambiguous source" };
+        line(format!("{}: {}, {reason}", unset.name, unset.shape));
     }
     for unused in &changes.unused {
         line(format!("{} of the source: {}, no constant", unused.name, unused.shape));

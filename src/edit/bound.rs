@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use crate::pipeline::Resolved;
+use crate::layout;
+use crate::pipeline::{Options, Resolved};
+use pte_check::{CheckOptions, Finding, RuleSeverity};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
 use pte_model::program::test_cases::TestData;
-use pte_model::program::{EValue, ExecutionPlan, TensorShapeDynamism};
-use pte_transform::bound::{self, BoundOptions, Bounded};
+use pte_model::program::{EValue, ExecutionPlan, MemoryPlan, MemoryPlanner, Program, TensorShapeDynamism};
+use pte_transform::bound::{self, BoundError, BoundOptions, Bounded};
 
 /// What [`Resolved::bound`] changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,16 +57,27 @@ impl Resolved {
             let message = "the program has an instruction of a newer schema, which may depend on the sizes";
             return Err(Error::input(Code::UnmetRequest, &self.source.name, message));
         }
+        let before = layout::plan_memory(&self.program).unwrap_or_default();
+        let former = self.program.clone();
         let (program, origins) = (&mut self.program, &self.origins);
         let name = |method, value| origins.name(method, value).map(str::to_owned);
-        let bounded = bound::bound(program, options, name).map_err(|errors| {
+        let failed = |errors: Vec<BoundError>| {
             let diagnostics = errors.into_iter().map(|error| {
                 let mut diagnostic = Code::UnmetRequest.whole(error.message);
                 diagnostic.help = error.help;
                 diagnostic
             });
             Error::new(Report::new(&self.source.name, "", diagnostics.collect()))
-        })?;
+        };
+        let (bounded, exact) = bound::bound(program, options, name).map_err(failed)?;
+        let errors = refused(program, bounded.method, exact);
+        if !errors.is_empty() {
+            self.program = former;
+            return Err(failed(errors));
+        }
+        if let Some(before) = before.get(bounded.method) {
+            self.limit_memory(bounded.method, before);
+        }
         let plan = &self.program.plans()[bounded.method];
         let method = plan.name.clone().unwrap_or_default();
         let mut removed_tests = 0;
@@ -78,6 +91,56 @@ impl Resolved {
         let kept = changed.and_then(super::memory::kept_plan);
         Ok(BoundReport { method, bounded, removed_tests, kept })
     }
+
+    /// Chooses the minimal planner for a method if its own one needs more memory than `before`, and if that does not help, the former
+    /// offsets, which fit smaller tensors.
+    fn limit_memory(&mut self, method: usize, before: &MemoryPlan) {
+        let is_larger = |program: &Program| {
+            let planned = layout::plan_memory(program).unwrap_or_default();
+            planned.get(method).is_none_or(|after| after.total() > before.total())
+        };
+        for limit in [None, Some(MemoryPlanner::Minimal)] {
+            if let (Some(planner), Some(plan)) = (limit, self.plan_mut(method)) {
+                plan.memory.planner = planner;
+            }
+            if !is_larger(&self.program) {
+                return;
+            }
+        }
+        if let Some(plan) = self.plan_mut(method) {
+            before.clone().state_in(plan);
+        }
+    }
+
+    fn plan_mut(&mut self, method: usize) -> Option<&mut ExecutionPlan> {
+        self.program.execution_plan.as_mut()?.get_mut(method)
+    }
+}
+
+/// Returns the errors of `check` about calls with sizes that are exactly the new bounds, other than those with the old ones: the kernels reject
+/// them.
+fn refused(program: &Program, method: usize, exact: [Vec<EValue>; 2]) -> Vec<BoundError> {
+    let [old, new] = exact.map(|values| {
+        let mut program = program.clone();
+        if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
+            plan.values = Some(values);
+        }
+        let assembly = Resolved::from(program).to_files(&Options::default());
+        let findings = assembly.and_then(|assembly| assembly.check(&CheckOptions::default())).unwrap_or_default();
+        let is_of_call = |finding: &Finding| {
+            finding.rule.id.as_str().starts_with("O-") && finding.rule.severity <= RuleSeverity::Invalid
+        };
+        findings.into_iter().flat_map(|findings| findings.list).filter(is_of_call).collect::<Vec<_>>()
+    });
+    let is_new = |finding: &&Finding| {
+        old.iter().all(|old| (old.rule.id, &old.location.path) != (finding.rule.id, &finding.location.path))
+    };
+    let error = |Finding { rule, location, found, expected, .. }: &Finding| {
+        let message =
+            format!("[{}] {} with inputs of these sizes: {found}, expected {expected}", rule.id, location.path);
+        BoundError { message, help: Some(format!("the runtime: {}", rule.runtime)) }
+    };
+    new.iter().filter(is_new).map(error).collect()
 }
 
 /// Returns `true` if inputs are within the bounds of a method.

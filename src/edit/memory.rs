@@ -8,10 +8,11 @@ use crate::layout::shared::SharedState;
 use crate::pipeline::Resolved;
 use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
-use pte_model::program::{ExecutionPlan, Memory, MemoryPlanner};
+use pte_model::program::{ExecutionPlan, Memory, MemoryPlanner, Program};
 use pte_transform::optimize::order::{Reordering, reorder};
 use pte_transform::optimize::peak;
 use pte_transform::optimize::reuse::{ReusedTensor, reuse};
+use pte_transform::optimize::state::release_state;
 
 /// Options of [`Resolved::minimize_memory`]: what may change. All by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,49 +88,53 @@ impl Resolved {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     pub fn minimize_memory(&mut self, options: &MinimizeOptions) -> Vec<MethodMemory> {
-        let operators = MethodOperators::of_program(&self.program);
-        let shared = SharedState::plan(&self.program, &operators);
-        let mut reports = Vec::with_capacity(operators.len());
-        for (method, operators) in operators.iter().enumerate() {
-            let plan = &self.program.plans()[method];
-            let name = plan.name.clone().unwrap_or_default();
-            let unchanged = |kept| MethodMemory { name: name.clone(), kept: Some(kept), ..MethodMemory::default() };
-            let (Ok(shared), None) = (&shared, kept_plan(plan)) else {
-                let reason = kept_plan(plan).unwrap_or_else(|| "the memory cannot be planned".to_owned());
-                reports.push(unchanged(reason));
-                continue;
-            };
-            let Some(before) = planned_size(method, plan, operators, shared) else {
-                reports.push(unchanged("the memory cannot be planned".to_owned()));
-                continue;
-            };
-            let alive = peak(plan, operators);
-            // What overwrites results of branches is replaced by what does not, also if that needs more memory.
-            let least = sound_size(method, plan, operators, shared).unwrap_or(u64::MAX);
-            let size = |plan: &ExecutionPlan| sound_size(method, plan, operators, shared);
-            let mut best = best_candidate(plan, operators, options, least, self.has_overrides(), &size);
-            if best.planned == u64::MAX {
-                best.planned = before;
+        // Field overrides name instructions by their position.
+        let options = MinimizeOptions { reorder: options.reorder && !self.has_overrides(), ..options.clone() };
+        let minimized = minimize(&mut self.program, &options);
+        let report = |(method, (report, reordering)): (usize, (MethodMemory, Reordering))| {
+            if reordering.moved() > 0 {
+                self.reorder_origins(method, &reordering.order);
             }
-            let mut report = MethodMemory {
-                planned: [before, best.planned],
-                alive: [alive, peak(&best.plan, operators)],
-                planner: best.plan.memory.planner.word().to_owned(),
-                moved: best.reordering.moved(),
-                reused: best.reused.iter().map(|reused| [reused.value, reused.base]).collect(),
-                ..unchanged(String::new())
-            };
-            report.kept = None;
-            reports.push(report);
-            if best.reordering.moved() > 0 {
-                self.reorder_origins(method, &best.reordering.order);
-            }
-            if let Some(plan) = self.program.execution_plan.as_mut().and_then(|plans| plans.get_mut(method)) {
-                *plan = best.plan;
-            }
-        }
-        reports
+            report
+        };
+        minimized.into_iter().enumerate().map(report).collect()
     }
+}
+
+/// Does what [`Resolved::minimize_memory`] does to a program; also returns the orders of the instructions.
+pub fn minimize(program: &mut Program, options: &MinimizeOptions) -> Vec<(MethodMemory, Reordering)> {
+    let operators = MethodOperators::of_program(program);
+    let shared = SharedState::plan(program, &operators);
+    let mut reports = Vec::with_capacity(operators.len());
+    for (method, (plan, operators)) in program.execution_plan.iter_mut().flatten().zip(&operators).enumerate() {
+        let name = plan.name.clone().unwrap_or_default();
+        let size = |plan: &ExecutionPlan| planned_size(method, plan, operators, shared.as_ref().ok()?);
+        let (None, Some(before)) = (kept_plan(plan), size(plan)) else {
+            let kept = kept_plan(plan).or_else(|| Some("the memory cannot be planned".to_owned()));
+            reports.push((MethodMemory { name, kept, ..MethodMemory::default() }, Reordering::default()));
+            continue;
+        };
+        let alive = peak(plan, operators);
+        let size = |plan: &ExecutionPlan| sound_size(method, plan, operators, shared.as_ref().ok()?);
+        // What overwrites results of branches is replaced by what does not, also if that needs more memory.
+        let least = size(plan).unwrap_or(u64::MAX);
+        let mut best = best_candidate(plan, operators, options, least, &size);
+        if best.planned == u64::MAX {
+            best.planned = before;
+        }
+        let report = MethodMemory {
+            name,
+            planned: [before, best.planned],
+            alive: [alive, peak(&best.plan, operators)],
+            planner: best.plan.memory.planner.word().to_owned(),
+            moved: best.reordering.moved(),
+            reused: best.reused.iter().map(|reused| [reused.value, reused.base]).collect(),
+            kept: None,
+        };
+        *plan = best.plan;
+        reports.push((report, best.reordering));
+    }
+    reports
 }
 
 /// Returns the candidate that needs the least memory; of equal ones, the one with the fewest changes.
@@ -138,18 +143,15 @@ fn best_candidate(
     operators: &MethodOperators,
     options: &MinimizeOptions,
     before: u64,
-    has_overrides: bool,
     size: &dyn Fn(&ExecutionPlan) -> Option<u64>,
 ) -> Candidate {
     let same = Reordering::default();
     let mut best = Candidate { plan: plan.clone(), planned: before, reordering: same.clone(), reused: Vec::new() };
+    let mut plan = plan.clone();
+    release_state(&mut plan, operators);
     let mut reordered = plan.clone();
-    // Field overrides name instructions by their position.
-    let reordering = match options.reorder && !has_overrides {
-        true => reorder(&mut reordered, operators),
-        false => same.clone(),
-    };
-    let mut orders = vec![(plan.clone(), same)];
+    let reordering = if options.reorder { reorder(&mut reordered, operators) } else { same.clone() };
+    let mut orders = vec![(plan, same)];
     if reordering.moved() > 0 {
         orders.push((reordered, reordering));
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::memory::{MethodMemory, MinimizeOptions, kept_plan};
+use super::memory::{MethodMemory, MinimizeOptions, kept_plan, minimize};
 use crate::layout;
 use crate::pipeline::Resolved;
 use pte_analysis::moved::overwrites_moves;
@@ -82,6 +82,10 @@ pub struct Optimization {
     pub methods: Vec<OptimizedMethod>,
     /// Number of bytes by which the data of the file grow through folding; estimated, since data may share padding.
     pub growth: i64,
+    /// `true` unless the program is the same as before.
+    pub is_changed: bool,
+    /// Least [`OptimizeOptions::max_growth`] with which all calls on constants are folded, if some stay because the file would grow.
+    pub needed_growth: Option<u64>,
 }
 
 /// What was done to a method, part of [`Optimization`].
@@ -95,6 +99,10 @@ pub struct OptimizedMethod {
     pub instructions: [usize; 2],
     /// Planned memory in bytes before and after: the sum of all pools.
     pub planned: [u64; 2],
+    /// `true` if the memory plan before, and after, overwrites results of branches that are read later.
+    pub overwrites: [bool; 2],
+    /// Planned memory in bytes with [`Optimization::needed_growth`].
+    pub planned_with_growth: Option<u64>,
     /// Bytes that are alive at once after the changes: the least that a plan of all pools needs, without padding. `None` without the
     /// memory pass.
     pub alive: Option<u64>,
@@ -190,6 +198,7 @@ impl Resolved {
     /// # Errors
     /// The memory of the program cannot be planned, or data cannot be read.
     pub fn optimize(&mut self, options: &OptimizeOptions) -> Result<Optimization, Error> {
+        let former = self.program.clone();
         let before = self.planned_memory(&self.program, false)?;
         let kept: Vec<Option<String>> = self.program.plans().iter().map(kept_plan).collect();
         let mut allowed: Vec<bool> = kept.iter().map(Option::is_none).collect();
@@ -204,6 +213,7 @@ impl Resolved {
             best = self.candidate(options, &allowed)?;
         }
         let counts: Vec<usize> = self.program.plans().iter().map(|plan| plan.instructions().count()).collect();
+        let needed = self.with_growth(options, &allowed, &best)?;
         let Candidate { program, steps, values, delegates, changes, memory, growth, .. } = best;
         for (method, (values, delegates)) in values.iter().zip(&delegates).enumerate() {
             self.retain_origins(method, values, delegates, steps[method].len() == counts[method]);
@@ -220,6 +230,7 @@ impl Resolved {
                 name: plan.name.clone().unwrap_or_default(),
                 instructions: [counts[method], plan.instructions().count()],
                 planned: [before[method], memory[method]],
+                planned_with_growth: needed.as_ref().map(|(_, planned)| planned[method]),
                 kept,
                 ..OptimizedMethod::default()
             };
@@ -233,8 +244,35 @@ impl Resolved {
         for (method, change) in changes {
             methods[method].changes.push(change);
         }
-        methods.iter_mut().for_each(|method| method.changes.sort_by_key(|change| change.instruction));
-        Ok(Optimization { methods, growth })
+        for ((method, before), after) in methods.iter_mut().zip(overwrites).zip(overwrites_moves_of(&self.program)) {
+            method.changes.sort_by_key(|change| change.instruction);
+            method.overwrites = [before, after];
+        }
+        let (is_changed, needed_growth) = (self.program != former, needed.map(|(growth, _)| growth));
+        Ok(Optimization { methods, growth, is_changed, needed_growth })
+    }
+
+    /// Returns the growth of the file with which all calls on constants are folded, and the memory of each method that is then planned;
+    /// `None` if they are folded.
+    fn with_growth(
+        &self,
+        options: &OptimizeOptions,
+        methods: &[bool],
+        best: &Candidate,
+    ) -> Result<Option<(u64, Vec<u64>)>, Error> {
+        if best.changes.iter().all(|(_, change)| change.change != InstructionChange::TooLarge) {
+            return Ok(None);
+        }
+        let all = OptimizeOptions { max_growth: u64::MAX, ..options.clone() };
+        let Ok(max_growth) = u64::try_from(self.folded(&all, methods)?.growth) else { return Ok(None) };
+        let Candidate { mut program, mut memory, .. } =
+            self.candidate(&OptimizeOptions { max_growth, ..options.clone() }, methods)?;
+        if options.passes.contains(&OptimizePass::Memory) {
+            let minimized = minimize(&mut program, &MinimizeOptions::default());
+            let changed = memory.iter_mut().zip(&minimized).filter(|(_, (done, _))| done.kept.is_none());
+            changed.for_each(|(planned, (done, _))| *planned = done.planned[1]);
+        }
+        Ok(Some((max_growth, memory)))
     }
 
     /// Returns the program with the changes that need the least memory.

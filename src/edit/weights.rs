@@ -255,8 +255,8 @@ pub(super) fn read_source(path: &Path) -> Result<Vec<source::SourceTensor>, Erro
 
 /// Names of tensors by their bytes: the weights that a file has now.
 pub(super) struct Like {
-    /// By digest and size: the name, and true if the digest is that of the transposed tensor; `None` if several have it.
-    names: HashMap<([u8; 32], Vec<i32>), Option<FoundName>>,
+    /// By digest and sizes: the tensors that have them, or whose transposition has them.
+    names: HashMap<([u8; 32], Vec<i32>), Vec<FoundName>>,
 }
 
 impl Like {
@@ -274,7 +274,9 @@ impl Like {
             let contiguous = TensorLayout::new(*scalar_type, sizes.clone()).dim_order;
             let data = tensor.data.clone().reordered(element, sizes, dim_order, &contiguous);
             like.add(&data, sizes.clone(), &tensor.name, false).map_err(unreadable)?;
-            if let [rows, columns] = **sizes {
+            if let [rows, columns] = **sizes
+                && (rows != columns || rows > 1)
+            {
                 let transposed = data.reordered(element, sizes, &contiguous, &[1, 0]);
                 like.add(&transposed, vec![columns, rows], &tensor.name, true).map_err(unreadable)?;
             }
@@ -284,24 +286,20 @@ impl Like {
 
     fn add(&mut self, data: &Blob, sizes: Vec<i32>, name: &str, is_transposed: bool) -> io::Result<()> {
         let found = FoundName { name: name.to_owned(), is_transposed };
-        let entry = self.names.entry((data.digest()?, sizes));
-        // A transposition that changes no byte, such as that of a row, is none.
-        let known = entry.or_insert_with(|| Some(found.clone()));
-        if known.as_ref().is_some_and(|known| known.name != found.name) {
-            *known = None;
-        }
+        self.names.entry((data.digest()?, sizes)).or_default().push(found);
         Ok(())
     }
 
-    /// Returns the name of the tensor with these data.
-    pub fn find(&self, layout: &TensorLayout, data: &Blob) -> Option<FoundName> {
+    /// Returns the tensors with these data; several are ambiguous.
+    pub fn find(&self, layout: &TensorLayout, data: &Blob) -> Vec<FoundName> {
         if self.names.is_empty() {
-            return None;
+            return Vec::new();
         }
         let element = layout.scalar_type.info().map_or(1, |info| info.size);
         let contiguous = TensorLayout::new(layout.scalar_type, layout.sizes.clone()).dim_order;
         let data = data.clone().reordered(element, &layout.sizes, &layout.dim_order, &contiguous);
-        self.names.get(&(data.digest().ok()?, layout.sizes.clone()))?.clone()
+        let found = data.digest().ok().and_then(|digest| self.names.get(&(digest, layout.sizes.clone())));
+        found.cloned().unwrap_or_default()
     }
 }
 

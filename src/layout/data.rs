@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::external::{ExternalFiles, ExternalItem};
 use super::segments::{self, Segment};
 use super::{DelegateData, HeaderMode, LayoutConfig, LayoutError, Plan, Storage};
-use pte_model::data::BlobId;
+use pte_model::data::{BlobId, BlobSource};
 use pte_model::diagnostics::{Code, counted};
 use pte_model::format::serializer::SegmentGroup;
 use pte_model::program::element::{Element, Part};
@@ -72,6 +72,13 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Adds data that are not stored again to the bytes saved, unless a file has them only once, too.
+    fn share(&mut self, data: BlobId, kept: BlobId) {
+        let [data, kept] = [data, kept].map(|blob| self.program.blob(blob));
+        let is_once = matches!(data.source, BlobSource::File { .. }) && data.source == kept.source;
+        self.shared_bytes += if is_once { 0 } else { data.len };
+    }
+
     fn size(&self, blob: BlobId) -> u64 {
         self.program.blob(blob).len
     }
@@ -111,7 +118,7 @@ impl<'a> Collector<'a> {
                         );
                         continue;
                     }
-                    indices[value] = self.collect_tensor(at, tensor, self.same[blob.0 as usize]);
+                    indices[value] = self.collect_tensor(at, tensor, blob);
                 }
             }
             self.buffer_index.push(indices);
@@ -125,11 +132,12 @@ impl<'a> Collector<'a> {
                 alignment: data.alignment,
                 layout: data.tensor_layout.clone(),
             };
-            self.add_external(data.tag.clone(), entry);
+            self.add_external(data.tag.clone(), entry, data.data);
         }
     }
 
-    fn collect_tensor(&mut self, at: Element, tensor: &Tensor, blob: BlobId) -> u32 {
+    fn collect_tensor(&mut self, at: Element, tensor: &Tensor, data: BlobId) -> u32 {
+        let blob = self.same[data.0 as usize];
         let size = self.size(blob);
         if let Some(extra) = tensor.extra_tensor_info.as_ref().filter(|_| tensor.is_external()) {
             let layout = TensorLayout::of(tensor);
@@ -137,6 +145,7 @@ impl<'a> Collector<'a> {
             return self.add_external(
                 extra.tag.clone(),
                 ExternalItem { key, at, blob, size, alignment: 1, layout: Some(layout) },
+                data,
             );
         }
         let pool = if tensor.memory == Memory::None { &mut self.constants } else { &mut self.mutable };
@@ -146,7 +155,7 @@ impl<'a> Collector<'a> {
         }
         let (number, new) = pool.number(blob);
         if !new {
-            self.shared_bytes += size;
+            self.share(data, blob);
         }
         number
     }
@@ -162,11 +171,13 @@ impl<'a> Collector<'a> {
         whole.collect()
     }
 
-    fn add_external(&mut self, tag: Option<String>, entry: ExternalItem) -> u32 {
-        let size = entry.size;
+    fn add_external(&mut self, tag: Option<String>, entry: ExternalItem, data: BlobId) -> u32 {
+        let blob = entry.blob;
         match self.external.add(tag, entry) {
-            Ok((index, shared)) => {
-                self.shared_bytes += if shared { size } else { 0 };
+            Ok((index, is_shared)) => {
+                if is_shared {
+                    self.share(data, blob);
+                }
                 index
             }
             Err(error) => {
@@ -194,7 +205,7 @@ impl<'a> Collector<'a> {
                     if index == next {
                         self.inline_delegates.push(blob);
                     } else {
-                        self.shared_bytes += size;
+                        self.share(delegate.processed, blob);
                     }
                     DelegateData { storage: Storage::Inline, index }
                 } else {
@@ -203,7 +214,7 @@ impl<'a> Collector<'a> {
                     if index == next {
                         self.delegate_segments.push(Segment::of(blob, size, 1));
                     } else {
-                        self.shared_bytes += size;
+                        self.share(delegate.processed, blob);
                     }
                     DelegateData { storage: Storage::Segment, index }
                 };
@@ -240,7 +251,7 @@ impl<'a> Collector<'a> {
             if index == next {
                 self.named_segments.push(Segment::of(blob, size, data.alignment));
             } else {
-                self.shared_bytes += size;
+                self.share(data.data, blob);
             }
             self.named_data.push(index);
         }

@@ -45,7 +45,7 @@ pub struct Plan {
     pub segments: Vec<Segment>,
     /// The `.ptd` files.
     pub external: Vec<ExternalFile>,
-    /// Bytes saved by sharing equal data.
+    /// Bytes saved by sharing equal data; data that are one range of a file save nothing.
     pub shared_bytes: u64,
 }
 

@@ -417,9 +417,13 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     }
     let same = number_copies(&mut program, false)?;
     let metadata = origin.head(header.metadata)?;
-    for (segment_alignment, last_resort) in segment_alignments(&header.segments) {
+    // At first, one alignment for all segments and the first of them.
+    let candidates = [true, false].into_iter().flat_map(|is_common| {
+        segment_alignments(&header.segments).map(move |(alignment, last_resort)| (is_common, alignment, last_resort))
+    });
+    for (is_common, segment_alignment, last_resort) in candidates {
         let alignments = alignments_of(&header.entry_segments, &header.segments, segment_alignment, last_resort);
-        let Some(alignments) = alignments else { continue };
+        let Some(alignments) = alignments.filter(|own| !is_common || own.iter().all(|own| *own == 1)) else { continue };
         program.external_data.iter_mut().zip(alignments).for_each(|(entry, alignment)| entry.alignment = alignment);
         let mut options = LayoutConfig { segment_alignment, ..LayoutConfig::default() };
         let Ok(plan) = layout::place_data(&program, &same, &options, Vec::new()) else { continue };
@@ -437,6 +441,10 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
             let length = flatbuffer.len() as u64;
             let place = |options: &LayoutConfig| file::flat_tensor(length, &file.segments, options);
             recover_base(header.base, &mut options, |options| Some(place(options)?.segment_base_offset));
+            if is_common && options.base_alignment.is_some() {
+                options.base_alignment = None;
+                continue;
+            }
             let Some(placement) = place(&options) else { continue };
             let emitted = Some((Metadata { flatbuffer, placement }, file.segments.clone()));
             return Ok(RecoveredFlatTensor { program, options, emitted });

@@ -80,6 +80,17 @@ fn answers(runner: &Path, assembly: &Assembly, script: &str) -> Result<Vec<Strin
     runner::run(runner, &pte, &ptds, MODE, script)
 }
 
+/// Returns `true` if a method executes with inputs of the sizes that it has in `sizes`; `None` if the inputs cannot be made.
+fn executes(runner: &Path, assembly: &Assembly, sizes: &Assembly, method: usize, random: &mut Random) -> Option<bool> {
+    let [own, other] = [assembly, sizes].map(|assembly| &assembly.program().plans()[method]);
+    let mut script = format!("load {}\n", runner::quote(own.name.as_deref().unwrap_or_default()));
+    for (number, value) in inputs(own, other, 1.0, random)?.iter().enumerate() {
+        script += &format!("input {number} {}\n", runner::spell(value).ok()?);
+    }
+    let answers = answers(runner, assembly, &(script + "execute\n")).unwrap_or_default();
+    Some(answers.iter().any(|answer| answer == "execute ok"))
+}
+
 /// Compares the outputs of a method before and after. Returns the number of executions that succeed in both.
 fn compare(
     runner: &Path,
@@ -217,6 +228,15 @@ fn random_programs_compute_the_same() {
             refused += 1;
             continue;
         };
+        let total = |assembly: &Assembly| assembly.plan().memory[0].total();
+        if total(&after) > total(&original) {
+            failures.push(format!("{seed} {index}: {} bytes from {}", total(&after), total(&original)));
+        }
+        if executes(&runner, &original, &original, 0, &mut random) == Some(true)
+            && executes(&runner, &original, &after, 0, &mut random) == Some(false)
+        {
+            failures.push(format!("{seed} {index}: fails with {:?}", options.inputs));
+        }
         match compare(&runner, [&original, &after], 0, &[1.0], &mut random) {
             Ok(count) => executed += usize::from(count > 0),
             Err(failure) => failures.push(format!("{seed} {index}: {failure}")),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    CheckOptions, DiffArea, DiffOptions, LayoutConfig, MergeOptions, Merged, MethodRename, Model, Options, Resolved,
-    StripKind,
+    CheckOptions, DiffArea, DiffOptions, LayoutConfig, MergeOptions, Merged, MethodRename, Model, Optimization,
+    OptimizeOptions, Options, Resolved, StripKind,
 };
 use pte_generate::calls::{is_repeatable, operators};
-use pte_generate::programs::{KnownOperator, program};
+use pte_generate::programs::{KnownOperator, control_flow, program};
 use pte_generate::random::Random;
 
 use crate::support::{mutation, root};
@@ -307,4 +307,37 @@ proptest! {
         drop(read().unwrap().set_metadata("forward", "[1, 2]", false, true).map(|(set, _)| emit(set)));
         drop(read().unwrap().remove_metadata(&["*".to_owned()]).map(|(removed, _)| emit(removed)));
     }
+}
+
+/// Bytes of an optimized file, and what was done.
+fn optimized(content: &[u8]) -> Option<(Vec<u8>, Optimization)> {
+    let mut resolved = Model::from_binary("p.pte", content).resolve_for_changes().ok()?;
+    let done = resolved.optimize(&OptimizeOptions::default()).ok()?;
+    Some((bytes(resolved), done))
+}
+
+#[test]
+fn optimizing_twice_changes_nothing() {
+    let (known, in_place) = (repeatable(), |(name, _): &KnownOperator| {
+        !pte_operators::find(name).is_none_or(|operator| operator.in_place.is_empty())
+    });
+    let few: Vec<KnownOperator> = repeatable().into_iter().filter(in_place).collect();
+    let random = (0..150).map(|index| (format!("random {index}"), generated(23, index, &known)));
+    let control = (0..60).map(|index| {
+        let program = control_flow(&mut Random::of_item(24, index), &few, [16, 30][index as usize % 2]);
+        (format!("control flow {index}"), crate::support::program::write(&program, &LayoutConfig::default()))
+    });
+    let written = upstream().into_iter().map(|(path, content)| (path.display().to_string(), content));
+    let mut changed = 0;
+    let mut bad = Vec::new();
+    for (name, content) in written.chain(random).chain(control) {
+        let Some((once, first)) = optimized(&content) else { continue };
+        let (twice, second) = optimized(&once).unwrap_or_else(|| panic!("{name}"));
+        changed += usize::from(once != content);
+        if once != twice || second.is_changed {
+            bad.push(format!("{name}: {} {:?}\n{:?}", once == twice, first.methods, second.methods));
+        }
+    }
+    assert!(bad.is_empty(), "{} {}", bad.len(), bad.join("\n\n"));
+    assert!(changed > 100, "{changed} programs changed");
 }

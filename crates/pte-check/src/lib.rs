@@ -119,6 +119,20 @@ impl fmt::Debug for DataFile {
 }
 
 impl DataFile {
+    /// Returns the name in messages.
+    #[doc(hidden)]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns `true` if both files have a key: the runtime loads only one of them.
+    #[doc(hidden)]
+    pub fn has_common_key(&self, other: &DataFile) -> bool {
+        let mut keys = ExternalKeys::default();
+        let add = |file: &DataFile| fields::flat_tensor::add_keys(&file.head, &file.name, &*file.data, &mut keys);
+        [self, other].map(add).iter().any(|common| !common.is_empty())
+    }
+
     /// Opens a file and reads its metadata.
     ///
     /// # Errors

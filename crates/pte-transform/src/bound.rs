@@ -15,10 +15,11 @@ pub use report::{BoundError, BoundOptions, Bounded, BoundedDelegate, BoundedInpu
 
 use self::propagate::Propagation;
 use pte_model::diagnostics::{clipped, counted, first_names};
-use pte_model::program::Program;
+use pte_model::program::{EValue, Program};
 
 /// Changes the bounds of the inputs of a method. `name` returns the name of a value of a method for messages and options; inputs without one
-/// have only a number. The program is unchanged if there are errors.
+/// have only a number. The program is unchanged if there are errors. Also returns the values of the method with sizes that are exactly the old
+/// and the new bounds.
 ///
 /// # Errors
 /// All inputs and sizes that the method does not have, and all instructions and delegates that do not take the new sizes.
@@ -26,7 +27,7 @@ pub fn bound(
     program: &mut Program,
     options: &BoundOptions,
     name: impl Fn(usize, usize) -> Option<String>,
-) -> Result<Bounded, Vec<BoundError>> {
+) -> Result<(Bounded, [Vec<EValue>; 2]), Vec<BoundError>> {
     let method = method_of(program, options.method.as_deref()).map_err(|error| vec![error])?;
     let plan = &program.plans()[method];
     let label = |value: usize| name(method, value).unwrap_or_else(|| format!("values[{value}]"));
@@ -56,7 +57,7 @@ pub fn bound(
             }
         }
     }
-    Ok(report)
+    Ok((report, outcome.exact))
 }
 
 /// Returns the index of a method.

@@ -29,7 +29,12 @@ pub(crate) fn convolution_backward(call: &Call<'_>) -> Inferred {
     let window = Window::new(call, 4, (1, input), (2, weight))?;
     let channels = window.out_channels(call, (1, input), (2, weight))?;
     if !window.transposed {
-        window.sizes(call, (1, input), weight)?;
+        let expected = [input.sizes[0], channels].into_iter().chain(window.sizes(call, (1, input), weight)?);
+        let expected: Vec<Dim> = expected.collect();
+        let mut pairs = gradient.sizes.iter().zip(&expected);
+        if gradient.rank() != expected.len() || pairs.any(|(a, b)| agree(*a, *b).is_none()) {
+            return call.invalid(0, sizes_text(&gradient.sizes), sizes_text(&expected));
+        }
     }
     let mask = call.optional_bools(10)?.unwrap_or_default();
     let bias = match call.optional_ints(3)? {

@@ -1,6 +1,7 @@
 //! Operators that select, replace, repeat or move elements by position.
 
 use super::broadcast::{broadcast, broadcast_sizes, expands_to, order_of_view};
+use super::operands::agree;
 use super::shape::{Inferred, Result, dim_argument, dim_list_argument, dim_of_int, element_count, is_dynamic, one};
 use super::shape::{size_list, sizes_text};
 use super::{Call, Dim, InferenceError, IntMeta, TensorMeta};
@@ -230,13 +231,13 @@ pub(crate) fn select_scatter(call: &Call<'_>) -> Inferred {
     replace(call)
 }
 
-/// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
+/// Checks that the tensor at argument 1 has the sizes of what it replaces.
 fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
-    if expands_to(&source.sizes, replaced) {
+    if source.rank() == replaced.len() && source.sizes.iter().zip(replaced).all(|(a, b)| agree(*a, *b).is_some()) {
         return Ok(());
     }
-    call.invalid(1, sizes_text(&source.sizes), format!("sizes that broadcast to {}", size_list(replaced)))
+    call.invalid(1, sizes_text(&source.sizes), format!("sizes {}", size_list(replaced)))
 }
 
 /// Positions of a dimension from a start to an end by a step; `first` is the position of the argument `dim`.

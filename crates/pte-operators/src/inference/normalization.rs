@@ -51,24 +51,31 @@ pub(crate) fn group_norm(call: &Call<'_>) -> Inferred {
     Ok(with_statistics(normalized, input.scalar_type, vec![batches, groups]))
 }
 
-/// Normalisation over the batches of each channel, with the statistics of this batch if `training`.
-fn batch_norm(call: &Call<'_>, training: bool) -> Inferred {
+/// Normalisation over the batches of each channel, with the statistics of this batch if `training`. The arguments after the input, up to
+/// `factors`, have an element for each channel.
+fn batch_norm(call: &Call<'_>, training: bool, factors: usize) -> Inferred {
     let input = call.tensor(0)?;
     let Some(channels) = input.sizes.get(1) else {
         return call.invalid(0, sizes_text(&input.sizes), "at least two dimensions");
     };
+    for at in 1..=factors {
+        let Some(factors) = call.optional_tensor(at)? else { continue };
+        if factors.rank() != 1 || !agree(&factors.sizes, &[*channels]) {
+            return call.invalid(at, sizes_text(&factors.sizes), sizes_text(&[*channels]));
+        }
+    }
     let statistics = vec![if training { *channels } else { Dim::fixed(0) }];
     Ok(with_statistics(input.clone(), input.scalar_type, statistics))
 }
 
 /// Batch normalisation whose argument `TRAINING` chooses the statistics.
 pub(crate) fn batch_norm_legit<const TRAINING: usize>(call: &Call<'_>) -> Inferred {
-    batch_norm(call, call.bool(TRAINING)?)
+    batch_norm(call, call.bool(TRAINING)?, TRAINING - 1)
 }
 
 /// Batch normalisation with given statistics.
 pub(crate) fn batch_norm_no_training(call: &Call<'_>) -> Inferred {
-    batch_norm(call, false)
+    batch_norm(call, false, 4)
 }
 
 /// Returns `true` if sizes can be the same at run time.

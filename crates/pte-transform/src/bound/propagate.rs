@@ -28,6 +28,8 @@ const MAX_NAMED: usize = 4;
 pub(super) struct Outcome {
     /// All values.
     pub values: Vec<EValue>,
+    /// All values with sizes that are exactly the old and the new bounds, as far as these sizes are known.
+    pub exact: [Vec<EValue>; 2],
     /// New payloads, by delegate.
     pub payloads: BTreeMap<usize, Blob>,
     /// The delegates with new payloads.
@@ -154,7 +156,15 @@ impl<'p> Propagation<'p> {
             return Err(self.errors);
         }
         let (payloads, delegates) = self.payloads.finish();
-        Ok(Outcome { values: self.new.into_values(), payloads, delegates, kept: self.kept })
+        let (values, stated, unknown) = (self.new.into_values(), self.plan.values(), self.unknown);
+        let exact = |resizing: Resizing| {
+            let mut exact = resizing.into_values();
+            let unknown = exact.iter_mut().zip(stated).zip(&unknown).filter(|(_, is_unknown)| **is_unknown);
+            unknown.for_each(|((value, stated), _)| value.clone_from(stated));
+            exact
+        };
+        let exact = [exact(self.old_exact), exact(self.new_exact)];
+        Ok(Outcome { values, exact, payloads, delegates, kept: self.kept })
     }
 
     /// Reports an instruction that does not take the new sizes, with the arguments that changed.

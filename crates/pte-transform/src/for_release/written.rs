@@ -40,7 +40,13 @@ impl ForRelease {
             let entry = || ReplacedCalls { count: 0, by: call.by.clone() };
             replaced.entry(call.operator.clone()).or_insert_with(entry).count += 1;
         }
-        WrittenFor { release: release.version(), replaced, payloads: self.payloads, names: self.names, layout: Vec::new() }
+        WrittenFor {
+            release: release.version(),
+            replaced,
+            payloads: self.payloads,
+            names: self.names,
+            layout: Vec::new(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod fold;
 pub mod order;
 pub mod reuse;
 mod rewrite;
+pub mod state;
 
 pub use alive::peak;
 

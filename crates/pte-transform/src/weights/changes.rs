@@ -56,6 +56,9 @@ pub struct UnsetWeight {
     pub nearest: Option<String>,
     /// Name of a constant with the same data that is set.
     pub shares_with: Option<String>,
+    /// Names of the source that it can have, if its old bytes are those of several tensors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ambiguous: Vec<String>,
 }
 
 /// Data that cannot be set by the name of a tensor.
@@ -166,12 +169,28 @@ impl WeightMismatch {
 }
 
 impl UnsetWeight {
+    /// Returns the names in [`UnsetWeight::ambiguous`] for messages; one is there twice if its transposition has the same bytes.
+    fn candidates(&self) -> String {
+        match &self.ambiguous[..] {
+            [one, other, ..] if one == other => format!("`{}` and of its transposition", clipped(one)),
+            names => first_names(names.iter().map(String::as_str)),
+        }
+    }
+
     pub(super) fn new(name: String, shape: String) -> UnsetWeight {
-        UnsetWeight { name, shape, nearest: None, shares_with: None }
+        UnsetWeight { name, shape, nearest: None, shares_with: None, ambiguous: Vec::new() }
     }
 
     fn message(&self) -> String {
         let name = clipped(&self.name);
+        if !self.ambiguous.is_empty() {
+            return format!(
+                "the source of the constant `{name}` ({}) is ambiguous: its old bytes are those of {}; choose one with `--map '{name}=NAME'`, or \
+                 keep its bytes with `--partial`",
+                self.shape,
+                self.candidates()
+            );
+        }
         let hint = match (&self.shares_with, &self.nearest) {
             (Some(other), _) => format!(
                 "it shares its data with `{}`; `--map '{name}=NAME'` sets both, `--partial` keeps its bytes",

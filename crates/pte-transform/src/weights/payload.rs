@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::set::{
-    FoundName, SetRequest, UnsetWeight, UnsettableWeight, UnusedSource, WeightChanges, assignment, shape, suggestion,
+    SetRequest, UnsetWeight, UnsettableWeight, UnusedSource, WeightChanges, assignment, shape, suggestion,
 };
 use super::source::SourceTensor;
 use crate::payloads::{NewPayload, key_of};
@@ -83,19 +83,15 @@ pub fn set(
         };
         let candidates: Vec<String> = value_name.iter().chain(&constant.key).cloned().collect();
         all_names.extend(candidates.iter().cloned());
-        let rule = |name: &String| request.map.rules.iter().find_map(|rule| rule.apply(name));
         let is_filter = filters.contains(&value);
-        let found = candidates.iter().find_map(rule).map(|name| FoundName { name, is_transposed: false });
-        let found = found.or_else(|| (request.found)(&layout, &old)).or_else(|| {
-            let name = candidates.iter().find(|name| by_name.contains_key(name.as_str()))?;
-            Some(FoundName { name: name.clone(), is_transposed: false })
-        });
-        let source = found.as_ref().and_then(|found| by_name.get(&*found.name).map(|source| (found, *source)));
-        let Some((found, source)) = source else {
-            changes.unset.push(UnsetWeight::new(shown.clone(), shape(&layout)));
-            continue;
+        let found = request.source(&candidates, (&layout, &old), &sources, &by_name, &mut used);
+        let (found, source) = match found {
+            Ok(found) => found,
+            Err(ambiguous) => {
+                changes.unset.push(UnsetWeight { ambiguous, ..UnsetWeight::new(shown.clone(), shape(&layout)) });
+                continue;
+            }
         };
-        used[source] = true;
         let tensor = oriented(&sources[source], &layout, is_filter);
         match assignment(&shown, &layout, &tensor, found.is_transposed, old.len()) {
             Ok(mut assignment) => {

@@ -44,8 +44,56 @@ pub struct SetSubject<'s> {
 pub struct SetRequest<'r> {
     /// Names of constants to names in the source.
     pub map: &'r NameMap,
-    /// Returns the name in the source of a constant with this layout and these data, if no rule of `map` applies.
-    pub found: &'r dyn Fn(&TensorLayout, &Blob) -> Option<FoundName>,
+    /// Returns the names in the source that a constant with this layout and these data can have, if no rule of `map` applies.
+    pub found: &'r dyn Fn(&TensorLayout, &Blob) -> Vec<FoundName>,
+}
+
+impl SetRequest<'_> {
+    /// Returns the tensor of the source that a constant with these names, layout and data is set to. Tensors of other names with the same
+    /// bytes, before and after, are used with it.
+    ///
+    /// # Errors
+    /// The names of the source that it can have, if there are several; empty if there is none.
+    pub(super) fn source(
+        &self,
+        names: &[String],
+        constant: (&TensorLayout, &Blob),
+        sources: &[SourceTensor],
+        by_name: &HashMap<&str, usize>,
+        used: &mut [bool],
+    ) -> Result<(FoundName, usize), Vec<String>> {
+        let own = |name: &String| FoundName { name: name.clone(), is_transposed: false };
+        let at = |found: &FoundName| by_name.get(&*found.name).copied();
+        let ruled = names.iter().find_map(|name| self.map.rules.iter().find_map(|rule| rule.apply(name)));
+        let found = ruled.map_or_else(|| (self.found)(constant.0, constant.1), |name| vec![own(&name)]);
+        let chosen = match &found[..] {
+            [] => names.iter().map(own).find(|own| at(own).is_some()),
+            [one] => Some(one.clone()),
+            [first, ..] => {
+                // What has one of their names is that one, unless its transposition has the same bytes.
+                let named = names.iter().map(own).find(|own| found.iter().filter(|one| one.name == own.name).eq([own]));
+                let new = |found: &FoundName| {
+                    let SourceTensor { layout, data, .. } = &sources[at(found)?];
+                    Some((layout, data.digest().ok()?, found.is_transposed))
+                };
+                let is_equal = || {
+                    new(first).is_some_and(|new_first| found.iter().all(|one| new(one).as_ref() == Some(&new_first)))
+                };
+                if named.is_none() && is_equal() {
+                    found.iter().filter_map(at).for_each(|source| used[source] = true);
+                    Some(first.clone())
+                } else if named.is_none() {
+                    return Err(found.into_iter().map(|found| found.name).collect());
+                } else {
+                    named
+                }
+            }
+        };
+        let found = chosen.and_then(|chosen| at(&chosen).map(|source| (chosen, source)));
+        let (chosen, source) = found.ok_or_else(Vec::new)?;
+        used[source] = true;
+        Ok((chosen, source))
+    }
 }
 
 /// Type and sizes for messages.
@@ -78,22 +126,22 @@ pub fn find(subjects: &[SetSubject<'_>], sources: Vec<SourceTensor>, request: &S
     let by_name: HashMap<&str, usize> =
         sources.iter().enumerate().map(|(index, source)| (source.name.as_str(), index)).collect();
     let mut used = vec![false; sources.len()];
-    let mut unset: Vec<&Candidate> = Vec::new();
+    let mut unset: Vec<(&Candidate, Vec<String>)> = Vec::new();
     let mut seen: HashSet<(&str, usize, BlobId)> = HashSet::new();
     for candidate in &candidates {
         let is_first = seen.insert((&candidate.name, candidate.file, candidate.blob));
         let data = subjects[candidate.file].program.blob(candidate.blob);
-        let own = |name: String| FoundName { name, is_transposed: false };
-        let ruled = request.map.rules.iter().find_map(|rule| rule.apply(&candidate.name)).map(own);
-        let found = ruled.or_else(|| (request.found)(&candidate.layout, data));
-        let found = found.unwrap_or_else(|| own(candidate.name.clone()));
-        let Some(&source) = by_name.get(&*found.name) else {
-            if is_first && !candidate.is_view {
-                unset.push(candidate);
+        let names = std::slice::from_ref(&candidate.name);
+        let found = request.source(names, (&candidate.layout, data), &sources, &by_name, &mut used);
+        let (found, source) = match found {
+            Ok(found) => found,
+            Err(ambiguous) => {
+                if is_first && !candidate.is_view {
+                    unset.push((candidate, ambiguous));
+                }
+                continue;
             }
-            continue;
         };
-        used[source] = true;
         match assignment(&candidate.name, &candidate.layout, &sources[source], found.is_transposed, data.len()) {
             Ok(assignment) => {
                 let (file, target, is_transposed) = (candidate.file, candidate.target, found.is_transposed);
@@ -246,13 +294,15 @@ fn report_rest(
     subjects: &[SetSubject<'_>],
     changes: &mut WeightChanges,
     candidates: &[Candidate],
-    unset: &[&Candidate],
+    unset: &[(&Candidate, Vec<String>)],
     sources: &[SourceTensor],
     used: &[bool],
 ) {
+    let (unset, ambiguous): (Vec<&Candidate>, Vec<&Vec<String>>) =
+        unset.iter().map(|(candidate, names)| (*candidate, names)).unzip();
     let unused: Vec<&SourceTensor> =
         sources.iter().zip(used).filter(|(_, is_used)| !**is_used).map(|(source, _)| source).collect();
-    let shared = shared_with(subjects, &changes.set, candidates, unset);
+    let shared = shared_with(subjects, &changes.set, candidates, &unset);
     changes.unset = unset
         .iter()
         .enumerate()
@@ -263,11 +313,12 @@ fn report_rest(
                 shape: shape(&candidate.layout),
                 nearest: suggestion(number, &candidate.name, names),
                 shares_with: shared.get(&number).map(|name| (*name).to_owned()),
+                ambiguous: ambiguous[number].clone(),
             }
         })
         .collect();
     let mut by_sizes: BTreeMap<Vec<i32>, &str> = BTreeMap::new();
-    for candidate in unset {
+    for candidate in &unset {
         let mut sizes = candidate.layout.sizes.clone();
         sizes.sort_unstable();
         by_sizes.entry(sizes).or_insert(&candidate.name);
