@@ -304,7 +304,7 @@ impl<'a> Session<'a> {
             Some(assembly) => {
                 let files = (binary.files)(assembly)?;
                 let written = match is_text {
-                    true => yaml(&files, self.folder.path()).and_then(|text| self.write_text(&text)),
+                    true => yaml(&files, self.folder.path(), false).and_then(|text| self.write_text(&text)),
                     false => self.write_files(&files),
                 };
                 let path = written.map_err(|error| input.error(&error))?.0;
@@ -362,6 +362,7 @@ impl<'a> Session<'a> {
                     Ok(true) => {
                         let Reduced { best, is_complete, .. } =
                             reduce_program(candidate, &mut |candidate| self.test_program(candidate, &layout));
+                        let (best, layout) = self.planned_again(best, layout);
                         return Ok((Smallest::Program(Box::new(best), layout), is_complete));
                     }
                     Ok(false) => {}
@@ -377,6 +378,23 @@ impl<'a> Session<'a> {
         }
         let Reduced { best, is_complete, .. } = reduce_bytes(bytes, &mut |bytes| self.test_bytes(input, bytes));
         Ok((Smallest::Bytes(best), is_complete))
+    }
+
+    /// Returns a candidate whose values are numbered and whose memory is planned again, if the command accepts it: its YAML is shorter.
+    fn planned_again(&mut self, candidate: Candidate, layout: LayoutConfig) -> (Candidate, LayoutConfig) {
+        let again = || -> Option<(Candidate, LayoutConfig)> {
+            let assembly = rebuild(&candidate, &layout).ok()?;
+            let binary = self.bundle(OutputFormat::default_of(true), &candidate);
+            let files = (binary.files)(&assembly).ok().filter(|files| files.len() == 1)?;
+            let text = yaml(&files, self.folder.path(), true).ok()?;
+            let Resolved { program, tests, layout, .. } =
+                Model::from_yaml("reduced.yaml", text, self.folder.path()).resolve().ok()?;
+            Some((Candidate::new(program, tests), layout))
+        };
+        match again() {
+            Some((again, own)) if self.test_program(&again, &own) == Ok(true) => (again, own),
+            Some(_) | None => (candidate, layout),
+        }
     }
 
     /// Returns the bytes of the main file of the input.
@@ -427,7 +445,7 @@ impl<'a> Session<'a> {
         }
         let written = match self.format {
             CandidateFormat::Yaml => {
-                let text = yaml(&files, self.folder.path());
+                let text = yaml(&files, self.folder.path(), false);
                 text.and_then(|text| self.write_text(&text))
             }
             CandidateFormat::Binary(_) => self.write_files(&files),
@@ -557,7 +575,7 @@ impl<'a> Session<'a> {
                     let path = sibling(output, name).map_err(failed)?;
                     match format {
                         CandidateFormat::Yaml if position == 0 => {
-                            let text = yaml(&files, folder).map_err(failed)?;
+                            let text = yaml(&files, folder, false).map_err(failed)?;
                             write(&path, format.replaced(), &text_content(&text))?;
                         }
                         CandidateFormat::Yaml | CandidateFormat::Binary(_) => write(&path, Replaced::Binary, content)?,
@@ -695,13 +713,14 @@ fn print_options(large_data: LargeData, file: &Path) -> PrintOptions {
     options
 }
 
-/// Prints the main one of these files as YAML.
-fn yaml(files: &[(OutputName<'_>, OutputContent<'_>)], folder: &Path) -> std_io::Result<String> {
+/// Prints the main one of these files as YAML; with `anew`, as [`PrintOptions::anew`] says.
+fn yaml(files: &[(OutputName<'_>, OutputContent<'_>)], folder: &Path, anew: bool) -> std_io::Result<String> {
     let mut bytes = Vec::new();
     if let Some((_, content)) = files.first() {
         content.write(&mut bytes)?;
     }
-    let options = print_options(LargeData::Inline, Path::new(""));
+    let mut options = print_options(LargeData::Inline, Path::new(""));
+    options.anew = anew;
     let printed = Model::from_binary("reduced", &bytes).to_yaml(folder, &options);
     printed.map(|printed| printed.text).map_err(std_io::Error::other)
 }

@@ -61,6 +61,9 @@ pub struct PrintOptions {
     /// Omit the offsets of planned memory also if assembling computes others. A method whose tensors share bytes while they are alive keeps
     /// its offsets.
     pub replan: bool,
+    /// Print a program without indices, offsets and overrides that only reproduce the file: assembling numbers its values and plans its memory
+    /// again.
+    pub anew: bool,
     /// Treatment of large data.
     pub large_data: LargeData,
     /// Form of the payloads of delegates.

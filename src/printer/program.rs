@@ -117,7 +117,8 @@ fn print_with_tests(
     let (recovered, mut rounds) = (recovered?, first?);
     let mut layout = recovered.as_ref().map(|recovered| recovered.options.clone()).unwrap_or_default();
     layout.bpte_builder = bundle.as_ref().and_then(|bundle| bundle.order).filter(|order| *order != layout.builder);
-    let exact = recovered.as_ref().filter(|recovered| recovered.exact && !printer.options.replan);
+    let (replan, anew) = (printer.options.replan, printer.options.anew);
+    let exact = recovered.as_ref().filter(|recovered| recovered.exact && !replan && !anew);
     let raw = match exact {
         // Patches need an exact layout, because their offsets would otherwise be those of another file.
         Some(recovered) => residue::patches(origin, &recovered.file(&found.program))?,
@@ -128,6 +129,10 @@ fn print_with_tests(
         Some((release, rest)) => layout::print_all(Some(release), &rest, &raw, printer)?,
         None => layout::print_all(None, &layout, &raw, printer)?,
     });
+    if printer.options.anew {
+        let difference = "its values are numbered and its memory is planned again".to_owned();
+        return Ok(Printed { stats: rounds.stats(), ..Printed::new(rounds.text, Some(difference)) });
+    }
     let difference = rounds.complete(|assembly| {
         if printer.options.replan {
             return Ok(None);

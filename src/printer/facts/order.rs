@@ -52,7 +52,8 @@ impl Order {
         for (index, is_literal) in literals.iter().enumerate() {
             if let Some(view) = order.views[index] {
                 order.entries[view.position].push(index);
-            } else if numbers.contains(&index) && !is_literal {
+            } else if numbers.contains(&index) && !is_literal && !uses.is_input[index] {
+                // Inputs are numbered before all instructions; only an index changes that.
                 let position = views::numbered_before(&least, index);
                 let is_in_time = uses.first[index].is_none_or(|first| position <= first);
                 if is_in_time && upfront.is_none_or(|upfront| upfront < index) {

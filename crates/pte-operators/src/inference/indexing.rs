@@ -227,17 +227,21 @@ pub(crate) fn select_scatter(call: &Call<'_>) -> Inferred {
     let tensor = call.tensor(0)?;
     let dim = dim_of_dimensioned(call, 2, tensor)?;
     check_position(call, 3, tensor.sizes[dim])?;
-    check_source(call, &without_dim(tensor, dim).sizes)?;
+    let (source, replaced) = (call.tensor(1)?, without_dim(tensor, dim).sizes);
+    let mut pairs = source.sizes.iter().zip(&replaced);
+    if source.rank() != replaced.len() || pairs.any(|(a, b)| agree(*a, *b).is_none()) {
+        return call.invalid(1, sizes_text(&source.sizes), sizes_text(&replaced));
+    }
     replace(call)
 }
 
-/// Checks that the tensor at argument 1 has the sizes of what it replaces.
+/// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
 fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
-    if source.rank() == replaced.len() && source.sizes.iter().zip(replaced).all(|(a, b)| agree(*a, *b).is_some()) {
+    if expands_to(&source.sizes, replaced) {
         return Ok(());
     }
-    call.invalid(1, sizes_text(&source.sizes), format!("sizes {}", size_list(replaced)))
+    call.invalid(1, sizes_text(&source.sizes), format!("sizes that broadcast to {}", size_list(replaced)))
 }
 
 /// Positions of a dimension from a start to an end by a step; `first` is the position of the argument `dim`.
