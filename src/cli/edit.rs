@@ -209,7 +209,9 @@ fn validate(
     let errors = findings.iter().flat_map(|findings| &findings.list);
     let errors = errors.filter(|finding| finding.rule.severity <= RuleSeverity::Invalid);
     let (limits, errors): (Vec<_>, Vec<_>) = errors.partition(|finding| finding.rule.id == RuleId::X_18);
-    limits.iter().for_each(|finding| messages.warning(&format!("{label}: {}", names.lines(finding))));
+    for finding in limits {
+        messages.warning(&format!("{label}: {finding}"));
+    }
     // The first line is the finding, the others are about the rule.
     let message = |text: String| {
         let mut lines = text.lines();

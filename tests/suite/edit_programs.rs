@@ -328,16 +328,16 @@ fn optimizing_twice_changes_nothing() {
         (format!("control flow {index}"), crate::support::program::write(&program, &LayoutConfig::default()))
     });
     let written = upstream().into_iter().map(|(path, content)| (path.display().to_string(), content));
-    let mut changed = 0;
-    let mut bad = Vec::new();
+    let (mut changed, mut repaired) = (0, 0);
     for (name, content) in written.chain(random).chain(control) {
         let Some((once, first)) = optimized(&content) else { continue };
         let (twice, second) = optimized(&once).unwrap_or_else(|| panic!("{name}"));
         changed += usize::from(once != content);
-        if once != twice || second.is_changed {
-            bad.push(format!("{name}: {} {:?}\n{:?}", once == twice, first.methods, second.methods));
-        }
+        repaired += first.methods.iter().filter(|method| method.overwrites == [true, false]).count();
+        assert!(first.methods.iter().all(|method| !method.overwrites[1]), "{name}: {first:?}");
+        assert!(once == twice && !second.is_changed, "{name}: {first:?}\n{second:?}");
     }
-    assert!(bad.is_empty(), "{} {}", bad.len(), bad.join("\n\n"));
+    // Plans of the exporter's algorithm overwrite results of branches.
+    assert!(repaired > 0);
     assert!(changed > 100, "{changed} programs changed");
 }

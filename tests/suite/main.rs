@@ -15,6 +15,7 @@ mod corpus;
 mod diff;
 mod dump;
 mod edit_programs;
+mod edits;
 mod embed;
 mod explain;
 mod faults;

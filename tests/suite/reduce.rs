@@ -305,3 +305,29 @@ fn lists_of_results_keep_their_items() {
         assert!(!small.contains("Every property") && !small.contains("relu"), "{small}");
     }
 }
+
+/// Offsets and indices that the command does not need are not in the result.
+#[test]
+fn what_only_reproduces_the_file_is_omitted() {
+    let yaml = "
+methods:
+  forward:
+    values:
+      x: {tensor: float32, sizes: [2], memory: {pool: 1, offset: 64}, index: 2}
+      y: {tensor: float32, sizes: [2], memory: {pool: 1, offset: 16}, index: 1}
+    inputs: [x]
+    outputs: [y]
+    memory: {non_const_buffer_sizes: [0, 96]}
+    instructions: [{kernel: aten::relu.out, args: [x], out: y}]
+";
+    let folder = Folder::new(&[("p.yaml", yaml)]);
+    folder.run(&["p.yaml", "-o", "p.pte"]).exits(0);
+    let test = |strings| [&["reduce", "p.pte", "-o", "small.yaml", "--test"][..], strings].concat();
+    folder.run(&test(&[&counted(&["aten::relu"])])).exits(0);
+    let short = String::from_utf8(folder.read("small.yaml")).unwrap();
+    assert!(!short.contains("offset") && !short.contains("index") && short.contains("aten::relu.out"), "{short}");
+    // The command fails only with this offset.
+    let offset = "echo >> runs; od -An -tu4 -v {} | tr -s ' \\n' ' ' | grep -q ' 64 ' && grep -q aten::relu {} && exit 7; exit 0";
+    folder.run(&test(&[offset])).exits(0);
+    assert!(String::from_utf8(folder.read("small.yaml")).unwrap().contains("offset: 64"));
+}

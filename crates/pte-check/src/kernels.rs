@@ -93,6 +93,12 @@ fn check_indices(
     let (counted, number) = match selected {
         Selected::Rows => (&sizes[..sizes.len().min(1)], "rows"),
         Selected::Elements => (&sizes[sizes.len().saturating_sub(2)..], "elements of each plane"),
+        Selected::Along(at) => {
+            let Some(dim) = call.int(at) else { return };
+            let dim = if dim < 0 { dim.saturating_add(sizes.len() as i64) } else { dim };
+            let size = usize::try_from(dim).ok().and_then(|dim| sizes.get(dim));
+            (size.map_or(&[][..], std::slice::from_ref), "positions of the dimension")
+        }
     };
     let end = count(counted);
     let constants = call.constant_ints(indices);

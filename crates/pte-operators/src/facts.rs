@@ -73,7 +73,7 @@ facts! {
     copies_dim_order: bool = false,
     /// Positions of arguments for which the kernel accepts any value, or other values than torch.
     ignored: &'static [usize] = &[],
-    /// Positions of indices that the kernel does not check, and of the tensor from which they select.
+    /// Positions of indices, which the kernel rejects or does not check if they are out of range, and of the tensor from which they select.
     selection: Option<([usize; 2], Selected)> = None,
     /// Function that computes the content of the results from constants; `None` if it is not the same in all builds.
     evaluation: Option<Evaluation> = None,
@@ -188,6 +188,8 @@ pub enum Selected {
     Rows,
     /// Elements of planes: the last two dimensions.
     Elements,
+    /// Indices of the dimension that the argument at this position is.
+    Along(usize),
 }
 
 /// Part of a loop over the slices of a tensor.

@@ -263,6 +263,7 @@ pub(super) static ROWS: &[Facts] = &[
     operator("aten::elu.out", elementwise::unary).one_order(true).samples(Samples::Floating),
     operator("aten::embedding.out", indexing::embedding)
         .evaluation(Some(evaluation::indexing::embedded))
+        .selection(Some(([1, 0], Selected::Rows)))
         .family(Family::Embedding),
     operator("aten::empty.out", creation::empty).conversion(Conversion::Any).ignored(&[1]).is_undetermined(true),
     comparison("aten::eq.Scalar_out").evaluation(Some(evaluation::arithmetic::equal)),
@@ -320,6 +321,7 @@ pub(super) static ROWS: &[Facts] = &[
         .family(Family::Index),
     operator("aten::index_select.out", indexing::index_select)
         .evaluation(Some(evaluation::indexing::index_selected))
+        .selection(Some(([2, 0], Selected::Along(1))))
         .family(Family::IndexSelect),
     operator("aten::isinf.out", elementwise::unary_bool)
         .one_order(true)
