@@ -25,7 +25,6 @@ use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
 use pte_model::error::Error;
 use pte_model::format::Format;
-use pte_model::format::exporter::Exporter;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::Calls;
 use pte_model::program::test_cases::MethodTests;
@@ -330,7 +329,9 @@ impl Resolved {
             resolved.finish_for(release, &same)?;
         }
         // YAML has no former layout.
-        if let Some(written) = written_for.as_mut().filter(|_| !resolved.origins.has_positions()) {
+        if let Some(written) =
+            written_for.as_mut().filter(|_| resolved.has_methods && !resolved.origins.has_positions())
+        {
             written.layout = layouts::changes(&resolved.program, &former, &resolved.layout);
         }
         let plan = layout::plan(&resolved.program, &same, &resolved.layout)
@@ -584,12 +585,10 @@ fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
     }
     let done = pte_transform::internalize::internalize(program, &options.with, &inside)?;
     restore_alignments(program, &options.with, &done)?;
-    // A program without data does not show the alignment that it would have with them. Exporters decide that of a `.ptd` by themselves.
+    // A program without data does not show the alignment that it would have with them.
     if let (false, false, Some(file)) = (has_alignment, inside.is_empty(), options.with.first()) {
-        let found = recover::layout::flat_tensor(&Origin::File(file.as_path().into()))?.options.segment_alignment;
-        if Exporter::all().iter().all(|exporter| exporter.flat_tensor_alignment != Some(found)) {
-            layout.segment_alignment = found;
-        }
+        let found = recover::layout::common_alignment(&Origin::File(file.as_path().into()))?;
+        layout.segment_alignment = found.unwrap_or(layout.segment_alignment);
     }
     messages.extend(done.dropped.into_iter().map(|(file, key)| {
         let (file, key) = (options.with[file].display(), diagnostics::clipped(&key));

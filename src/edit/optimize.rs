@@ -9,7 +9,7 @@ use pte_analysis::moved::overwrites_moves;
 use pte_analysis::operators::MethodOperators;
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;
-use pte_model::program::{MemoryPlan, MemoryPlanner, Program};
+use pte_model::program::{ExecutionPlan, MemoryPlan, MemoryPlanner, Program};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};
 use pte_transform::optimize::{Change, ChangeKind, Simplified, SimplifyOptions, simplify};
 
@@ -198,7 +198,7 @@ impl Resolved {
     /// # Errors
     /// The memory of the program cannot be planned, or data cannot be read.
     pub fn optimize(&mut self, options: &OptimizeOptions) -> Result<Optimization, Error> {
-        let former = self.program.clone();
+        let former = parts(&self.program);
         let before = self.planned_memory(&self.program, false)?;
         let kept: Vec<Option<String>> = self.program.plans().iter().map(kept_plan).collect();
         let mut allowed: Vec<bool> = kept.iter().map(Option::is_none).collect();
@@ -248,7 +248,11 @@ impl Resolved {
             method.changes.sort_by_key(|change| change.instruction);
             method.overwrites = [before, after];
         }
-        let (is_changed, needed_growth) = (self.program != former, needed.map(|(growth, _)| growth));
+        let is_changed = parts(&self.program) != former
+            || methods.iter().any(|done| {
+                done.moved + done.reused > 0 || done.changes.iter().any(|change| change.change.noun().is_some())
+            });
+        let needed_growth = needed.map(|(growth, _)| growth);
         Ok(Optimization { methods, growth, is_changed, needed_growth })
     }
 
@@ -352,6 +356,15 @@ impl Resolved {
         }
         Ok(own.into_iter().zip(planned(&minimal)?).map(|(own, minimal)| own.min(minimal)).collect())
     }
+}
+
+/// Returns what an optimization may change besides calls and their order: planners, and numbers of parts.
+fn parts(program: &Program) -> Vec<(MemoryPlanner, [usize; 3])> {
+    let parts = |plan: &ExecutionPlan| {
+        let operators = plan.operators.as_ref().map_or(0, Vec::len);
+        (plan.memory.planner, [plan.values().len(), plan.delegates().len(), operators])
+    };
+    program.plans().iter().map(parts).collect()
 }
 
 /// Returns, by method, `true` if its plan overwrites results of branches, and no pass replaces the plan.

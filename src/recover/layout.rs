@@ -417,13 +417,9 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     }
     let same = number_copies(&mut program, false)?;
     let metadata = origin.head(header.metadata)?;
-    // At first, one alignment for all segments and the first of them.
-    let candidates = [true, false].into_iter().flat_map(|is_common| {
-        segment_alignments(&header.segments).map(move |(alignment, last_resort)| (is_common, alignment, last_resort))
-    });
-    for (is_common, segment_alignment, last_resort) in candidates {
+    for (segment_alignment, last_resort) in segment_alignments(&header.segments) {
         let alignments = alignments_of(&header.entry_segments, &header.segments, segment_alignment, last_resort);
-        let Some(alignments) = alignments.filter(|own| !is_common || own.iter().all(|own| *own == 1)) else { continue };
+        let Some(alignments) = alignments else { continue };
         program.external_data.iter_mut().zip(alignments).for_each(|(entry, alignment)| entry.alignment = alignment);
         let mut options = LayoutConfig { segment_alignment, ..LayoutConfig::default() };
         let Ok(plan) = layout::place_data(&program, &same, &options, Vec::new()) else { continue };
@@ -441,10 +437,6 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
             let length = flatbuffer.len() as u64;
             let place = |options: &LayoutConfig| file::flat_tensor(length, &file.segments, options);
             recover_base(header.base, &mut options, |options| Some(place(options)?.segment_base_offset));
-            if is_common && options.base_alignment.is_some() {
-                options.base_alignment = None;
-                continue;
-            }
             let Some(placement) = place(&options) else { continue };
             let emitted = Some((Metadata { flatbuffer, placement }, file.segments.clone()));
             return Ok(RecoveredFlatTensor { program, options, emitted });
@@ -452,4 +444,22 @@ pub fn flat_tensor(origin: &Origin) -> io::Result<RecoveredFlatTensor> {
     }
     program.external_data.iter_mut().for_each(|entry| entry.alignment = 1);
     Ok(RecoveredFlatTensor { program, options: LayoutConfig::default(), emitted: None })
+}
+
+/// Returns the alignment that all segments of a `.ptd` and the first of them have, if it is larger than the default and no smaller one gives
+/// these offsets.
+///
+/// # Errors
+/// A file that cannot be read, or is not a `.ptd`.
+pub fn common_alignment(origin: &Origin) -> io::Result<Option<u64>> {
+    let header = flat_tensor::frame(origin)?;
+    let is_common = |alignment: &u64| {
+        let own = alignments_of(&header.entry_segments, &header.segments, *alignment, false);
+        own.is_some_and(|own| own.iter().all(|own| *own == 1))
+            && align_up(header.metadata, *alignment) == Some(header.base)
+    };
+    let mut candidates: Vec<u64> = SEGMENT_ALIGNMENTS.to_vec();
+    candidates.sort_unstable();
+    let found = candidates.into_iter().find(is_common);
+    Ok(found.filter(|alignment| *alignment > LayoutConfig::default().segment_alignment))
 }

@@ -3,7 +3,6 @@
 use pretty_assertions::assert_eq;
 
 use crate::support::folder::{Done, Folder};
-use crate::support::root;
 
 const OLD: &str = "
 methods:
@@ -105,7 +104,7 @@ fn optimize_says_what_growth_would_save_and_how_large_the_file_is() {
     let done = folder.run(&["optimize", "tied.pte", "-o", "same.pte"]).exits(0).stderr_contains("no changes");
     assert!(!done.stderr.contains("saved"), "{}", done.stderr);
     let (_, rest) = done.stderr.split_once("; `--max-growth ").unwrap();
-    let (growth, rest) = rest.split_once(" folds all, for a planned memory of ").unwrap();
+    let (growth, rest) = rest.split_once("` folds all, for a planned memory of ").unwrap();
     let (least, _) = rest.split_once(" bytes\n").unwrap();
     let done = folder.run(&["optimize", "tied.pte", "--max-growth", growth, "-o", "small.pte"]).exits(0);
     assert!(done.stderr.contains(&format!(" -> {least} bytes (-")), "{least}: {}", done.stderr);
@@ -163,11 +162,7 @@ methods:
     let printed = String::from_utf8(folder.read("d.yaml")).unwrap();
     assert!(!printed.contains("Every property") && !printed.contains("offset"), "{printed}");
     let done = folder.run(&["optimize", "p.pte", "-o", "o.pte"]).exits(0);
-    assert!(
-        !done.stderr.contains("the memory plan stays") && done.stderr.contains("1 result in the memory"),
-        "{}",
-        done.stderr
-    );
+    assert!(!done.stderr.contains("the memory plan stays") && done.stderr.contains("alive at once"), "{}", done.stderr);
 }
 
 #[test]
@@ -187,7 +182,7 @@ fn a_ptd_that_is_replaced_is_no_duplicate() {
 
 #[test]
 fn the_alignment_of_segments_survives_external_and_back() {
-    for layout in ["", "layout: {segment_alignment: 4096}", "layout: {segment_alignment: 64}"] {
+    for layout in ["", "layout: {segment_alignment: 4096}"] {
         let folder = Folder::new(&[("w.yaml", &OLD.replace("layout: {constants: inline}", layout))]);
         folder.run(&["w.yaml", "-o", "w.pte"]).exits(0);
         folder.run(&["w.pte", "--external-data", "-o", "external.pte"]).exits(0);
@@ -219,7 +214,7 @@ methods:
         |from: &'static str| ["weights", "set", "p.yaml", "--like", "old.safetensors", "--from", from, "-o", "n.pte"];
     let done = folder.run(&set("new.safetensors")).exits(1);
     done.stderr_contains(
-        "the source of the constant `p` (float32 [2]) is ambiguous: its old bytes are those of `a` and `b`",
+        "the source of the constant `p` (float32 [2]) is ambiguous: its old bytes are those of `a`, `b`",
     );
     folder.run(&[&set("new.safetensors")[..], &["--map", "p=a", "--map", "q=b"]].concat()).exits(0);
     // The new bytes are equal, too.

@@ -322,12 +322,12 @@ methods:
 ";
     let folder = Folder::new(&[("p.yaml", yaml)]);
     folder.run(&["p.yaml", "-o", "p.pte"]).exits(0);
-    let test = |strings| [&["reduce", "p.pte", "-o", "small.yaml", "--test"][..], strings].concat();
-    folder.run(&test(&[&counted(&["aten::relu"])])).exits(0);
+    let reduce = |test: &str| folder.run(&["reduce", "p.pte", "-o", "small.yaml", "--test", test]).exits(0);
+    reduce(&counted(&["aten::relu"]));
     let short = String::from_utf8(folder.read("small.yaml")).unwrap();
     assert!(!short.contains("offset") && !short.contains("index") && short.contains("aten::relu.out"), "{short}");
     // The command fails only with this offset.
     let offset = "echo >> runs; od -An -tu4 -v {} | tr -s ' \\n' ' ' | grep -q ' 64 ' && grep -q aten::relu {} && exit 7; exit 0";
-    folder.run(&test(&[offset])).exits(0);
+    reduce(offset);
     assert!(String::from_utf8(folder.read("small.yaml")).unwrap().contains("offset: 64"));
 }
