@@ -280,7 +280,7 @@ class OptimizedInstruction(Result):
 class OptimizedMethod(Result):
     """What was done to a method, part of `Optimization`."""
 
-    __slots__ = ('alive', 'changes', 'instructions', 'kept', 'moved', 'name', 'planned', 'planner', 'reused')
+    __slots__ = ('alive', 'changes', 'instructions', 'kept', 'moved', 'name', 'overwrites', 'planned', 'planned_with_growth', 'planner', 'reused')
     alive: int | None
     """Bytes that are alive at once after the changes: the least that a plan of all pools needs, without padding. null without the memory pass."""
     changes: list[OptimizedInstruction]
@@ -293,8 +293,12 @@ class OptimizedMethod(Result):
     """Number of instructions at another position."""
     name: str
     """Name; empty if it has none."""
+    overwrites: list[bool]
+    """`true` if the memory plan before, and after, overwrites results of branches that are read later (X-4)."""
     planned: list[int]
     """Planned memory in bytes before and after: the sum of all pools."""
+    planned_with_growth: int | None
+    """Planned memory in bytes with `Optimization::needed_growth`."""
     planner: str | None
     """Word of the planner in YAML; null without the memory pass."""
     reused: int
@@ -304,11 +308,15 @@ class OptimizedMethod(Result):
 class Optimization(Result):
     """What `Resolved::optimize` did."""
 
-    __slots__ = ('growth', 'methods')
+    __slots__ = ('growth', 'is_changed', 'methods', 'needed_growth')
     growth: int
     """Number of bytes by which the data of the file grow through folding; estimated, since data may share padding."""
+    is_changed: bool
+    """`true` unless the program is the same as before."""
     methods: list[OptimizedMethod]
     """Methods in the order of the program."""
+    needed_growth: int | None
+    """Least `OptimizeOptions::max_growth` with which all calls on constants are folded, if some stay because the file would grow."""
 
 
 class BoundedDelegate(Result):
