@@ -1,5 +1,5 @@
 //! Tests of README.md, CONTRIBUTING.md and docs/: every YAML block assembles without a warning, every `sh` block runs, here or in
-//! `.ci/run`, generated tables and rules are up to date (`BLESS=1 cargo test --test repository docs::` updates them). guide.rs runs the blocks of
+//! `.ci/run`, generated tables are up to date (`BLESS=1 cargo test --test repository docs::` updates them). guide.rs runs the blocks of
 //! docs/guide/.
 //!
 //! The Rust block of docs/library.md is a documentation test of src/lib.rs; tests/cases/conformance.rs runs the examples in the real runtime.
@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pretty_assertions::assert_eq;
-use pte_check::rules::{self, Rule};
 use pte_check::semantics::limits::{LIMITS, Limit};
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
@@ -385,31 +384,6 @@ fn the_limits_are_up_to_date() {
     }
     let updated = format!("{before}<!-- limits -->\n{table}<!-- end -->{after}");
     crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository limits");
-}
-
-#[test]
-fn the_rules_are_up_to_date() {
-    let path = root().join("docs/rules.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, after) = text.split_once("<!-- rules -->\n").expect("docs/rules.md has the marker `rules`");
-    let (_, after) = after.split_once("<!-- end -->").expect("the marker ends");
-    let rules: String = rules::RULES.iter().map(describe_rule).collect();
-    let updated = format!("{before}<!-- rules -->\n{rules}<!-- end -->{after}");
-    crate::support::snapshot::update(&path, &updated, "BLESS=1 cargo test --test repository docs::");
-}
-
-fn describe_rule(rule: &Rule) -> String {
-    let Rule { id, severity, title, why, runtime, example, profiles } = rule;
-    let profiles = match *profiles == rules::ALL {
-        true => String::new(),
-        false => {
-            let names: Vec<String> = profiles.iter().map(ToString::to_string).collect();
-            format!("\n- Profiles: {}.", names.join(", "))
-        }
-    };
-    format!(
-        "### {id}: {title}\n\n{why}\n\n- Severity: {severity}.{profiles}\n- The runtime: {runtime}.\n- Example: {example}.\n\n"
-    )
 }
 
 /// Codes of messages of the command line, which has no sources in `tests/golden/snapshots/errors` for them: tests/suite/cli.rs and

@@ -6,7 +6,6 @@ mod support;
 
 mod architecture;
 mod citations;
-mod corpus;
 mod counts;
 mod dependencies;
 mod docs;

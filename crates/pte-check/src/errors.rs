@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn rules_name_errors_of_the_table() {
         let mut named = BTreeSet::new();
-        for rule in RULES {
+        for rule in RULES.iter() {
             for word in rule.runtime.split(['`', ' ', ',', ';']) {
                 let is_like_an_error =
                     ["Invalid", "NotFound", "NotSupported", "NotImpl", "Internal", "Failed", "Missing"];
