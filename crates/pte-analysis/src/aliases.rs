@@ -46,16 +46,6 @@ pub fn aliases(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<Alias> 
     (0..).zip(plan.instructions()).filter_map(alias).collect()
 }
 
-/// Returns, by value, `true` if a move, or a call that returns its argument, gives it the memory of another value: its content is then not
-/// in the place that is planned for it.
-pub fn replaced(plan: &ExecutionPlan, operators: &MethodOperators) -> Vec<bool> {
-    let mut replaced = vec![false; plan.values().len()];
-    for alias in aliases(plan, operators).iter().filter(|alias| alias.kind != AliasKind::View) {
-        replaced[alias.result] = true;
-    }
-    replaced
-}
-
 /// Groups of values that share memory.
 #[derive(Debug)]
 pub struct Groups {

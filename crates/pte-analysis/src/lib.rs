@@ -32,6 +32,7 @@ pub mod blocks;
 pub mod inference;
 pub mod kernels;
 pub mod lifetimes;
+pub mod method;
 pub mod moved;
 pub mod needs;
 pub mod operators;

@@ -10,10 +10,11 @@ use super::access::{Access, Accesses};
 use super::aliases::{Alias, AliasKind};
 use super::blocks::{Edge, Jump, jumps};
 use super::lifetimes::KeptMoves;
+use super::method::Method;
 use super::operators::{AccessKind, MethodOperators};
 use super::planning::value_requests;
 use pte_model::program::pools::PoolRange;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, TensorData};
+use pte_model::program::{EValue, ExecutionPlan, Instruction};
 
 /// A write to memory that the target of a move still has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,25 +71,21 @@ pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
 /// Returns `true` if a plan of the memory of a method overwrites what is read later through the target of a move, or if that is not known.
 /// `places` has pool and offset of each value.
 pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
-    let aliases = super::aliases::aliases(plan, operators);
+    let method = Method::with_operators(plan, operators.clone());
+    let aliases = method.aliases();
     if aliases.iter().all(|alias| alias.kind == AliasKind::View) {
         return false;
     }
-    let mut has_content = plan.is_input();
-    for (value, content) in plan.values().iter().zip(&mut has_content) {
-        *content |= value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None);
-    }
-    let accesses = Accesses::of(plan, operators, has_content, &[]);
+    let accesses = method.accesses();
     let range = |(place, value): (&Option<(u32, u64)>, &EValue)| {
         let (pool, start) = (*place)?;
         let end = start.checked_add(value.as_tensor()?.nbytes()?)?;
         (start < end).then_some(PoolRange { pool, start, end })
     };
     let ranges: Vec<Option<PoolRange>> = places.iter().zip(plan.values()).map(range).collect();
-    let edges = edges(plan, &accesses);
-    let requested = value_requests(plan, operators);
-    let kept = &KeptMoves::new(plan, operators, &requested);
-    let memory = MovedMemory { accesses: &accesses, aliases: &aliases, edges: &edges, ranges: &ranges, kept };
+    let edges = edges(plan, accesses);
+    let kept = &KeptMoves::new(plan, operators, &value_requests(plan, operators));
+    let memory = MovedMemory { accesses, aliases, edges: &edges, ranges: &ranges, kept };
     let mut left = 1usize << 24;
     let mut spend = |units: usize| {
         left = left.checked_sub(units)?;

@@ -5,9 +5,9 @@
 use std::collections::HashSet;
 
 use super::access::{Access, Accesses};
-use super::aliases::{AliasKind, Groups, aliases};
-use super::operators::MethodOperators;
-use pte_model::program::{EValue, ExecutionPlan, Memory, TensorData};
+use super::aliases::{AliasKind, Groups};
+use super::method::Method;
+use pte_model::program::Memory;
 
 /// The values of a method by the memory that they share: through views, aliases and moves.
 #[derive(Debug)]
@@ -22,7 +22,8 @@ pub struct Storage {
 
 impl Storage {
     /// Groups the values of a method. `None` if it has more accesses than [`Accesses`] collects.
-    pub fn new(plan: &ExecutionPlan, operators: &MethodOperators) -> Option<Storage> {
+    pub fn new(method: &Method<'_>) -> Option<Storage> {
+        let plan = method.plan;
         let count = plan.values().len();
         let mut groups = Groups::new(count);
         for (value, tensor) in plan.tensors() {
@@ -34,7 +35,7 @@ impl Storage {
         }
         // A view of an instruction changes no content.
         let mut views = HashSet::new();
-        for alias in aliases(plan, operators) {
+        for alias in method.aliases() {
             groups.join(alias.result, alias.base);
             if alias.kind == AliasKind::View {
                 views.insert((alias.step, alias.result));
@@ -42,16 +43,7 @@ impl Storage {
         }
         let firsts: Vec<usize> = (0..count).map(|value| groups.first(value)).collect();
         let owners: Vec<u32> = firsts.iter().map(|first| *first as u32).collect();
-        let mut has_content = plan.is_input();
-        for (value, content) in has_content.iter_mut().enumerate() {
-            *content |= match &plan.values()[value] {
-                EValue::Tensor(tensor) => {
-                    tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })
-                }
-                _ => true,
-            };
-        }
-        let accesses = Accesses::of(plan, operators, has_content, &owners);
+        let accesses = Accesses::of(plan, &method.operators, plan.has_content(), &owners);
         if accesses.is_truncated {
             return None;
         }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use pte_analysis::access::{Access, Accesses};
 use pte_analysis::operators::MethodOperators;
-use pte_model::program::{EValue, ExecutionPlan, Memory, TensorData, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Memory, ValueId};
 
 /// Which values have content, before and after each instruction of a method.
 pub struct MethodFlow {
@@ -21,8 +21,7 @@ impl MethodFlow {
     pub fn new(plan: &ExecutionPlan) -> MethodFlow {
         let operators = MethodOperators::known(plan);
         let bases = bases(plan, &operators);
-        let mut given = plan.is_input();
-        given.iter_mut().zip(plan.values()).for_each(|(given, value)| *given |= has_content(value));
+        let given = plan.has_content();
         let accesses = Accesses::of(plan, &operators, given.clone(), &bases);
         MethodFlow { accesses, given, bases }
     }
@@ -72,12 +71,4 @@ pub fn reads(plan: &ExecutionPlan) -> HashSet<ValueId> {
     let read = (0..flow.steps()).flat_map(|step| flow.reads(step));
     let read = read.flat_map(|value| [value, flow.base(value)]).map(ValueId::of);
     read.chain(plan.outputs.iter().flatten().copied()).collect()
-}
-
-/// Returns true for a value that has content before a method runs: all but tensors without data and without a state
-/// that persists.
-fn has_content(value: &EValue) -> bool {
-    value.as_tensor().is_none_or(|tensor| {
-        tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })
-    })
 }

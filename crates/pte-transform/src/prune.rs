@@ -18,7 +18,7 @@ use self::placed::PlacedTensors;
 use self::places::Places;
 use pte_model::data::BlobId;
 use pte_model::program::instruction::{Callee, FieldMut};
-use pte_model::program::{EValue, ExecutionPlan, Memory, Program, TensorData, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
 
 /// Parts of a method that are kept.
 #[derive(Debug)]
@@ -280,12 +280,7 @@ pub fn unused_parts(program: &Program) -> Vec<UnusedParts> {
                 }
             }
         }
-        let has_content = |value: &EValue| {
-            let tensor = value.as_tensor();
-            tensor.is_some_and(|tensor| {
-                tensor.data != TensorData::None || matches!(tensor.memory, Memory::Auto { persistent: true, .. })
-            })
-        };
+        let has_content = |value: &EValue| value.as_tensor().is_some_and(Tensor::has_content);
         let mut overwritten = Vec::new();
         for (step, Step { instruction, reads, .. }) in dropped() {
             let written = instruction.args()[*reads..].iter();

@@ -153,6 +153,16 @@ impl ExecutionPlan {
         is_input
     }
 
+    /// Returns, by value, `true` if it has content before the first instruction: inputs, values other than tensors, and tensors for which
+    /// [`Tensor::has_content`] holds.
+    pub fn has_content(&self) -> Vec<bool> {
+        let mut has_content = self.is_input();
+        for (content, value) in has_content.iter_mut().zip(self.values()) {
+            *content |= value.as_tensor().is_none_or(Tensor::has_content);
+        }
+        has_content
+    }
+
     /// Returns a value; `None` for an index out of range.
     pub fn value(&self, id: ValueId) -> Option<&EValue> {
         id.item(self.values())
@@ -453,6 +463,12 @@ impl Default for Tensor {
 }
 
 impl Tensor {
+    /// Returns `true` if it has content before the first instruction that the caller does not set: data, or state that persists, which
+    /// has the bytes of the execution before, and zeros in the first one.
+    pub fn has_content(&self) -> bool {
+        self.data != TensorData::None || matches!(self.memory, Memory::Auto { persistent: true, .. })
+    }
+
     /// Creates a contiguous tensor in planned memory, without data.
     pub fn new(scalar_type: ScalarType, sizes: &[i32]) -> Tensor {
         Tensor {

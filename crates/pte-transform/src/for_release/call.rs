@@ -1,8 +1,6 @@
 //! A call as replacements see it, and the calls in its place.
 
-use pte_analysis::blocks::jumps;
-use pte_analysis::operators::MethodOperators;
-use pte_analysis::storage::Storage;
+use pte_analysis::method::Method;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Tensor, ValueId};
 use pte_operators::Base;
@@ -14,7 +12,7 @@ pub struct CallContext<'p> {
     /// By value: an instruction or the caller may write it.
     is_written: Vec<bool>,
     /// `None` for a method with too many accesses.
-    storage: Option<Storage>,
+    method: &'p Method<'p>,
 }
 
 /// Calls in place of one.
@@ -74,15 +72,16 @@ impl Rewritten {
 
 impl<'p> CallContext<'p> {
     /// Returns the context of the calls of a method.
-    pub fn new(plan: &'p ExecutionPlan, operators: &MethodOperators) -> CallContext<'p> {
+    pub fn new(method: &'p Method<'p>) -> CallContext<'p> {
+        let plan = method.plan;
         let mut is_written = plan.is_input();
-        for value in operators.maybe_written(plan) {
+        for value in method.operators.maybe_written(plan) {
             is_written.get_mut(value).into_iter().for_each(|written| *written = true);
         }
         for (_, target) in plan.instructions().filter_map(|instruction| instruction.moved()) {
             target.item_mut(&mut is_written).into_iter().for_each(|written| *written = true);
         }
-        CallContext { plan, is_written, storage: Storage::new(plan, operators) }
+        CallContext { plan, is_written, method }
     }
 
     /// Returns a value.
@@ -125,10 +124,11 @@ impl<'p> CallContext<'p> {
     /// Returns `true` if no instruction writes the memory of a value while a view of it is used. With jumps, that is unknown.
     pub fn is_unchanged(&self, value: ValueId, view: ValueId) -> bool {
         let count = self.plan.values().len();
-        let (Some(storage), Some(value), Some(view)) = (&self.storage, value.within(count), view.within(count)) else {
+        let (Some(storage), Some(value), Some(view)) = (self.method.storage(), value.within(count), view.within(count))
+        else {
             return false;
         };
-        jumps(self.plan).is_empty()
+        self.method.jumps().is_empty()
             && storage.uses(view).is_none_or(|(first, last)| !storage.is_written(value, first, last))
     }
 }

@@ -8,7 +8,7 @@ use super::replacements::REPLACEMENTS;
 use super::result::ReplacedCall;
 use super::target::Target;
 use crate::prune::keep_values;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::{Callee, FieldMut};
@@ -58,7 +58,8 @@ fn find(method: usize, plan: &ExecutionPlan, target: &Target<'_>, done: &mut Rew
     if !names.iter().flatten().any(|name| target.may_replace(name)) {
         return found;
     }
-    let context = CallContext::new(plan, &MethodOperators::known(plan));
+    let analysis = Method::new(plan);
+    let context = CallContext::new(&analysis);
     let mut step = 0;
     for (chain, list) in plan.chains.iter().flatten().enumerate() {
         for (index, instruction) in list.instructions.iter().flatten().enumerate() {

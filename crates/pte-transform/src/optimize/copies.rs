@@ -23,13 +23,13 @@ struct Elements {
 
 /// Returns the copies of a method that can be removed.
 pub fn find(context: &Context<'_>) -> Rewrite {
-    let values = context.plan.values();
+    let values = context.method.plan.values();
     let mut inference = context.inference();
     let mut rewrite = Rewrite::default();
     let mut elements: Vec<Option<Elements>> = vec![None; values.len()];
     let mut is_removed = vec![false; values.len()];
-    for (step, instruction) in (0..).zip(context.plan.instructions()) {
-        let Some(operator) = context.operators.called(instruction) else { continue };
+    for (step, instruction) in (0..).zip(context.method.plan.instructions()) {
+        let Some(operator) = context.method.operators.called(instruction) else { continue };
         let args = instruction.args();
         let Ok(results) = inference.call(values, operator, args) else { continue };
         if let Some((source, result)) = moved(operator, args, &results, values) {

@@ -31,12 +31,12 @@ const MAX_ITEMS: usize = 256;
 pub fn find(context: &Context<'_>) -> Rewrite {
     let mut rewrite = Rewrite::default();
     let mut first: HashMap<Key, (u32, Vec<usize>)> = HashMap::new();
-    let count = context.plan.values().len();
+    let count = context.method.plan.values().len();
     // By value: the value that replaces it.
     let mut replaced: HashMap<usize, usize> = HashMap::new();
-    for (step, instruction) in (0..).zip(context.plan.instructions()) {
-        let Some((reads, results)) = context.operators.pure_call(instruction) else { continue };
-        let Some(operator) = context.operators.called(instruction) else { continue };
+    for (step, instruction) in (0..).zip(context.method.plan.instructions()) {
+        let Some((reads, results)) = context.method.operators.pure_call(instruction) else { continue };
+        let Some(operator) = context.method.operators.called(instruction) else { continue };
         if operator.facts.is_undetermined || operator.is_view() || operator.has_optional_outs() {
             continue;
         }
@@ -78,11 +78,11 @@ fn operand(context: &Context<'_>, replaced: &HashMap<usize, usize>, value: usize
     if !context.is_fixed(value) {
         return as_value();
     }
-    let found = &context.plan.values()[value];
+    let found = &context.method.plan.values()[value];
     let scalar = |bits: u64| Operand::Scalar(found.tag(), bits);
     let list = |items: Option<Vec<Operand>>| Operand::List(found.tag(), items);
     let of_ids = |ids: &[ValueId]| {
-        let item = |id: &ValueId| match id.within(context.plan.values().len()) {
+        let item = |id: &ValueId| match id.within(context.method.plan.values().len()) {
             Some(item) => operand(context, replaced, item, step, true),
             None => Operand::Scalar(u8::MAX, id.0 as u64),
         };

@@ -15,6 +15,7 @@ pub mod state;
 pub use alive::peak;
 
 use crate::prune::prune;
+use pte_analysis::method::Method;
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{ExecutionPlan, Instruction, Program};
 use rewrite::{Context, Rewrite, Supply};
@@ -125,13 +126,13 @@ impl<'p> Progress<'p> {
     fn rewrite(&mut self, find: fn(&Context<'_>) -> Rewrite, kind: fn(Supply) -> ChangeKind) {
         let plans = self.program.execution_plan.iter_mut().flatten().enumerate();
         for (method, plan) in plans.filter(|(method, _)| self.methods.get(*method) == Some(&true)) {
-            let operators = MethodOperators::known(plan);
-            let Some(found) = Context::new(plan, &operators).map(|context| find(&context)) else { continue };
+            let analysis = Method::new(plan);
+            let Some(found) = Context::new(&analysis).map(|context| find(&context)) else { continue };
             let steps = std::mem::take(&mut self.done.steps[method]);
             for ((current, instruction), step) in (0..).zip(plan.instructions()).zip(steps) {
                 match found.removed.get(&current).and_then(|results| results.first()) {
                     Some((_, supply)) => {
-                        let operator = label(&operators, instruction);
+                        let operator = label(&analysis.operators, instruction);
                         self.done.changes.push(Change { method, step, operator, kind: kind(*supply) });
                     }
                     None => self.done.steps[method].push(step),

@@ -4,8 +4,8 @@
 //! planner may place a tensor where another one was alive before, but never where one is alive at the same call.
 
 use super::alive::AliveMemory;
-use pte_analysis::access::{Access, Accesses};
-use pte_analysis::aliases::replaced;
+use pte_analysis::access::Access;
+use pte_analysis::method::Method;
 use pte_analysis::operators::{AccessKind, MethodOperators, ResolvedOperator};
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 
@@ -25,15 +25,13 @@ pub struct ReusedTensor {
 /// Makes results of a method views of arguments, where that is safe. Only tensors whose memory is planned change: no
 /// inputs, state or constants, and no tensors with an explicit location.
 pub fn reuse(plan: &mut ExecutionPlan, operators: &MethodOperators) -> Vec<ReusedTensor> {
-    let count = plan.values().len();
-    let accesses = Accesses::of(plan, operators, vec![false; count], &[]);
+    let method = Method::with_operators(plan, operators.clone());
+    let accesses = method.accesses();
     if accesses.is_truncated {
         return Vec::new();
     }
-    let is_replaced = replaced(plan, operators);
-    let alive = AliveMemory::of(plan, operators);
-    let joined = vec![None; count];
-    let mut finder = Finder { plan, is_input: plan.is_input(), is_replaced, alive, joined };
+    let (joined, alive) = (vec![None; plan.values().len()], AliveMemory::of(plan, operators));
+    let mut finder = Finder { plan, is_input: plan.is_input(), is_replaced: method.replaced().to_vec(), alive, joined };
     let mut reused = Vec::new();
     for (step, instruction) in (0..).zip(plan.instructions()) {
         let Some(known) = operators.called(instruction).filter(|known| known.has_known_sharing()) else { continue };

@@ -3,18 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::prune::{keep_instructions, renumber_values};
-use pte_analysis::aliases::replaced;
-use pte_analysis::blocks::{block_numbers, jumps};
+use pte_analysis::blocks::block_numbers;
 use pte_analysis::inference::Inference;
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
 use pte_analysis::storage::Storage;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism};
 
 /// A method, and what the passes ask about it.
 pub struct Context<'p> {
-    pub plan: &'p ExecutionPlan,
-    pub operators: &'p MethodOperators,
-    pub storage: Storage,
+    pub method: &'p Method<'p>,
+    pub storage: &'p Storage,
     is_input: Vec<bool>,
     is_output: Vec<bool>,
     /// By step and for the end of the method: the number of its basic block; empty for a method without jumps.
@@ -47,20 +45,20 @@ pub struct Rewrite {
 impl<'p> Context<'p> {
     /// Returns the context of a method; `None` if the passes leave it alone: it has too many accesses, or tensors at explicit offsets,
     /// which other tensors may overlap.
-    pub fn new(plan: &'p ExecutionPlan, operators: &'p MethodOperators) -> Option<Context<'p>> {
+    pub fn new(method: &'p Method<'p>) -> Option<Context<'p>> {
+        let plan = method.plan;
         if plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::At { .. })) {
             return None;
         }
-        let storage = Storage::new(plan, operators)?;
+        let storage = method.storage()?;
         let mut is_output = vec![false; plan.values().len()];
         for output in plan.outputs.iter().flatten() {
             output.item_mut(&mut is_output).into_iter().for_each(|flag| *flag = true);
         }
-        let blocks = if jumps(plan).is_empty() { Vec::new() } else { block_numbers(plan) };
+        let blocks = if method.jumps().is_empty() { Vec::new() } else { block_numbers(plan) };
         let last = storage.spans();
         let count = plan.values().len();
-        let replaced = replaced(plan, operators);
-        let replaced = (0..count).filter(|value| replaced[*value]).map(|value| storage.first(value));
+        let replaced = (0..count).filter(|value| method.replaced()[*value]).map(|value| storage.first(value));
         let replaced: HashSet<usize> = replaced.collect();
         let is_replaced = (0..count).map(|value| replaced.contains(&storage.first(value))).collect();
         let mut is_base = vec![false; count];
@@ -70,12 +68,12 @@ impl<'p> Context<'p> {
             }
         }
         let is_input = plan.is_input();
-        Some(Context { is_input, is_output, blocks, last, is_replaced, is_base, plan, operators, storage })
+        Some(Context { is_input, is_output, blocks, last, is_replaced, is_base, method, storage })
     }
 
     /// Returns a tensor.
     pub fn tensor(&self, value: usize) -> Option<&'p Tensor> {
-        self.plan.values().get(value)?.as_tensor()
+        self.method.plan.values().get(value)?.as_tensor()
     }
 
     /// Returns true if control that reaches one of two steps always passes the other one, and all between.
@@ -86,7 +84,7 @@ impl<'p> Context<'p> {
     /// Returns true if a value is only written by `step`, which is its first use, and is neither an input nor state: nothing else sees
     /// its memory.
     fn is_own_result(&self, value: usize, step: u32) -> bool {
-        let is_plain = match &self.plan.values()[value] {
+        let is_plain = match &self.method.plan.values()[value] {
             EValue::Tensor(tensor) => {
                 tensor.data == TensorData::None
                     && matches!(tensor.memory, Memory::Auto { persistent: false, shared: None, .. })
@@ -123,7 +121,7 @@ impl<'p> Context<'p> {
         if !self.keeps_content(source, since, result, step) {
             return None;
         }
-        let (from, to) = match (&self.plan.values()[source], &self.plan.values()[result]) {
+        let (from, to) = match (&self.method.plan.values()[source], &self.method.plan.values()[result]) {
             (EValue::Tensor(from), EValue::Tensor(to)) => (from, to),
             (from, to) => {
                 let is_same = from.tag() == to.tag() && !self.is_output[result];
@@ -156,7 +154,7 @@ impl<'p> Context<'p> {
 
     /// Returns an inference whose knowledge is that of the declarations.
     pub fn inference(&self) -> Inference {
-        Inference::bounded(self.plan, self.operators)
+        Inference::bounded(self.method.plan, &self.method.operators)
     }
 
     /// Returns the number of times that the memory of a value is written before a step.

@@ -7,7 +7,7 @@ use pte_analysis::aliases::{Groups, aliases};
 use pte_analysis::blocks::block_numbers;
 use pte_analysis::operators::{MethodOperators, ResolvedOperator};
 use pte_model::program::pools::PoolRanges;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, TensorData};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program};
 
 /// An instruction at its position, counted through all chains.
 #[derive(Debug, Clone, Copy)]
@@ -160,8 +160,7 @@ impl<'p> MethodGraph<'p> {
             lasting[self.groups[input]] = true;
         }
         for (value, tensor) in self.plan.tensors() {
-            let persistent = matches!(tensor.memory, Memory::Auto { persistent: true, .. });
-            lasting[self.groups[value]] |= persistent || tensor.data != TensorData::None;
+            lasting[self.groups[value]] |= tensor.has_content();
         }
         // A tensor with bytes of initial data is a view of that state.
         let states = (0..values.len()).filter(|value| placed::has_data(&values[*value]));

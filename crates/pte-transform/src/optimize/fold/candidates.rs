@@ -103,12 +103,12 @@ impl Candidates {
 
     /// Finds the constants: tensors with data that nothing writes.
     fn constants(&mut self, program: &Program, method: &mut Method<'_>) {
-        for (value, tensor) in method.plan.tensors() {
+        for (value, tensor) in method.analysis.plan.tensors() {
             let TensorData::Blob(id) = tensor.data else { continue };
             let is_constant = tensor.memory == Memory::None
                 && !tensor.is_external()
                 && !method.is_input[value]
-                && method.storage.writes(value).is_empty()
+                && method.storage().writes(value).is_empty()
                 && is_plain(tensor);
             let len = program.blobs.get(id.0 as usize).map(Blob::len);
             let (Some(meta), Some(content)) = (stated(tensor), self.contents.of_blob(id)) else { continue };
@@ -121,9 +121,9 @@ impl Candidates {
 
     /// Evaluates the calls of a method.
     fn add(&mut self, method: &mut Method<'_>) -> io::Result<()> {
-        for (step, instruction) in (0..).zip(method.plan.instructions()) {
+        for (step, instruction) in (0..).zip(method.analysis.plan.instructions()) {
             let args = instruction.args();
-            let operators = method.operators.clone();
+            let operators = method.analysis.operators.clone();
             let Some(operator) = operators.called(instruction) else { continue };
             match self.call(method, step, operator, args) {
                 Ok(results) => {
@@ -153,8 +153,8 @@ impl Candidates {
     }
 
     fn leave_all(&mut self, method: &Method<'_>, reason: &str) {
-        for (step, instruction) in method.plan.instructions().enumerate() {
-            if let Some(operator) = method.operators.called(instruction) {
+        for (step, instruction) in method.analysis.plan.instructions().enumerate() {
+            if let Some(operator) = method.analysis.operators.called(instruction) {
                 let (operator, reason) = (operator.name.to_string(), reason.to_owned());
                 self.left.push(LeftCall { method: method.index, step, operator, reason, is_too_large: false });
             }
@@ -225,7 +225,7 @@ impl Candidates {
         let first = self.calls.partition_point(|call| call.method < method.index);
         let candidates: HashMap<u32, usize> =
             self.calls.iter().enumerate().skip(first).map(|(at, call)| (call.step, at)).collect();
-        for access in &method.accesses.list {
+        for access in &method.analysis.accesses().list {
             let value = access.value as usize;
             if method.known[value].is_none() || !access.kind.reads() && access.kind != AccessKind::Unknown {
                 continue;
@@ -233,7 +233,7 @@ impl Candidates {
             let reader = candidates.get(&access.step).map_or(Reader::Other, |at| Reader::Candidate(*at));
             self.readers.entry((method.index, value)).or_default().push(reader);
         }
-        let mentioned = method.plan.chains.iter().flatten();
+        let mentioned = method.analysis.plan.chains.iter().flatten();
         let mentioned = mentioned.flat_map(|chain| chain.inputs.iter().chain(&chain.outputs).flatten());
         for value in mentioned.filter_map(|value| value.within(method.known.len())) {
             self.readers.entry((method.index, value)).or_default().push(Reader::Other);

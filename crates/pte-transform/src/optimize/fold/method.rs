@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::io;
 
 use super::order::Order;
-use pte_analysis::access::{Access, Accesses, ValueIndex};
 use pte_analysis::inference::{literal_argument, stated};
-use pte_analysis::operators::{MethodOperators, ResolvedOperator};
+use pte_analysis::method as analysis;
+use pte_analysis::operators::ResolvedOperator;
 use pte_analysis::storage::Storage;
 use pte_model::program::{Device, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 use pte_operators::inference::{Argument, Dim, TensorMeta};
@@ -16,11 +16,7 @@ use pte_operators::inference::{Argument, Dim, TensorMeta};
 /// A method in which calls are evaluated.
 pub struct Method<'p> {
     pub index: usize,
-    pub plan: &'p ExecutionPlan,
-    pub operators: MethodOperators,
-    pub storage: Storage,
-    pub accesses: Accesses,
-    pub by_value: ValueIndex,
+    pub analysis: analysis::Method<'p>,
     pub order: Order,
     pub is_input: Vec<bool>,
     pub is_output: Vec<bool>,
@@ -59,28 +55,17 @@ pub fn refuse<T>(reason: impl Into<String>) -> Result<T, Refusal> {
 impl<'p> Method<'p> {
     /// Returns a method; `None` if it has too many accesses.
     pub fn new(index: usize, plan: &'p ExecutionPlan) -> Option<Method<'p>> {
-        let operators = MethodOperators::known(plan);
-        let storage = Storage::new(plan, &operators)?;
-        let is_input = plan.is_input();
-        let has_content = |(value, is_input): (&EValue, &bool)| {
-            *is_input || value.as_tensor().is_none_or(|tensor| tensor.data != TensorData::None)
-        };
-        let has_content = plan.values().iter().zip(&is_input).map(has_content).collect();
-        let accesses = Accesses::of(plan, &operators, has_content, &[]);
-        if accesses.is_truncated {
-            return None;
-        }
-        let by_value = ValueIndex::new(&accesses.list, plan.values().len());
+        let analysis = analysis::Method::new(plan);
+        analysis.storage()?;
         let mut is_output = vec![false; plan.values().len()];
         for output in plan.outputs.iter().flatten() {
             output.item_mut(&mut is_output).into_iter().for_each(|flag| *flag = true);
         }
         let (order, known) = (Order::new(plan), vec![None; plan.values().len()]);
         let views = HashMap::new();
-        let mut method =
-            Method { index, plan, operators, storage, accesses, by_value, order, is_input, is_output, known, views };
+        let mut method = Method { index, analysis, order, is_input: plan.is_input(), is_output, known, views };
         for (value, tensor) in plan.tensors() {
-            let is_written = || method.accesses_of(value).any(|access| access.kind.may_write());
+            let is_written = || method.analysis.value_accesses(value).any(|access| access.kind.may_write());
             if let Memory::View { base } = tensor.memory
                 && !is_written()
             {
@@ -90,13 +75,14 @@ impl<'p> Method<'p> {
         Some(method)
     }
 
-    pub fn accesses_of(&self, value: usize) -> impl Iterator<Item = &Access> {
-        self.by_value.of(value).iter().map(|access| &self.accesses.list[*access as usize])
+    /// Returns the values that share memory.
+    pub fn storage(&self) -> &Storage {
+        self.analysis.storage().expect("it exists for each method that `new` returns")
     }
 
     /// Returns the constants that a step reads, once for each access, with their contents.
     pub fn reads(&self, step: u32) -> Vec<(usize, usize)> {
-        let accesses = self.accesses.of_step(step as usize).iter().filter(|access| access.kind.reads());
+        let accesses = self.analysis.accesses().of_step(step as usize).iter().filter(|access| access.kind.reads());
         accesses
             .filter_map(|access| Some((access.value as usize, self.known[access.value as usize].as_ref()?.1)))
             .collect()
@@ -120,10 +106,10 @@ impl<'p> Method<'p> {
         if let Some((meta, content)) = &self.known[value] {
             return Some((Argument::Tensor(Cow::Owned(meta.clone())), Contained::Tensor(*content)));
         }
-        if self.is_input[value] || self.accesses_of(value).any(|access| access.kind.may_write()) {
+        if self.is_input[value] || self.analysis.value_accesses(value).any(|access| access.kind.may_write()) {
             return None;
         }
-        let argument = match &self.plan.values()[value] {
+        let argument = match &self.analysis.plan.values()[value] {
             literal @ (EValue::Null
             | EValue::Int(_)
             | EValue::Bool(_)
@@ -164,9 +150,9 @@ impl<'p> Method<'p> {
     ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
         let mut results = Vec::new();
         for place in args.get(operator.results(args.len())).unwrap_or_default() {
-            let list = place.item(self.plan.values()).map_or(&[][..], EValue::as_tensors);
+            let list = place.item(self.analysis.plan.values()).map_or(&[][..], EValue::as_tensors);
             for result in if list.is_empty() { std::slice::from_ref(place) } else { list } {
-                let tensor = result.item(self.plan.values()).and_then(EValue::as_tensor);
+                let tensor = result.item(self.analysis.plan.values()).and_then(EValue::as_tensor);
                 let (Some(value), Some(tensor)) = (result.get(), tensor) else {
                     return refuse("a result is not a tensor");
                 };
@@ -190,8 +176,8 @@ impl<'p> Method<'p> {
     ) -> Result<Vec<(usize, TensorMeta)>, Refusal> {
         let mut views = Vec::new();
         for &view in self.views.get(&value).map_or(&[][..], Vec::as_slice) {
-            let tensor = self.plan.values()[view].as_tensor().filter(|tensor| {
-                let bytes = self.plan.values()[value].as_tensor().and_then(Tensor::nbytes);
+            let tensor = self.analysis.plan.values()[view].as_tensor().filter(|tensor| {
+                let bytes = self.analysis.plan.values()[value].as_tensor().and_then(Tensor::nbytes);
                 tensor.scalar_type == meta.scalar_type && tensor.nbytes() == bytes && tensor.data == TensorData::None
             });
             let view_meta = tensor.and_then(properties);
@@ -207,7 +193,7 @@ impl<'p> Method<'p> {
             if tensor.name().is_some() || self.is_output[view] || self.is_input[view] || !is_fixed(tensor) {
                 return refuse("the method returns a view of a result");
             }
-            if self.accesses_of(view).any(|access| !self.order.is_after(step, access.step)) {
+            if self.analysis.value_accesses(view).any(|access| !self.order.is_after(step, access.step)) {
                 return refuse(EARLY);
             }
             views.push((view, view_meta));
@@ -237,12 +223,12 @@ impl<'p> Method<'p> {
         if self.is_input[value] || !has_place || !is_fixed(tensor) {
             return Some("the memory of a result is not its own");
         }
-        let mut writes = self.accesses_of(value).filter(|access| access.kind.may_write());
+        let mut writes = self.analysis.value_accesses(value).filter(|access| access.kind.may_write());
         let is_only = writes.next().is_some_and(|access| access.step == step) && writes.next().is_none();
-        if !is_only || !operator.is_view() && self.storage.writes(value) != [step] {
+        if !is_only || !operator.is_view() && self.storage().writes(value) != [step] {
             return Some("other instructions write the memory of a result");
         }
-        let mut others = self.accesses_of(value).filter(|access| !access.kind.may_write());
+        let mut others = self.analysis.value_accesses(value).filter(|access| !access.kind.may_write());
         let is_early = others.any(|access| !self.order.is_after(step, access.step));
         is_early.then_some(EARLY)
     }
