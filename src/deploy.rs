@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 
 use crate::model::{Model, ModelFile};
-use crate::needs::NeededProgram;
 use crate::recover::layout;
-use pte_analysis::needs::MethodNeeds;
 use pte_deploy::embed::{EmbeddedFile, MethodFacts, ProgramFacts};
+use pte_memory::ProgramNeeds;
 use pte_model::data::{Blob, Origin};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -114,10 +113,10 @@ impl Model {
     }
 
     /// Checks the number of figures before there is memory for them: many methods can share a list.
-    fn check_figures(&self, program: &Program, methods: &[MethodNeeds]) -> Result<(), Error> {
+    fn check_figures(&self, program: &Program, needs: &ProgramNeeds) -> Result<(), Error> {
         let ports = program.plans().iter().flat_map(|plan| [&plan.inputs, &plan.outputs]);
         let ports = ports.map(|list| list.as_ref().map_or(0, Vec::len));
-        let pools = methods.iter().map(|method| method.pools.len());
+        let pools = needs.methods().map(|method| method.any().pool_sizes().len());
         let count = ports.chain(pools).fold(0, usize::saturating_add);
         if count <= MAX_FIGURES {
             return Ok(());
@@ -130,9 +129,14 @@ impl Model {
 
     fn program_facts(&self, content: &Blob, external: bool) -> Result<ProgramFacts, Error> {
         let digest = content.digest().map_err(|error| Error::io(self.name(), "", &error))?;
-        let NeededProgram { program, needs } = NeededProgram::of(self, content.len(), external)?;
-        self.check_figures(&program, &needs.methods)?;
-        let methods = program.plans().iter().zip(&needs.methods).map(|(plan, needs)| MethodFacts::new(plan, needs));
+        let (inspected, needs) = self.needs(content.len(), external)?;
+        self.check_figures(&inspected.program, &needs)?;
+        let subject = inspected.view();
+        let methods = inspected.program.plans().iter().zip(needs.methods()).enumerate();
+        let methods = methods.map(|(method, (plan, needs))| {
+            let names = subject.values.get(method).map_or(&[][..], |values| &values.names);
+            MethodFacts::new(plan, needs, &|value| names.get(value).cloned().flatten().unwrap_or_default())
+        });
         Ok(ProgramFacts::new(digest, needs.kernels.operators.len(), methods.collect()))
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::deploy::EmbeddedFileOptions;
 use crate::model::Model;
-use crate::needs::NeededProgram;
-use pte_analysis::abi::Abi;
 use pte_deploy::Symbol;
 use pte_deploy::embed::Section;
 use pte_deploy::firmware::{self, Firmware, FirmwareNeeds, FirmwarePlatform, RUNNER_SYMBOL};
+use pte_memory::MethodNeeds;
+use pte_memory::abi::Abi;
 use pte_model::diagnostics::text::first_names;
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -94,8 +94,9 @@ impl Model {
             return Err(Error::new(Report::new(name, "", vec![diagnostic])));
         };
         let sha256 = file.content.digest().map_err(|error| Error::io(name, "", &error))?;
-        let NeededProgram { needs: program, .. } = NeededProgram::of(self, file.content.len(), options.external)?;
-        let all_methods: Vec<&str> = program.methods.iter().map(|method| &*method.name).collect();
+        let (_, program) = self.needs(file.content.len(), options.external)?;
+        let methods: Vec<MethodNeeds<'_>> = program.methods().collect();
+        let all_methods: Vec<&str> = methods.iter().map(|method| &*method.any().name).collect();
         let selected = selected(&all_methods, &options.methods).map_err(|missing| {
             let known = first_names(all_methods.iter().copied());
             let message = |pattern: String| {
@@ -109,7 +110,7 @@ impl Model {
         });
         let needs = FirmwareNeeds {
             program: &program,
-            methods: selected.iter().filter_map(|index| program.methods.get(*index)).collect(),
+            methods: selected.iter().filter_map(|index| methods.get(*index).copied()).collect(),
             sha256: data_encoding::HEXLOWER.encode(&sha256),
             alignment: file.alignment,
             path: options.path.clone().filter(|_| !self.is_text()),

@@ -13,15 +13,15 @@ use crate::model::{Model, ModelFile};
 use crate::printer;
 use crate::source::SourceContent;
 use pte_check::{CheckOptions, Findings, Requirements};
-use pte_inspect::Subject;
-use pte_inspect::allocator::{Abi, RuntimeKind};
 use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
-use pte_inspect::loading::LoadedProgram;
-use pte_inspect::memory::{ProgramMemory, needs_data_files};
 use pte_inspect::names::owner_names;
 use pte_inspect::size::{FileSize, SizeDimension};
 use pte_inspect::summary::{Comparison, ProgramSummary};
+use pte_memory::allocator::{Abi, RuntimeKind};
+use pte_memory::loading::LoadedProgram;
+use pte_memory::memory::{ProgramMemory, needs_data_files};
+use pte_memory::{ProgramNeeds, Subject};
 use pte_model::data::Origin;
 use pte_model::diagnostics::{Code, is_io};
 use pte_model::error::Error;
@@ -119,6 +119,18 @@ impl Model {
         let external = options.external || !options.with.is_empty();
         let processor = options.processor.unwrap_or(options.abi.processor());
         Ok(ProgramMemory::new(&subject.view(), loaded, RuntimeKind { external, abi: options.abi, processor }))
+    }
+
+    /// Reads the program of a file of `bytes` bytes, with what it needs. `external`: it is loaded with `.ptd` files.
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed or has no program, or the YAML is invalid.
+    pub(crate) fn needs(&self, bytes: u64, external: bool) -> Result<(Inspected, ProgramNeeds), Error> {
+        let inspected = Inspected::with_program(self)?.ok_or_else(|| {
+            Error::input(Code::UnexpectedInput, &self.label(), "expected a program: the YAML has no methods")
+        })?;
+        let needs = ProgramNeeds::new(&inspected.view(), inspected.loaded, bytes, external);
+        Ok((inspected, needs))
     }
 
     /// Returns the sizes in bytes of the metadata of the `.ptd` files that YAML assembles to.

@@ -43,7 +43,6 @@ mod for_runtime;
 mod inspection;
 mod kernels;
 mod model;
-mod needs;
 mod numeric;
 mod payload;
 mod pipeline;
@@ -96,7 +95,6 @@ pub use payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
 pub use profile::Recording;
-pub use pte_analysis::abi::Abi;
 pub use pte_check::target::Target;
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
@@ -118,14 +116,9 @@ pub use pte_diff::{
 };
 pub use pte_generate::ProgramGenerator;
 pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
-pub use pte_inspect::boundary::{BoundaryBuffers, BoundaryTensor};
 pub use pte_inspect::constant_calls::ConstantCalls;
-pub use pte_inspect::delegates::{DelegateFootprint, HeapShare};
-pub use pte_inspect::figures::{MemoryAmount, MemoryFigure};
 pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
 pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
-pub use pte_inspect::loading::{LoadedMethod, LoadedProgram};
-pub use pte_inspect::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
 pub use pte_inspect::profile::{
     ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime, TimeProfile,
 };
@@ -135,8 +128,14 @@ pub use pte_inspect::summary::{
     AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
     NeededRelease, ProgramSummary, StateSummary, ValueSummary,
 };
-pub use pte_inspect::temporary::TemporaryAllocator;
-pub use pte_inspect::totals::MemoryTotal;
+pub use pte_memory::abi::Abi;
+pub use pte_memory::boundary::{BoundaryBuffers, BoundaryTensor};
+pub use pte_memory::delegates::{DelegateFootprint, HeapShare};
+pub use pte_memory::figures::{MemoryAmount, MemoryFigure};
+pub use pte_memory::loading::{LoadedMethod, LoadedProgram};
+pub use pte_memory::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
+pub use pte_memory::temporary::TemporaryAllocator;
+pub use pte_memory::totals::MemoryTotal;
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;

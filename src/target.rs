@@ -1,12 +1,11 @@
 //! Targets: a method of [`Model`] that compares its program with a build of the runtime and its application. The rules are in
-//! [`pte_check::target`], the figures in `needs.rs`.
+//! [`pte_check::target`], the figures those of [`pte_memory`].
 
 use pte_check::target::Target;
 use pte_check::{CheckOptions, Findings};
 use pte_model::error::Error;
 
 use crate::model::Model;
-use crate::needs::NeededProgram;
 
 impl Model {
     /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are those of the rules
@@ -33,8 +32,8 @@ impl Model {
             Some(size) => size,
             None => self.content_size()?,
         };
-        let NeededProgram { program, needs } = NeededProgram::of(self, bytes, !options.with.is_empty())?;
-        Ok(target.check(&program, &needs, options.kept))
+        let (inspected, needs) = self.needs(bytes, !options.with.is_empty())?;
+        Ok(target.check(&inspected.program, &needs, options.kept))
     }
 
     /// Returns the size in bytes of the program that YAML assembles to; `None` for a binary file.

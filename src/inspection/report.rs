@@ -5,13 +5,13 @@ use super::{InspectOptions, Inspected, SizeOptions};
 use crate::model::{DiffOptions, Model};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
-use pte_inspect::allocator::RuntimeKind;
 use pte_inspect::graph::ProgramGraph;
-use pte_inspect::memory::{ProgramMemory, needs_data_files};
 use pte_inspect::profile::TimeProfile;
 use pte_inspect::report::{self as reports, ReportDocument, ReportFormat, ReportedFile};
 use pte_inspect::size::SizeDimension;
 use pte_inspect::statistics::DataStatistics;
+use pte_memory::allocator::RuntimeKind;
+use pte_memory::memory::{ProgramMemory, needs_data_files};
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 

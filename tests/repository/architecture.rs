@@ -25,6 +25,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-generate", 4),
     ("pte-inspect", 4),
     ("pte-reduce", 4),
+    ("pte-memory", 3),
     ("pte-transform", 3),
     ("pte-analysis", 2),
     ("pte-etdump", 1),

@@ -13,8 +13,8 @@ use pte_emit::{
     Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, PrintOptions, RuleId,
     ScalarType,
 };
-use pte_inspect::Subject;
 use pte_inspect::graph::ProgramGraph;
+use pte_memory::Subject;
 use pte_model::program::MemoryPlan;
 use pte_transform::prune;
 

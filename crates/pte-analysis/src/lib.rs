@@ -25,7 +25,6 @@ pub use pte_model;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub mod abi;
 pub mod access;
 pub mod aliases;
 pub mod blocks;
@@ -34,9 +33,7 @@ pub mod kernels;
 pub mod lifetimes;
 pub mod method;
 pub mod moved;
-pub mod needs;
 pub mod operators;
 pub mod planning;
 pub mod resizing;
-pub mod runner;
 pub mod storage;

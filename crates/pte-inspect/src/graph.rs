@@ -10,12 +10,12 @@ use super::Subject;
 pub use super::flow::Read;
 
 use super::flow::{Flow, Left, Step, ValueFacts};
-use super::labels::Labels;
 use super::payload_graph::PayloadGraph;
 use super::statistics::{DataKey, DataStatistics, TensorStatistics};
 use super::summary::{describe, payload_graphs};
 use super::targets::{Marks, Target, Targets};
 use pte_analysis::blocks;
+use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
 use pte_payload::xnnpack::draft::{ConstantSource, Draft};

@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 /// use pte_inspect::file::FileFacts;
 /// use pte_inspect::inspection::Inspection;
 /// use pte_inspect::summary::{Comparison, ProgramSummary};
-/// use pte_inspect::Subject;
+/// use pte_memory::Subject;
 /// use pte_model::data::Origin;
 /// use pte_model::format::container;
 /// use pte_model::program::MemoryPlan;

@@ -5,10 +5,10 @@ use std::io;
 
 use serde::Serialize;
 
-use super::allocator::{Abi, loaded_memory};
 use super::constant_calls::ConstantCalls;
-use super::labels::Labels;
-use super::{Subject, shape};
+use pte_memory::allocator::{Abi, loaded_memory};
+use pte_memory::labels::Labels;
+use pte_memory::{Subject, shape};
 use pte_model::data::{Blob, BlobId, dedup};
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};

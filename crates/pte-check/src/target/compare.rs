@@ -1,7 +1,7 @@
 //! Compares a program with a target: the rules `R-`.
 
-use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
-use pte_analysis::runner::{self, LOADING, Take, taken};
+use pte_memory::runner::{self, LOADING, Take, taken};
+use pte_memory::{MethodNeeds, ProgramNeeds};
 use pte_model::diagnostics::{clipped, counted, first_names};
 use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
@@ -36,7 +36,7 @@ pub fn check(target: &Target, program: &Program, needs: &ProgramNeeds, kept: Opt
         comparison.operators(linked);
     }
     comparison.backends();
-    for (method, memory) in needs.methods.iter().enumerate() {
+    for (method, memory) in needs.methods().enumerate() {
         comparison.memory(method, memory);
     }
     comparison.file();
@@ -133,30 +133,30 @@ impl Comparison<'_> {
         }
     }
 
-    fn memory(&mut self, method: usize, memory: &MethodNeeds) {
+    fn memory(&mut self, method: usize, memory: MethodNeeds<'_>) {
         let element = Element::Method(method, Part::Whole);
         self.pools(&element, memory);
         self.allocators(&element, memory);
         self.ram(&element, memory);
     }
 
-    fn allocators(&mut self, element: &Element, memory: &MethodNeeds) {
+    fn allocators(&mut self, element: &Element, memory: MethodNeeds<'_>) {
         let target = self.target;
         let build = memory.build(target.abi);
-        let unknown = &build.unknown;
+        let temporary = &build.temporary_allocator;
         if let Some(has) = target.temporary_allocator {
-            if build.kernels > has {
+            if temporary.kernels > has {
                 self.report(R_7, element, || {
-                    let of = build
+                    let of = temporary
                         .largest
                         .as_deref()
                         .map_or_else(String::new, |name| format!(", which the kernel of {} takes", clipped(name)));
-                    let (found, expected) = too_large("the temporary allocator", build.kernels, has, target);
+                    let (found, expected) = too_large("the temporary allocator", temporary.kernels, has, target);
                     (found + &of, expected)
                 });
             } else {
-                let what = ("the temporary allocator", build.kernels, has);
-                self.not_known(element, what, &unknown.temporary_allocator);
+                let what = ("the temporary allocator", temporary.kernels, has);
+                self.not_known(element, what, &temporary.unknown);
             }
         }
         // The lookup of kernels takes from the method allocator what the temporary one has no room for.
@@ -164,7 +164,11 @@ impl Comparison<'_> {
         let needed = steps.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
         let Some(has) = target.method_allocator else { return };
         if needed <= has {
-            return self.not_known(element, ("the method allocator", needed, has), &unknown.method_allocator);
+            return self.not_known(
+                element,
+                ("the method allocator", needed, has),
+                &build.method_allocator.unknown_backends,
+            );
         }
         self.report(R_6, element, || {
             let (found, expected) = too_large("the method allocator", needed, has, target);
@@ -178,14 +182,15 @@ impl Comparison<'_> {
     }
 
     /// Compares all that a method takes from RAM.
-    fn ram(&mut self, element: &Element, memory: &MethodNeeds) {
+    fn ram(&mut self, element: &Element, memory: MethodNeeds<'_>) {
         let target = self.target;
         let Some(has) = target.ram else { return };
         let mut parts = runner::total(target.order(), memory, target.abi, target.temporary_allocator);
         let needed = parts.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
         if needed <= has {
-            let unknown = &memory.build(target.abi).unknown;
-            let lists = [&unknown.method_allocator, &unknown.temporary_allocator, &unknown.heap];
+            let build = memory.build(target.abi);
+            let lists =
+                [&build.method_allocator.unknown_backends, &build.temporary_allocator.unknown, &build.not_counted];
             let mut names: Vec<String> = lists.into_iter().flatten().cloned().collect();
             names.sort_unstable();
             names.dedup();
@@ -205,14 +210,16 @@ impl Comparison<'_> {
     }
 
     /// Compares the planned pools that are not in the method allocator.
-    fn pools(&mut self, element: &Element, memory: &MethodNeeds) {
+    fn pools(&mut self, element: &Element, memory: MethodNeeds<'_>) {
         let target = self.target;
         let order = target.order();
-        let apart = (1..).zip(&memory.pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
+        let pools = memory.any().pools.iter();
+        let apart = pools.filter(|pool| !order.iter().any(|take| take.takes_pool(pool.pool)));
         match &target.pools {
             Some(Pools::Sizes(sizes)) => {
-                for (number, pool) in apart {
-                    let has = sizes.get(number - 1).copied().unwrap_or(0);
+                for pool in apart {
+                    let number = pool.pool;
+                    let has = sizes.get(number.wrapping_sub(1)).copied().unwrap_or(0);
                     if pool.bytes > has {
                         self.report(R_5, element, || too_large(&format!("pool {number}"), pool.bytes, has, target));
                     }
@@ -221,7 +228,7 @@ impl Comparison<'_> {
             Some(Pools::Total(has)) => {
                 let aligned = |bytes: u64, to: u64| bytes.checked_next_multiple_of(to.max(1)).unwrap_or(u64::MAX);
                 let add = |sum: u64, bytes: u64| sum.saturating_add(bytes);
-                let planned = apart.map(|(_, pool)| aligned(pool.bytes, pool.alignment)).fold(0, add);
+                let planned = apart.map(|pool| aligned(pool.bytes, pool.alignment)).fold(0, add);
                 if planned > *has {
                     self.report(R_5, element, || too_large("planned memory", planned, *has, target));
                 }

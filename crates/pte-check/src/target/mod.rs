@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use model::Target;
-use pte_analysis::needs::ProgramNeeds;
+use pte_memory::ProgramNeeds;
 use pte_model::error::Error;
 use pte_model::program::Program;
 
@@ -69,17 +69,18 @@ impl Target {
     ///
     /// ```
     /// use pte_analysis::kernels::ProgramKernels;
-    /// use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
     /// use pte_check::RuleId;
     /// use pte_check::target::Target;
+    /// use pte_memory::ProgramNeeds;
+    /// use pte_memory::memory::MethodFootprint;
     /// use pte_model::data::Origin;
     /// use pte_model::reader::program::read;
     ///
     /// let program = read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
-    /// let mut method = MethodNeeds::default();
-    /// method.builds[0].loading = 2000;
-    /// let kernels = ProgramKernels::of(&program);
-    /// let needs = ProgramNeeds { kernels, methods: vec![method], ..ProgramNeeds::default() };
+    /// let mut method = MethodFootprint::default();
+    /// method.method_allocator.bytes = 2000;
+    /// let mut needs = ProgramNeeds { kernels: ProgramKernels::of(&program), ..ProgramNeeds::default() };
+    /// needs.memory.iter_mut().for_each(|memory| memory.methods.push(method.clone()));
     ///
     /// let board = Target::parse("board.yaml", "{operators: {library: portable_ops_lib}, method_allocator: 1K}").unwrap();
     /// let findings = board.check(&program, &needs, None);

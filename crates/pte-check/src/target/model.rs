@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use pte_analysis::abi::Abi;
-use pte_analysis::runner::Runner;
+use pte_memory::abi::Abi;
+use pte_memory::runner::Runner;
 use pte_model::diagnostics::Report;
 use pte_releases::Version;
 
@@ -14,7 +14,7 @@ use super::linked::LinkedOperators;
 /// compared.
 ///
 /// ```
-/// use pte_analysis::abi::Abi;
+/// use pte_memory::abi::Abi;
 /// use pte_check::target::Target;
 ///
 /// let board = Target::parse("board.yaml", "operators: [aten::add.out]\nabi: arm32\nmethod_allocator: 64K\n")?;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 
-use pte_analysis::abi::Abi;
-use pte_analysis::runner::{RUNNERS, Runner};
+use pte_memory::abi::Abi;
+use pte_memory::runner::{RUNNERS, Runner};
 use pte_model::diagnostics::text::nearest;
 use pte_model::diagnostics::{Code, Diagnostic, Report, clipped, is_io};
 use pte_model::error::Error;

@@ -3,9 +3,9 @@
 use std::io;
 
 use pte_analysis::kernels::ProgramKernels;
-use pte_analysis::needs::{BuildNeeds, MethodNeeds, PoolNeeds, PortNeeds, TensorNeeds};
+use pte_memory::boundary::BoundaryTensor;
+use pte_memory::memory::{MemoryPool, MethodFootprint};
 use pte_model::data::{BlobId, Origin};
-use pte_model::format::ScalarType;
 use pte_model::program::{BackendDelegate, Program};
 use pte_model::reader;
 
@@ -18,22 +18,20 @@ fn linear() -> Program {
 }
 
 fn needs(program: &Program) -> ProgramNeeds {
-    let build = BuildNeeds { loading: 1000, loading_alone: 1300, kernels: 40, lookup: 280, ..BuildNeeds::default() };
-    let input = TensorNeeds {
-        scalar_type: ScalarType::FLOAT,
-        sizes: vec![5000],
-        is_dynamic: false,
-        bytes: 20_000,
-        is_provided: true,
-    };
-    let method = MethodNeeds {
-        pools: vec![PoolNeeds { bytes: 80, alignment: 16, device: "cpu".to_owned() }],
-        inputs: vec![PortNeeds { name: "x".to_owned(), tensor: Some(input) }],
-        builds: [build.clone(), build],
-        ..MethodNeeds::default()
-    };
+    let mut method = MethodFootprint::default();
+    (method.method_allocator.bytes, method.method_allocator.without_temporary_allocator) = (1000, 1300);
+    let temporary = &mut method.temporary_allocator;
+    (temporary.bytes, temporary.lookup, temporary.kernels) = (280, 280, 40);
+    let mut pool = MemoryPool::default();
+    (pool.pool, pool.bytes, pool.alignment) = (1, 80, 16);
+    method.pools.push(pool);
+    let mut input = BoundaryTensor::default();
+    (input.bytes, input.is_provided) = (20_000, true);
+    (method.inputs.count, method.inputs.tensors) = (1, vec![input]);
     let kernels = ProgramKernels::of(program);
-    ProgramNeeds { bytes: 5000, needs_data_files: false, kernels, methods: vec![method] }
+    let mut needs = ProgramNeeds { bytes: 5000, kernels, ..ProgramNeeds::default() };
+    needs.memory.iter_mut().for_each(|memory| memory.methods.push(method.clone()));
+    needs
 }
 
 /// A runner takes more than planned memory and the method: what `firmware` computes for it.
@@ -73,7 +71,7 @@ fn a_runner_takes_what_its_order_states() {
 fn ram_has_room_for_the_total() {
     let program = linear();
     let mut needs = needs(&program);
-    needs.methods[0].builds[1].heap = 5_000_000;
+    needs.memory[1].methods[0].delegate_bytes = 5_000_000;
     let check = |yaml: &str, needs: &ProgramNeeds| -> Vec<String> {
         let found = Target::parse("b", yaml).unwrap().check(&program, needs, None);
         found.list.iter().map(ToString::to_string).collect()
@@ -97,7 +95,7 @@ fn ram_has_room_for_the_total() {
     // The input is in the method allocator.
     assert_eq!(check("{runner: zephyr, ram: 21368}", &needs), [""; 0]);
     assert_eq!(check("{runner: zephyr, ram: 21367}", &needs).len(), 1);
-    needs.methods[0].builds[0].unknown.heap = vec!["MyBackend".to_owned()];
+    needs.memory[0].methods[0].not_counted = vec!["MyBackend".to_owned()];
     let found = check("ram: 21360", &needs);
     assert!(found.len() == 1 && found[0].contains("[R-11]") && found[0].contains("MyBackend"), "{found:?}");
 }
@@ -144,9 +142,9 @@ fn a_release_needs_quotes() {
 fn what_is_not_known_is_reported() {
     let program = linear();
     let mut needs = needs(&program);
-    for build in &mut needs.methods[0].builds {
-        build.unknown.temporary_allocator = vec!["my::op.out".to_owned()];
-        build.unknown.method_allocator = vec!["MyBackend".to_owned()];
+    for method in needs.memory.each_mut().map(|memory| &mut memory.methods[0]) {
+        method.temporary_allocator.unknown = vec!["my::op.out".to_owned()];
+        method.method_allocator.unknown_backends = vec!["MyBackend".to_owned()];
     }
     let rules = |yaml: &str| -> Vec<String> {
         let found = Target::parse("b", yaml).unwrap().check(&program, &needs, None);

@@ -4,12 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::macros::{Macro, MacroValue};
 use crate::symbol::Symbol;
-use pte_analysis::abi::Abi;
-use pte_analysis::access::Accesses;
-use pte_analysis::needs::{MethodNeeds, PortNeeds, TensorNeeds};
-use pte_analysis::operators::MethodOperators;
+use pte_analysis::method::Method;
+use pte_memory::MethodNeeds;
+use pte_memory::abi::Abi;
 use pte_model::program::instruction::Callee;
-use pte_model::program::{EValue, ExecutionPlan, Instruction, ValueId};
+use pte_model::program::{EValue, ExecutionPlan, Instruction, Tensor, TensorShapeDynamism, ValueId};
 
 /// Most dimensions of a tensor that the runtime loads (`kTensorDimensionLimit`).
 const MAX_DIMENSIONS: usize = 16;
@@ -101,45 +100,46 @@ pub struct Quantization {
 }
 
 impl MethodFacts {
-    /// Combines the needs of a method with the quantization of its inputs and outputs, which follows from its calls.
+    /// Combines the memory of a method with the quantization of its inputs and outputs, which follows from its calls. `name` returns the
+    /// name of a value.
     #[doc(hidden)]
-    pub fn new(plan: &ExecutionPlan, needs: &MethodNeeds) -> MethodFacts {
-        let operators = MethodOperators::known(plan);
-        let quantizations = Quantizations::of(plan, &operators);
-        let ports = |ids: &Option<Vec<ValueId>>, ports: &[PortNeeds], is_input: bool| {
-            let port = |(id, port): (&ValueId, &PortNeeds)| InterfaceFacts {
-                name: port.name.chars().take(MAX_NAME).collect(),
-                tensor: port.tensor.as_ref().filter(|tensor| tensor.sizes.len() <= MAX_DIMENSIONS).map(|tensor| {
-                    let quantization = id.get().and_then(|value| quantizations.find(value, is_input));
-                    TensorFacts::new(tensor, quantization)
+    pub fn new(plan: &ExecutionPlan, needs: MethodNeeds<'_>, name: &dyn Fn(usize) -> String) -> MethodFacts {
+        let quantizations = Quantizations::of(&Method::new(plan));
+        let ports = |ids: &Option<Vec<ValueId>>, is_input: bool| {
+            let port = |id: &ValueId| InterfaceFacts {
+                name: id.get().map_or_else(String::new, name).chars().take(MAX_NAME).collect(),
+                tensor: plan.value(*id).and_then(EValue::as_tensor).and_then(|tensor| {
+                    TensorFacts::new(tensor, id.get().and_then(|value| quantizations.find(value, is_input)))
                 }),
             };
-            ids.iter().flatten().zip(ports).map(port).collect()
+            ids.iter().flatten().map(port).collect()
         };
         let [bits64, bits32] = [Abi::Bits64, Abi::Arm32].map(|abi| needs.build(abi));
+        let (method, temporary) = (&bits64.method_allocator, &bits64.temporary_allocator);
         MethodFacts {
-            name: needs.name.clone(),
-            pools: needs.pools.iter().map(|pool| pool.bytes).collect(),
-            method_allocator: Bytes { bits64: bits64.loading, bits32: bits32.loading },
-            is_lower_bound: !bits64.unknown.method_allocator.is_empty(),
-            temporary_allocator: Bytes { bits64: bits64.temporary(), bits32: bits32.temporary() },
-            is_temporary_lower_bound: !bits64.unknown.temporary_allocator.is_empty(),
-            inputs: ports(&plan.inputs, &needs.inputs, true),
-            outputs: ports(&plan.outputs, &needs.outputs, false),
+            name: bits64.name.clone(),
+            pools: bits64.pool_sizes(),
+            method_allocator: Bytes { bits64: method.bytes, bits32: bits32.method_allocator.bytes },
+            is_lower_bound: !method.unknown_backends.is_empty(),
+            temporary_allocator: Bytes { bits64: temporary.bytes, bits32: bits32.temporary_allocator.bytes },
+            is_temporary_lower_bound: !temporary.unknown.is_empty(),
+            inputs: ports(&plan.inputs, true),
+            outputs: ports(&plan.outputs, false),
         }
     }
 }
 
 impl TensorFacts {
-    fn new(tensor: &TensorNeeds, quantization: Option<Quantization>) -> TensorFacts {
-        TensorFacts {
+    /// Returns `None` for a tensor that the runtime does not load, or of unknown size.
+    fn new(tensor: &Tensor, quantization: Option<Quantization>) -> Option<TensorFacts> {
+        Some(TensorFacts {
             scalar_type: tensor.scalar_type.0,
             type_name: tensor.scalar_type.to_string(),
-            sizes: tensor.sizes.clone(),
-            is_dynamic: tensor.is_dynamic,
-            bytes: tensor.bytes,
+            sizes: tensor.sizes.as_deref().filter(|sizes| sizes.len() <= MAX_DIMENSIONS)?.to_vec(),
+            is_dynamic: tensor.shape_dynamism != TensorShapeDynamism::STATIC,
+            bytes: tensor.nbytes()?,
             quantization,
-        }
+        })
     }
 }
 
@@ -150,10 +150,10 @@ struct Quantizations {
 }
 
 impl Quantizations {
-    fn of(plan: &ExecutionPlan, operators: &MethodOperators) -> Quantizations {
-        let accesses = Accesses::of(plan, operators, plan.is_input(), &[]);
+    fn of(method: &Method<'_>) -> Quantizations {
+        let accesses = method.accesses();
         let calls: Vec<Option<Quantization>> =
-            plan.instructions().map(|instruction| parameters(plan, operators, instruction)).collect();
+            method.plan.instructions().map(|instruction| parameters(method, instruction)).collect();
         let mut known = HashMap::new();
         for access in &accesses.list {
             // The accesses to the outputs are behind the last step.
@@ -178,8 +178,9 @@ impl Quantizations {
 }
 
 /// Returns the scale and zero point of a call that quantizes or dequantizes a whole tensor with numbers.
-fn parameters(plan: &ExecutionPlan, operators: &MethodOperators, instruction: &Instruction) -> Option<Quantization> {
-    let quantization = operators.called(instruction)?.facts.quantization?;
+fn parameters(method: &Method<'_>, instruction: &Instruction) -> Option<Quantization> {
+    let plan = method.plan;
+    let quantization = method.operators.called(instruction)?.facts.quantization?;
     if quantization.tensors || !matches!(instruction.callee(), Some(Callee::Operator(_))) {
         return None;
     }
@@ -293,9 +294,15 @@ pub(super) fn literal(number: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pte_memory::ProgramNeeds;
+    use pte_memory::memory::MethodFootprint;
 
     fn method(name: &str) -> MethodFacts {
-        MethodFacts::new(&ExecutionPlan::new(""), &MethodNeeds { name: name.to_owned(), ..MethodNeeds::default() })
+        let mut footprint = MethodFootprint::default();
+        footprint.name = name.to_owned();
+        let mut needs = ProgramNeeds::default();
+        needs.memory.iter_mut().for_each(|memory| memory.methods.push(footprint.clone()));
+        MethodFacts::new(&ExecutionPlan::new(""), needs.methods().next().unwrap(), &|_| String::new())
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::linker;
 use super::needs::FirmwareNeeds;
 use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_program_path, cmake_string};
-use pte_analysis::abi::Abi;
-use pte_analysis::runner::{LOADING, Runner};
+use pte_memory::abi::Abi;
+use pte_memory::runner::{LOADING, Runner};
 
 /// The application has a runner of its own.
 pub const RUNNER: Option<&Runner> = None;

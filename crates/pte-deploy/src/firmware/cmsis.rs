@@ -10,7 +10,7 @@ use super::pools::Pools;
 use super::text::Comment;
 use crate::Symbol;
 use crate::embed::Section;
-use pte_analysis::runner::{CMSIS, FAST_POOL, Runner};
+use pte_memory::runner::{CMSIS, FAST_POOL, Runner};
 use pte_model::diagnostics::text::{clipped, first_names};
 
 /// Runner.
@@ -42,7 +42,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
 
 /// Returns true if a method has memory in the fast pool.
 fn has_fast_pool(needs: &FirmwareNeeds) -> bool {
-    needs.methods.iter().any(|method| method.pools.get(FAST_POOL - 1).is_some_and(|pool| pool.bytes > 0))
+    needs.methods.iter().any(|method| method.any().pools.iter().any(|pool| pool.pool == FAST_POOL && pool.bytes > 0))
 }
 
 /// The layer. Components that are missing in the pack are warnings.

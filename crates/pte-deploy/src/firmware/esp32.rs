@@ -5,7 +5,7 @@ use super::generated::{Generated, unplanned_inputs};
 use super::needs::FirmwareNeeds;
 use super::pools::Pools;
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use pte_analysis::runner::{ESP32, Runner};
+use pte_memory::runner::{ESP32, Runner};
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&ESP32);

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::needs::FirmwareNeeds;
 use super::pools::FirmwarePool;
-use pte_analysis::needs::{MethodNeeds, TensorNeeds};
-use pte_analysis::runner::Runner;
+use pte_memory::MethodNeeds;
+use pte_memory::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted};
 
 /// Section of the program in the runners that have one.
@@ -46,11 +46,10 @@ impl Generated {
 
 /// Warning about inputs for which a runner allocates no memory.
 pub fn unplanned_inputs(needs: &FirmwareNeeds, runner: &Runner) -> Option<String> {
-    let is_provided = |tensor: &&TensorNeeds| tensor.is_provided;
-    let provided = |method: &MethodNeeds| method.input_tensors().filter(is_provided).count();
+    let provided = |method: &MethodNeeds<'_>| method.any().inputs.provided().count();
     let method = needs.methods.iter().find(|method| provided(method) > 0)?;
     let inputs = counted(provided(method), "input");
-    let name = clipped(&method.name);
+    let name = clipped(&method.any().name);
     Some(format!(
         "{} has no memory for {inputs} of `{name}` that no pool contains: set the pointers in the application",
         runner.path

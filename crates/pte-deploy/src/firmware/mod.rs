@@ -32,8 +32,7 @@ pub use text::is_generated;
 
 use crate::embed::Section;
 use crate::operator_name::{is_selectable, not_selectable};
-use pte_analysis::needs::MethodNeeds;
-use pte_analysis::runner::Runner;
+use pte_memory::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted, first_names};
 
 /// Version of the serialised form.
@@ -198,7 +197,7 @@ pub fn firmware(needs: &FirmwareNeeds, platform: FirmwarePlatform) -> Result<Fir
         program: needs.file.clone(),
         sha256: needs.sha256.clone(),
         bytes: needs.program.bytes,
-        methods: needs.methods.iter().map(|method| method.name.clone()).collect(),
+        methods: needs.methods.iter().map(|method| method.any().name.clone()).collect(),
         pools: generated.pools,
         operators: needs.operators().map(str::to_owned).collect(),
         backends: needs.backends().map(str::to_owned).collect(),
@@ -240,9 +239,9 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
         let names = first_names(others.into_iter());
         warnings.push(format!("{runner} does not build the backend {names}: build it, and link its library"));
     }
-    let first = needs.program.methods.first().map(|method| &*method.name);
+    let first = needs.program.methods().next().map(|method| &*method.any().name);
     let others: Vec<&str> =
-        needs.methods.iter().map(|method| &*method.name).filter(|name| first != Some(name)).collect();
+        needs.methods.iter().map(|method| &*method.any().name).filter(|name| first != Some(name)).collect();
     if let (false, Some(first)) = (others.is_empty(), first) {
         warnings.push(format!(
             "{runner} runs the first method, `{}`: change it to run {}",
@@ -261,10 +260,10 @@ fn warnings(needs: &FirmwareNeeds, platform: FirmwarePlatform, pools: &[Firmware
 
 /// Warning about memory of delegates that is in no pool.
 fn heap(needs: &FirmwareNeeds) -> Option<String> {
-    let build = |method: &&MethodNeeds| method.build(needs.abi).clone();
-    let largest = needs.methods.iter().map(build).max_by_key(|build| build.heap).filter(|build| build.heap > 0)?;
-    let least = if largest.unknown.heap.is_empty() { "" } else { "at least " };
-    let bytes = counted(largest.heap, "byte");
+    let builds = needs.methods.iter().map(|method| method.build(needs.abi));
+    let largest = builds.max_by_key(|build| build.delegate_bytes).filter(|build| build.delegate_bytes > 0)?;
+    let least = if largest.not_counted.is_empty() { "" } else { "at least " };
+    let bytes = counted(largest.delegate_bytes, "byte");
     Some(format!(
         "delegates take {least}{bytes} from the heap (`malloc`), which is none of the pools: the firmware needs a heap of this size"
     ))
@@ -273,7 +272,8 @@ fn heap(needs: &FirmwareNeeds) -> Option<String> {
 /// Pools that are not in the memory of the processor: number, method and device.
 fn devices<'n>(needs: &'n FirmwareNeeds<'_>) -> impl Iterator<Item = (usize, &'n str, &'n str)> {
     needs.methods.iter().flat_map(|method| {
-        let pools = (1..).zip(&method.pools).filter(|(_, pool)| pool.bytes > 0 && !pool.device.starts_with("cpu"));
-        pools.map(|(number, pool)| (number, &*method.name, &*pool.device))
+        let method = method.any();
+        let pools = method.pools.iter().filter(|pool| pool.bytes > 0 && !pool.device.starts_with("cpu"));
+        pools.map(|pool| (pool.pool, &*method.name, &*pool.device))
     })
 }

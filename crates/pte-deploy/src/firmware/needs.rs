@@ -2,8 +2,8 @@
 
 use crate::Symbol;
 use crate::embed::Section;
-use pte_analysis::abi::Abi;
-use pte_analysis::needs::{MethodNeeds, ProgramNeeds};
+use pte_memory::abi::Abi;
+use pte_memory::{MethodNeeds, ProgramNeeds};
 use pte_payload::ethos_u;
 
 /// Program of a firmware, and the methods that it loads, one at a time.
@@ -12,7 +12,7 @@ pub struct FirmwareNeeds<'p> {
     /// What the program needs.
     pub program: &'p ProgramNeeds,
     /// Methods of it that the firmware loads, one at a time.
-    pub methods: Vec<&'p MethodNeeds>,
+    pub methods: Vec<MethodNeeds<'p>>,
     /// Name of the program's file, without a folder.
     pub file: String,
     /// SHA-256 of the file, in hexadecimal digits.

@@ -6,7 +6,7 @@ use super::linker;
 use super::needs::FirmwareNeeds;
 use super::pools::{POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_cache, cmake_program_path};
-use pte_analysis::runner::{PICO, Runner};
+use pte_memory::runner::{PICO, Runner};
 use pte_operators::find;
 use pte_operators::target::{CORTEX_M, PORTABLE, QUANTIZED};
 
@@ -36,7 +36,7 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             ));
         }
     }
-    if needs.methods.iter().any(|method| method.build(needs.abi).kernels > 0) {
+    if needs.methods.iter().any(|method| method.build(needs.abi).temporary_allocator.kernels > 0) {
         let text =
             "kernels take temporary memory, but the runner has no temporary allocator: give its MemoryManager one";
         generated.warnings.push(text.to_owned());

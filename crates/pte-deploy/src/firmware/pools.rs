@@ -1,12 +1,14 @@
-//! Sizes of the pools of a firmware. What runners take from the method allocator is stated in [`pte_analysis::runner`].
+//! Sizes of the pools of a firmware. What runners take from the method allocator is stated in [`pte_memory::runner`].
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use pte_analysis::abi::{Abi, Bump};
-use pte_analysis::needs::{BuildNeeds, MethodNeeds, PortNeeds, TensorNeeds};
-use pte_analysis::runner::{Take, taken};
+use pte_memory::MethodNeeds;
+use pte_memory::abi::{Abi, Bump};
+use pte_memory::boundary::BoundaryBuffers;
+use pte_memory::memory::MethodFootprint;
+use pte_memory::runner::{Take, taken};
 
 /// Alignment in bytes of the pools of all runners, and the size of a pool that nothing takes memory from: C has no empty arrays.
 pub const POOL_ALIGNMENT: u64 = 16;
@@ -59,7 +61,7 @@ impl FirmwarePool {
 #[derive(Debug, Clone, Copy)]
 pub struct Pools<'n> {
     /// Methods.
-    pub methods: &'n [&'n MethodNeeds],
+    pub methods: &'n [MethodNeeds<'n>],
     /// Binary interface of the runtime.
     pub abi: Abi,
 }
@@ -68,21 +70,22 @@ impl Pools<'_> {
     /// Returns the pool of a method allocator from which a runner takes memory in this order.
     pub fn method_allocator(&self, name: &str, order: &[Take]) -> FirmwarePool {
         let part = |(take, bytes): (Take, u64)| FirmwarePoolPart { content: take.content(), bytes };
-        let parts = |method: &MethodNeeds| taken(order, method, self.abi, None).into_iter().map(part).collect();
-        self.largest(name, |build| &build.unknown.method_allocator, parts)
+        let parts = |method: MethodNeeds<'_>| taken(order, method, self.abi, None).into_iter().map(part).collect();
+        self.largest(name, |build| &build.method_allocator.unknown_backends, parts)
     }
 
     /// Returns the pool of the temporary allocator.
     pub fn temporary(&self, name: &str) -> FirmwarePool {
-        let part = |method: &MethodNeeds| {
-            vec![FirmwarePoolPart { content: "temporary memory", bytes: method.build(self.abi).temporary() }]
+        let part = |method: MethodNeeds<'_>| {
+            let bytes = method.build(self.abi).temporary_allocator.bytes;
+            vec![FirmwarePoolPart { content: "temporary memory", bytes }]
         };
-        self.largest(name, |build| &build.unknown.temporary_allocator, part)
+        self.largest(name, |build| &build.temporary_allocator.unknown, part)
     }
 
     /// Returns the memory of a planned pool by its number, from 1.
     pub fn planned(&self, name: &str, number: usize) -> FirmwarePool {
-        let pools = self.methods.iter().filter_map(|method| method.pools.get(number.checked_sub(1)?));
+        let pools = self.methods.iter().flat_map(|method| &method.any().pools).filter(|pool| pool.pool == number);
         FirmwarePool::planned(name.to_owned(), pools.map(|pool| pool.bytes).max().unwrap_or(0))
     }
 
@@ -92,13 +95,11 @@ impl Pools<'_> {
         &self,
         name: &str,
         content: &'static str,
-        list: fn(&MethodNeeds) -> &[PortNeeds],
+        list: fn(&MethodFootprint) -> &BoundaryBuffers,
     ) -> Option<FirmwarePool> {
-        let part = |method: &MethodNeeds| {
+        let part = |method: MethodNeeds<'_>| {
             let mut bump = Bump::new(self.abi);
-            let is_provided = |tensor: &&TensorNeeds| tensor.is_provided;
-            let provided = list(method).iter().filter_map(|port| port.tensor.as_ref()).filter(is_provided);
-            provided.for_each(|tensor| bump.take(tensor.bytes, POOL_ALIGNMENT));
+            list(method.any()).provided().for_each(|bytes| bump.take(bytes, POOL_ALIGNMENT));
             vec![FirmwarePoolPart { content, bytes: bump.used() }]
         };
         let pool = self.largest(name, |_| &[], part);
@@ -109,9 +110,9 @@ impl Pools<'_> {
     pub fn all_planned(&self, name: impl Fn(usize) -> String) -> Vec<FirmwarePool> {
         // In one pass: a file may have many pools and many methods.
         let mut sizes: Vec<u64> = Vec::new();
-        for pools in self.methods.iter().map(|method| &method.pools) {
+        for pools in self.methods.iter().map(|method| method.any().pool_sizes()) {
             sizes.resize(sizes.len().max(pools.len()), 0);
-            sizes.iter_mut().zip(pools).for_each(|(size, pool)| *size = pool.bytes.max(*size));
+            sizes.iter_mut().zip(pools).for_each(|(size, bytes)| *size = bytes.max(*size));
         }
         let used = sizes.iter().rposition(|size| *size > 0).map_or(0, |last| last + 1);
         (1..).zip(&sizes[..used]).map(|(number, size)| FirmwarePool::planned(name(number), *size)).collect()
@@ -121,12 +122,12 @@ impl Pools<'_> {
     fn largest(
         &self,
         name: &str,
-        unknown: fn(&BuildNeeds) -> &[String],
-        parts: impl Fn(&MethodNeeds) -> Vec<FirmwarePoolPart>,
+        unknown: fn(&MethodFootprint) -> &[String],
+        parts: impl Fn(MethodNeeds<'_>) -> Vec<FirmwarePoolPart>,
     ) -> FirmwarePool {
         let size = |parts: &Vec<FirmwarePoolPart>| parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
         // Of several, the first.
-        let most = self.methods.iter().map(|method| parts(method)).rev().max_by_key(size).unwrap_or_default();
+        let most = self.methods.iter().map(|method| parts(*method)).rev().max_by_key(size).unwrap_or_default();
         let unknown: BTreeSet<String> =
             self.methods.iter().flat_map(|method| unknown(method.build(self.abi)).iter().cloned()).collect();
         FirmwarePool {

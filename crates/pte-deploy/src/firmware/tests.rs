@@ -2,28 +2,29 @@
 
 use super::*;
 use crate::Symbol;
-use pte_analysis::abi::Abi;
 use pte_analysis::kernels::KernelCalls;
-use pte_analysis::needs::{BuildNeeds, MethodNeeds, PoolNeeds, PortNeeds, ProgramNeeds, TensorNeeds};
-use pte_analysis::runner::RUNNERS;
-use pte_model::format::ScalarType;
+use pte_memory::ProgramNeeds;
+use pte_memory::abi::Abi;
+use pte_memory::boundary::BoundaryTensor;
+use pte_memory::memory::{MemoryPool, MethodFootprint};
+use pte_memory::runner::RUNNERS;
 use pte_payload::ethos_u;
 
 /// Needs of a program with a method with these pools, three inputs of which one is a tensor, and simple sizes.
 fn program(pools: &[u64]) -> ProgramNeeds {
-    let build = BuildNeeds { loading: 100, loading_alone: 200, ..BuildNeeds::default() };
-    let pool = |bytes: &u64| PoolNeeds { bytes: *bytes, alignment: 16, device: "cpu".to_owned() };
-    let tensor =
-        TensorNeeds { scalar_type: ScalarType::BYTE, sizes: vec![5], is_dynamic: false, bytes: 5, is_provided: false };
-    let port = |tensor: Option<TensorNeeds>| PortNeeds { name: String::new(), tensor };
-    let method = MethodNeeds {
-        name: "forward".to_owned(),
-        pools: pools.iter().map(pool).collect(),
-        inputs: vec![port(None), port(Some(tensor)), port(None)],
-        outputs: Vec::new(),
-        builds: [build.clone(), build],
-    };
-    let mut program = ProgramNeeds { bytes: 1000, methods: vec![method], ..ProgramNeeds::default() };
+    let mut method = MethodFootprint::default();
+    method.name = "forward".to_owned();
+    (method.method_allocator.bytes, method.method_allocator.without_temporary_allocator) = (100, 200);
+    for (number, bytes) in (1..).zip(pools) {
+        let mut pool = MemoryPool::default();
+        (pool.pool, pool.bytes, pool.alignment, pool.device) = (number, *bytes, 16, "cpu".to_owned());
+        method.pools.push(pool);
+    }
+    let mut tensor = BoundaryTensor::default();
+    (tensor.index, tensor.bytes) = (1, 5);
+    (method.inputs.count, method.inputs.tensors) = (3, vec![tensor]);
+    let mut program = ProgramNeeds { bytes: 1000, ..ProgramNeeds::default() };
+    program.memory.iter_mut().for_each(|memory| memory.methods.push(method.clone()));
     program.kernels.operators.insert("aten::add.out".to_owned(), KernelCalls::default());
     program
 }
@@ -31,7 +32,7 @@ fn program(pools: &[u64]) -> ProgramNeeds {
 fn needs(program: &ProgramNeeds) -> FirmwareNeeds<'_> {
     FirmwareNeeds {
         program,
-        methods: program.methods.iter().collect(),
+        methods: program.methods().collect(),
         file: "net.pte".to_owned(),
         sha256: "00".repeat(32),
         alignment: 128,
@@ -90,8 +91,10 @@ fn hostile_names_stay_in_their_comments() {
     let hostile = "a*/b\n#include <x>\r\u{2028}\"${X};`\\";
     let plain = program(&[16]);
     let mut program = plain.clone();
-    program.methods[0].name = hostile.to_owned();
-    program.methods[0].builds[1].unknown.method_allocator = vec![hostile.to_owned()];
+    for method in program.memory.each_mut().map(|memory| &mut memory.methods[0]) {
+        method.name = hostile.to_owned();
+        method.method_allocator.unknown_backends = vec![hostile.to_owned()];
+    }
     program.kernels.backends.insert(hostile.to_owned(), 1);
     let (mut needs, plain) = (needs(&program), self::needs(&plain));
     (needs.file, needs.path) = (hostile.to_owned(), Some("../a\"\\${X};b.pte".to_owned()));
@@ -158,9 +161,7 @@ fn lines_of_sdkconfig_follow_from_the_sizes() {
 #[test]
 fn backends_and_their_heap_are_warnings_on_all_platforms() {
     let mut program = program(&[16]);
-    for build in &mut program.methods[0].builds {
-        build.heap = 5000;
-    }
+    program.memory.iter_mut().for_each(|memory| memory.methods[0].delegate_bytes = 5000);
     let warnings = |program: &ProgramNeeds, platform: FirmwarePlatform| {
         firmware(&needs(program), platform).unwrap().warnings.join("\n")
     };

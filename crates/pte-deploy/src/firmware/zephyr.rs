@@ -6,7 +6,7 @@ use super::needs::FirmwareNeeds;
 use super::pools::Pools;
 use super::text::{Comment, cmake_cache, cmake_program_path, cmake_string};
 use crate::embed::Section;
-use pte_analysis::runner::{Runner, ZEPHYR};
+use pte_memory::runner::{Runner, ZEPHYR};
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&ZEPHYR);

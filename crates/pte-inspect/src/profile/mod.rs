@@ -11,8 +11,8 @@ use serde::Serialize;
 pub use times::{ComparedTime, MeasuredTime};
 
 use super::Subject;
-use super::labels::Labels;
 use pte_etdump::{DelegateEventId, EtDump, Execution, MatchError, MethodRun};
+use pte_memory::labels::Labels;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{EValue, ExecutionPlan, Instruction};

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::graph::ProgramGraph;
 use crate::inspection::Inspection;
-use crate::memory::ProgramMemory;
 use crate::profile::TimeProfile;
 use crate::size::FileSize;
+use pte_memory::memory::ProgramMemory;
 use pte_model::diagnostics::{escaped, is_unsafe, json_escape};
 
 /// Format of a report.

@@ -17,7 +17,7 @@ use pte_payload::xnnpack;
 
 /// Size of the temporary allocator of a method, part of [`crate::memory::MethodFootprint`]. The start of its memory is aligned to
 /// 16 bytes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TemporaryAllocator {

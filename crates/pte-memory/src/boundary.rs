@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::Subject;
 use super::labels::shortened;
+use super::subject::Subject;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, ValueId};
 
 /// Tensors among the inputs or outputs of a method, part of [`crate::memory::MethodFootprint`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundaryBuffers {
@@ -19,10 +19,13 @@ pub struct BoundaryBuffers {
     pub at_least: bool,
     /// Tensors in the order of the method.
     pub tensors: Vec<BoundaryTensor>,
+    /// Number of all inputs or outputs.
+    #[serde(skip)]
+    pub count: usize,
 }
 
 /// Tensor that is an input or output, part of [`BoundaryBuffers`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BoundaryTensor {
@@ -76,12 +79,17 @@ impl BoundaryBuffers {
             if is_provided && provided.insert(value) {
                 bytes = bytes.saturating_add(size);
             }
-            let texts = || (shortened(subject.value_name(method, value)), shortened(super::shape(tensor)));
+            let texts = || (shortened(subject.value_name(method, value)), shortened(super::subject::shape(tensor)));
             let (name, shape) = described.entry(value).or_insert_with(texts).clone();
             Some(BoundaryTensor { index, name, shape, bytes: size, is_provided })
         };
         let tensors = list.into_iter().flatten().enumerate().filter_map(tensor).collect();
-        BoundaryBuffers { bytes, at_least, tensors }
+        BoundaryBuffers { bytes, at_least, tensors, count: list.map_or(0, <[ValueId]>::len) }
+    }
+
+    /// Returns the sizes in bytes of the tensors that the caller provides, each listed one.
+    pub fn provided(&self) -> impl Iterator<Item = u64> {
+        self.tensors.iter().filter(|tensor| tensor.is_provided).map(|tensor| tensor.bytes)
     }
 }
 

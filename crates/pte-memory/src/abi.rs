@@ -51,7 +51,7 @@ impl Abi {
     /// Returns the size of a pointer in bytes, which is its alignment.
     ///
     /// ```
-    /// use pte_analysis::abi::Abi;
+    /// use pte_memory::abi::Abi;
     ///
     /// assert_eq!([Abi::Bits64, Abi::Arm32].map(Abi::pointer_bytes), [8, 4]);
     /// assert_eq!(Abi::Arm32.value_layout(), (16, 8));

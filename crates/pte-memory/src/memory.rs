@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::Subject;
 use super::allocator::{self, Abi, LoadedMemory, RuntimeKind, loaded_memory};
 use super::boundary::BoundaryBuffers;
 use super::delegates::{DelegateFootprint, DelegateHeap, HeapShare, KnownMemory, footprints, heap};
 use super::labels::{Labels, event};
 use super::loading::{LoadedMethod, LoadedProgram};
+use super::subject::Subject;
 use super::sweep::{Use, used_bytes};
 use super::temporary::TemporaryAllocator;
 use super::totals::MemoryTotal;
@@ -25,10 +25,10 @@ pub(crate) const VERSION: u32 = 4;
 /// Memory that a program needs, as a list of [`MethodFootprint`]: the result of [`ProgramMemory::new`].
 ///
 /// ```
-/// use pte_inspect::Subject;
-/// use pte_inspect::allocator::RuntimeKind;
-/// use pte_inspect::loading::LoadedProgram;
-/// use pte_inspect::memory::ProgramMemory;
+/// use pte_memory::Subject;
+/// use pte_memory::allocator::RuntimeKind;
+/// use pte_memory::loading::LoadedProgram;
+/// use pte_memory::memory::ProgramMemory;
 /// use pte_model::data::Origin;
 /// use pte_model::program::MemoryPlan;
 /// use pte_model::reader;
@@ -45,7 +45,7 @@ pub(crate) const VERSION: u32 = 4;
 /// assert_eq!(memory.total.bytes, 80 + 280 + forward.method_allocator.bytes);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProgramMemory {
@@ -67,7 +67,7 @@ pub struct ProgramMemory {
 }
 
 /// Memory of a method, part of [`ProgramMemory`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodFootprint {
@@ -101,7 +101,7 @@ pub struct MethodFootprint {
 
 /// Memory that loading a method takes from the method allocator of the runtime, part of [`MethodFootprint`]. The start of its memory is
 /// aligned to 16 bytes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodAllocator {
@@ -116,7 +116,7 @@ pub struct MethodAllocator {
 }
 
 /// Pool of planned memory (an item of `non_const_buffer_sizes`), part of [`MethodFootprint`].
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MemoryPool {
@@ -153,7 +153,7 @@ impl MemoryPool {
     /// Bytes that the exporter adds to a pool of a method that calls XNNPACK, see [`MemoryPool::padding_for_xnnpack`].
     ///
     /// ```
-    /// use pte_inspect::memory::MemoryPool;
+    /// use pte_memory::memory::MemoryPool;
     ///
     /// assert_eq!(MemoryPool::XNNPACK_PADDING, 64);
     /// ```
@@ -161,7 +161,7 @@ impl MemoryPool {
 }
 
 /// Time at which the most bytes of a [`MemoryPool`] are alive.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MemoryPeak {
@@ -197,6 +197,19 @@ pub fn needs_data_files(program: &Program) -> bool {
 }
 
 impl MethodFootprint {
+    /// Returns the sizes in bytes of the pools by their numbers, from 1, with those that are empty.
+    pub fn pool_sizes(&self) -> Vec<u64> {
+        let mut sizes = vec![0; self.pools.iter().map(|pool| pool.pool).max().unwrap_or(0)];
+        for pool in &self.pools {
+            pool.pool
+                .checked_sub(1)
+                .and_then(|index| sizes.get_mut(index))
+                .into_iter()
+                .for_each(|size| *size = pool.bytes);
+        }
+        sizes
+    }
+
     /// Computes all but the total.
     pub(crate) fn new<'p>(
         subject: &Subject<'p>,
@@ -271,7 +284,7 @@ fn pools(subject: &Subject<'_>, method: usize, plan: &ExecutionPlan, instruction
         tensors.entry(*pool as usize).or_default().push(PlannedTensor {
             value,
             name: subject.value_name(method, value),
-            shape: super::shape(tensor),
+            shape: super::subject::shape(tensor),
             offset: *offset,
             bytes,
             alive: execution.times[value],

@@ -1,11 +1,11 @@
 //! Computes the memory of a program: that of its methods, and the totals. `memory.rs` has the results, `figures.rs` what a total consists of.
 
-use super::Subject;
 use super::allocator::RuntimeKind;
 use super::delegates::KnownMemory;
 use super::figures::{MemoryAmount, MemoryFigure};
 use super::loading::LoadedProgram;
 use super::memory::{MethodFootprint, ProgramMemory, VERSION, needs_data_files};
+use super::subject::Subject;
 use super::totals::MemoryTotal;
 use pte_payload::memory::Accuracy;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::Subject;
+use super::subject::Subject;
 use pte_model::data::BlobId;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
@@ -75,7 +75,7 @@ pub(crate) fn footprints<'p>(
 /// those of a delegate, or of what the delegates use one after another.
 ///
 /// ```
-/// use pte_inspect::delegates::HeapShare;
+/// use pte_memory::delegates::HeapShare;
 ///
 /// let names = |shares: &[HeapShare<'_>]| shares.iter().map(|share| share.name.to_owned()).collect::<Vec<String>>();
 /// assert!(names(&[]).is_empty());
@@ -117,8 +117,8 @@ impl DelegateHeap {
 /// Returns what the delegates of each method take from the heap on a processor.
 ///
 /// ```
-/// use pte_inspect::Subject;
-/// use pte_inspect::delegates::{DelegateHeap, heaps};
+/// use pte_memory::Subject;
+/// use pte_memory::delegates::{DelegateHeap, heaps};
 ///
 /// # let _ = |subject: &Subject<'_>| {
 /// let largest = heaps(subject, Default::default()).into_iter().max_by_key(|DelegateHeap { bytes, .. }| *bytes);

@@ -104,7 +104,7 @@ impl Runner {
     /// Returns the runner of this name.
     ///
     /// ```
-    /// use pte_analysis::runner::Runner;
+    /// use pte_memory::runner::Runner;
     ///
     /// assert_eq!(Runner::find("zephyr").unwrap().path, "zephyr/samples/hello-executorch");
     /// assert!(Runner::find("hello").is_none());
@@ -134,21 +134,22 @@ impl Take {
         }
     }
 
-    fn take_from(self, bump: &mut Bump, method: &MethodNeeds, abi: Abi) {
-        let (pointer, build, inputs) = (abi.pointer_bytes(), method.build(abi), method.inputs.len() as u64);
+    fn take_from(self, bump: &mut Bump, method: MethodNeeds<'_>, abi: Abi) {
+        let (pointer, build) = (abi.pointer_bytes(), method.build(abi));
+        let inputs = build.inputs.count as u64;
         match self {
             Take::Planned { alignment, skips_empty, .. } => {
-                for (number, pool) in (1..).zip(&method.pools) {
-                    if self.takes_pool(number) && !(skips_empty && pool.bytes == 0) {
-                        bump.take(pool.bytes, alignment.unwrap_or(pointer));
+                for (number, bytes) in (1..).zip(build.pool_sizes()) {
+                    if self.takes_pool(number) && !(skips_empty && bytes == 0) {
+                        bump.take(bytes, alignment.unwrap_or(pointer));
                     }
                 }
             }
             // The size is that from an aligned start, where what is before has any size: at most 7 bytes too many.
-            Take::Loading => bump.take(build.loading, LOADING_ALIGNMENT),
-            Take::LoadingAlone => bump.take(build.loading_alone, LOADING_ALIGNMENT),
+            Take::Loading => bump.take(build.method_allocator.bytes, LOADING_ALIGNMENT),
+            Take::LoadingAlone => bump.take(build.method_allocator.without_temporary_allocator, LOADING_ALIGNMENT),
             Take::InputPointers => bump.take(inputs.saturating_mul(pointer), pointer),
-            Take::InputBuffers => method.input_tensors().for_each(|tensor| bump.take(tensor.bytes, pointer)),
+            Take::InputBuffers => build.inputs.tensors.iter().for_each(|tensor| bump.take(tensor.bytes, pointer)),
             Take::InputValues => {
                 let (size, alignment) = abi.value_layout();
                 bump.take(inputs.saturating_mul(size), alignment);
@@ -159,8 +160,8 @@ impl Take {
 
 /// Returns what an application takes from its method allocator for a method, in this order: the bytes of each step, with the padding
 /// before it. A temporary allocator of `temporary` bytes that is too small for the lookup of kernels is none.
-pub fn taken(order: &[Take], method: &MethodNeeds, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
-    let is_alone = temporary.is_some_and(|has| has < method.build(abi).lookup);
+pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
+    let is_alone = temporary.is_some_and(|has| has < method.build(abi).temporary_allocator.lookup);
     let mut bump = Bump::new(abi);
     let step = |take: &Take| {
         let take = if is_alone && *take == Take::Loading { Take::LoadingAlone } else { *take };
@@ -173,17 +174,18 @@ pub fn taken(order: &[Take], method: &MethodNeeds, abi: Abi, temporary: Option<u
 
 /// Returns what an application takes from RAM for a method, in parts, each with its name: what [`taken`] returns, and the rest of the total
 /// of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
-pub fn total(order: &[Take], method: &MethodNeeds, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
+pub fn total(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
     let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0, u64::saturating_add);
     let build = method.build(abi);
-    let apart = (1..).zip(&method.pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
-    let inputs = if order.contains(&Take::InputBuffers) { 0 } else { MethodNeeds::provided(&method.inputs) };
+    let pools = build.pool_sizes();
+    let apart = (1..).zip(pools).filter(|(number, _)| !order.iter().any(|take| take.takes_pool(*number)));
+    let inputs = if order.contains(&Take::InputBuffers) { 0 } else { sum(&mut build.inputs.provided()) };
     [
         ("the method allocator", sum(&mut taken(order, method, abi, temporary).into_iter().map(|(_, bytes)| bytes))),
-        ("planned memory", sum(&mut apart.map(|(_, pool)| pool.bytes))),
-        ("the temporary allocator", temporary.unwrap_or(u64::MAX).min(build.temporary())),
+        ("planned memory", sum(&mut apart.map(|(_, bytes)| bytes))),
+        ("the temporary allocator", temporary.unwrap_or(u64::MAX).min(build.temporary_allocator.bytes)),
         ("inputs", inputs),
-        ("outputs", MethodNeeds::provided(&method.outputs)),
-        ("the heap of delegates", build.heap),
+        ("outputs", sum(&mut build.outputs.provided())),
+        ("the heap of delegates", build.delegate_bytes),
     ]
 }

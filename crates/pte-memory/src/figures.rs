@@ -5,8 +5,8 @@ use super::memory::{MethodFootprint, ProgramMemory};
 /// Number of bytes of a [`MemoryFigure`].
 ///
 /// ```
-/// use pte_inspect::figures::{MemoryAmount, MemoryFigure};
-/// use pte_inspect::memory::ProgramMemory;
+/// use pte_memory::figures::{MemoryAmount, MemoryFigure};
+/// use pte_memory::memory::ProgramMemory;
 ///
 /// # let _ = |memory: &ProgramMemory| {
 /// let figure = MemoryFigure::of_name("total").unwrap();

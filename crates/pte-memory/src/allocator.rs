@@ -2,9 +2,9 @@
 //! neither planned memory nor what kernels take from the temporary allocator while they run.
 //!
 //! The runtime uses a bump allocator: the total is the sum of the allocations in their order, with the padding that
-//! each alignment needs. The sizes of the structures are those of [`pte_analysis::abi`].
+//! each alignment needs. The sizes of the structures are those of [`crate::abi`].
 
-use pte_analysis::abi::{Bump, Structure};
+use crate::abi::{Bump, Structure};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{
     EValue, ExecutionPlan, MAX_DIMENSIONS, Memory, Program, Tensor, TensorShapeDynamism, ValueId,
@@ -12,7 +12,7 @@ use pte_model::program::{
 use pte_payload::memory::Processor;
 use pte_payload::{ethos_u, xnnpack};
 
-pub use pte_analysis::abi::Abi;
+pub use crate::abi::Abi;
 
 /// Runtime that memory is computed for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
