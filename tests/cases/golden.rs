@@ -16,7 +16,9 @@ use pte_emit::RuleId;
 use pte_model::data::Origin;
 
 use crate::support::case::{Case, Run, inputs, run};
-use crate::support::{bundles, files_below, has_extension, malformed, properties, root, snapshot, sources, trial};
+use crate::support::{
+    bundles, files_below, has_extension, malformed, properties, root, sections, snapshot, sources, trial,
+};
 
 /// The cases, by name.
 pub fn trials() -> Vec<Trial> {
@@ -260,10 +262,10 @@ fn errors() -> Vec<Trial> {
                 let text = fs::read_to_string(&case.input).unwrap();
                 properties::survives_dump(&text, case.input.parent().unwrap()).unwrap();
             }
-            snapshot::check(&format!("errors/{}.stderr", case.name()), &run.stderr);
+            sections::check(&case, &run.stderr);
         })
     };
-    inputs("tests/golden/snapshots/errors").into_iter().map(test).collect()
+    sections::errors().into_iter().map(test).collect()
 }
 
 /// The output of `annotate`.

@@ -13,7 +13,7 @@ use pte_check::semantics::limits::{LIMITS, Limit};
 use pte_emit::{Code, Diagnostic, Error, MethodBuilder, Model, Options as AssembleOptions, Resolved};
 
 use crate::guide;
-use crate::support::{files_below, malformed, root, snapshot};
+use crate::support::{files_below, malformed, root, sections, snapshot};
 
 pub fn pages() -> Vec<PathBuf> {
     let mut pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| root().join(name)).to_vec();
@@ -408,12 +408,10 @@ fn messages(source: Model) -> Vec<Diagnostic> {
 /// The codes with their shortest message in the sources of `tests/golden/snapshots/errors`, and in what no source has: options and calls
 /// of the library.
 fn messages_by_code() -> BTreeMap<Code, String> {
-    let folder = root().join("tests/golden/snapshots/errors");
-    let paths = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let sources =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "yaml" || extension == "json"));
+    let sources: Vec<PathBuf> = sections::errors().into_iter().map(|case| case.input).collect();
     let mut found: Vec<Diagnostic> = sources
-        .flat_map(|path| match Model::open(&path) {
+        .iter()
+        .flat_map(|path| match Model::open(path) {
             Ok(source) => messages(source),
             Err(error) => error.diagnostics().to_vec(),
         })
@@ -428,7 +426,10 @@ fn messages_by_code() -> BTreeMap<Code, String> {
     let mut shortest: BTreeMap<Code, String> =
         CODES_OF_COMMANDS.map(|(code, message)| (code, message.to_owned())).into();
     for diagnostic in found {
-        let message = diagnostic.message.replace(&format!("{}/", folder.display()), "").replace(&here, "");
+        let mut message = diagnostic.message.replace(&here, "");
+        for folder in sources.iter().filter_map(|path| path.parent()) {
+            message = message.replace(&format!("{}/", folder.display()), "");
+        }
         let known = shortest.entry(diagnostic.code).or_insert_with(|| message.clone());
         if (message.len(), &message) < (known.len(), known) {
             *known = message;

@@ -9,14 +9,13 @@ use std::path::Path;
 use pretty_assertions::assert_eq;
 use pte_emit::LargeData;
 
-use crate::support::case::inputs;
-use crate::support::{files_below, properties, python, root, snapshot};
+use crate::support::{files_below, properties, python, root, sections, snapshot};
 
 /// Snapshot of the rejected inputs, to detect a schema that accepts more.
 #[test]
 fn errors_are_found_as_far_as_a_schema_can() {
     let mut rejected = String::new();
-    for case in inputs("tests/golden/snapshots/errors") {
+    for case in sections::errors() {
         // Some are not UTF-8, some not YAML.
         let Ok(text) = std::fs::read_to_string(&case.input) else { continue };
         if properties::is_valid_by_schema(&text) == Some(false) {

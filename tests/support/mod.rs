@@ -15,6 +15,7 @@ pub mod program;
 pub mod properties;
 pub mod python;
 pub mod runner;
+pub mod sections;
 pub mod snapshot;
 pub mod sources;
 pub mod structured;
