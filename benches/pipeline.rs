@@ -1,11 +1,11 @@
 //! Times of each stage from YAML to bytes and back, with ratios to a baseline of the same run: parsing the same YAML into the same tree, or
 //! copying the same bytes. docs/performance.md has the figures. There are no thresholds.
 
-mod input;
 /// Writes files as the command does.
-#[path = "../src/cli/outputs.rs"]
+#[path = "../src/cli/atomic.rs"]
 #[allow(dead_code, unused_imports, reason = "the command uses more, and tests it")]
-mod outputs;
+mod atomic;
+mod input;
 mod verifier;
 
 use std::fs::{self, File};
@@ -14,8 +14,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use atomic::AtomicFiles;
 use input::{Case, Results, chain, events, interleaved, json, print, yaml};
-use outputs::Outputs;
 use pte_emit::program::Program;
 use pte_emit::{Assembly, LargeData, Model, Options as AssembleOptions, PrintOptions, Resolved};
 use pte_inspect::annotate;
@@ -119,7 +119,7 @@ fn reading(count: usize, rounds: usize) {
 /// Writes all files of an assembly: the program, and one data file. Each case has its own folder, so that it overwrites its own output.
 fn write(assembly: &Assembly, folder: &Path) {
     fs::create_dir_all(folder).expect("there is room");
-    let mut outputs = Outputs::new();
+    let mut outputs = AtomicFiles::default();
     let program = assembly.program_file().expect("it has methods");
     outputs
         .write(&folder.join("out.pte"), program.size().expect("it is finite"), &|_| (), |out| program.write_to(out))

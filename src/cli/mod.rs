@@ -6,6 +6,7 @@
 mod amounts;
 mod annotate;
 mod assemble;
+mod atomic;
 mod bound;
 mod check;
 mod completions;
