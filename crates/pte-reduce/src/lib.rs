@@ -2,7 +2,7 @@
 //! that a test accepts.
 //!
 //! It runs no command and reads no file: the caller tests the candidates, and may reject invalid ones. The same answers
-//! give the same candidates.
+//! give the same candidates. Unreferenced values, operators, delegates and data are removed from each of them.
 
 // Types of it are arguments and results.
 pub use pte_model;

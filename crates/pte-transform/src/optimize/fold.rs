@@ -1,7 +1,7 @@
 //! Folding: calls whose arguments are constants become constants, with the bytes that their kernels write.
 //!
 //! `candidates.rs` finds and evaluates the calls in `method.rs`, `contents.rs` has their results, `growth.rs` decides by the size of the file
-//! which calls are folded, `order.rs` has the order of steps on all paths. What an operator computes is its evaluation
+//! which calls are folded, `order.rs` requires that all reads of a result are after the call on all paths. What an operator computes is its evaluation
 //! (`pte_operators::evaluation`).
 
 mod candidates;
