@@ -73,9 +73,9 @@ pub struct Assembly {
     pub name: Option<String>,
     /// Warnings about the source.
     pub warnings: Report,
-    /// What was removed from each method; empty unless the program was pruned.
+    /// Parts that were removed from each method; empty unless the program was pruned.
     pub(crate) pruned: Vec<PrunedParts>,
-    /// Release that the files were written for, and what was changed for it.
+    /// Release that the files were written for, and the changes for it.
     pub(crate) written_for: Option<WrittenFor>,
     /// Names of unknown operators that [`Assembly::warnings`] reports.
     pub(crate) reported_operators: BTreeSet<String>,

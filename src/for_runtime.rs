@@ -1,4 +1,4 @@
-//! Writing for the runtime of a release: the layout of its exporter, calls that it can execute, and errors about what it cannot express.
+//! Writing for the runtime of a release: the layout of its exporter, calls that it can execute, and errors for the parts that it cannot express.
 //!
 //! Release and exporter are facts of `pte-releases` and `pte-model`, the rewriting is part of `pte-transform`. Here are the order of the
 //! steps, and the messages.
@@ -93,7 +93,7 @@ impl Resolved {
         }
     }
 
-    /// Replaces what a release cannot execute or read by what it can.
+    /// Replaces the parts that a release cannot execute or read.
     ///
     /// # Errors
     /// All calls and operations of payloads that have no replacement; data that cannot be read.
@@ -121,7 +121,7 @@ impl Resolved {
     pub(crate) fn finish_for(&mut self, release: &Release, same: &[BlobId]) -> Result<(), Error> {
         let target = Target::of(release);
         let mut found = Inexpressible::features(&self.program, &target);
-        // What is wrong with the same part is one error.
+        // All defects of a part are one error.
         let unmet = Requirements::of(&self.program).unmet(release);
         let unmet = unmet.into_iter().filter(|unmet| found.iter().all(|known| known.at != unmet.at));
         let unmet: Vec<Inexpressible> = unmet

@@ -52,7 +52,7 @@ pub struct MemoryOptions {
     pub abi: Abi,
     /// Assume that the program is loaded with `.ptd` files. This is always assumed if it has tensors in them.
     pub external: bool,
-    /// The `.ptd` files that the program is loaded with, beside those that YAML assembles to: their metadata count for
+    /// `.ptd` files that the program is loaded with, in addition to those that YAML assembles to: their metadata count for
     /// loaders that read files into RAM.
     pub with: Vec<PathBuf>,
     /// Processor that executes delegates; `None` is [`Abi::processor`].
@@ -89,7 +89,7 @@ impl Model {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
-    /// What its delegates take is in [`DelegateFootprint`](crate::DelegateFootprint), [`HeapShare`](crate::HeapShare), [`DelegateMemory`](crate::DelegateMemory),
+    /// The memory of its delegates is in [`DelegateFootprint`](crate::DelegateFootprint), [`HeapShare`](crate::HeapShare), [`DelegateMemory`](crate::DelegateMemory),
     /// [`DelegatePart`](crate::DelegatePart) and [`DelegateAccuracy`](crate::DelegateAccuracy), for a [`Processor`].
     ///
     /// ```

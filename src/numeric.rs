@@ -53,7 +53,7 @@ pub struct NumericOptions {
     pub methods: Vec<String>,
     /// Differences of floating point numbers that count as equal.
     pub tolerance: Tolerance,
-    /// By side: `.ptd` files that the program is loaded with, beside those that YAML assembles to.
+    /// By side: `.ptd` files that the program is loaded with, in addition to those that YAML assembles to.
     pub with: [Vec<PathBuf>; 2],
 }
 
@@ -321,7 +321,7 @@ fn explained(error: &RunError) -> String {
     format!("{error}{}", log.unwrap_or_default())
 }
 
-/// What the runner recorded of an execution.
+/// Values that the runner recorded during an execution.
 struct Recorded {
     dump: EtDump,
     values: Blob,

@@ -14,7 +14,7 @@ use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::program::ExecutionPlan;
 use pte_transform::pattern::Pattern;
 
-/// What ExecuTorch's runtime recorded while it executed a program: the content of an ETDump file.
+/// Recording of ExecuTorch's runtime while it executed a program: the content of an ETDump file.
 ///
 /// ```
 /// use pte_emit::Recording;

@@ -84,7 +84,7 @@ pub struct TestOutcome {
     pub result: TestResult,
     /// Comparison of the outputs; `None` if there are none, or none are expected.
     pub comparison: Option<OutputComparison>,
-    /// Why the test has no outputs.
+    /// Reason why the test has no outputs.
     pub error: Option<TestError>,
     /// Outputs that were found; `None` if there are none.
     #[serde(skip)]
@@ -124,7 +124,7 @@ impl fmt::Display for TestResult {
     }
 }
 
-/// Why a test has no outputs.
+/// Reason why a test has no outputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -358,7 +358,7 @@ pub(crate) fn with_outputs(limits: &RunLimits, bytes: u64) -> RunLimits {
     limits
 }
 
-/// Writes the program of an assembly for a runner, and its `.ptd` files beside it, whose paths it returns; `None` for an assembly without
+/// Writes the program of an assembly for a runner, and its `.ptd` files next to it, and returns their paths; `None` for an assembly without
 /// program.
 pub(crate) fn write_files(assembly: &Assembly, program: &Path) -> Option<io::Result<Vec<PathBuf>>> {
     let file = assembly.program_file()?;
@@ -434,7 +434,7 @@ fn states(file: &Path) -> Option<Vec<String>> {
     Some(stateful.map(|(_, plan)| plan.name.clone().unwrap_or_default()).collect())
 }
 
-/// What is wrong with a test of YAML, with its position.
+/// Problem with a test of YAML, with its position.
 fn invalid_error(test: &InvalidTest, model: &Model) -> TestError {
     let report = model.source().report_nodes(test.diagnostics.clone());
     let messages = report.diagnostics.iter().map(|diagnostic| {

@@ -144,7 +144,7 @@ impl FromArgMatches for LayoutArguments {
     }
 }
 
-/// What all inputs share.
+/// State that all inputs share.
 struct Command<'a> {
     arguments: &'a AssembleArguments,
     sources: Sources<'a>,

@@ -253,7 +253,7 @@ fn open_target(path: &Path, sources: &SourceArguments) -> Result<Target, Failure
     Ok(Target::open(path, sources.confined_to())?)
 }
 
-/// Error of a name that is none of a ready target. `others`: what else is expected.
+/// Returns the error for an unknown name of a target. `others` are the other values that are expected.
 fn unknown_target(name: &str, others: &str) -> Failure {
     let known: Vec<&str> = Target::ready_names().collect();
     let message = format!("unknown target `{}`: expected {others}one of {}", clipped(name), known.join(", "));

@@ -24,7 +24,7 @@ use super::exit::{Exit, Failure};
 use super::json;
 use super::outputs::{NewFolder, Outputs};
 
-/// What `manifest.json` has.
+/// Content of `manifest.json`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CorpusManifest<'a> {
@@ -44,17 +44,17 @@ pub struct CorpusExample<'a> {
     source: String,
     /// Files below the folder of the manifest: the program or the program with tests, then its `.ptd` files.
     files: Vec<String>,
-    /// What is wrong.
+    /// Defect of the file.
     defect: &'a str,
     /// The rule of `check` for the defect; null if the file is valid and only older releases do not survive it.
     rule: Option<&'a str>,
     /// The rules whose errors and warnings `check` reports in these files.
     reported: BTreeSet<String>,
-    /// What the release `executorch` answers; null for a program with tests, which the runtime does not load.
+    /// Answer of the release `executorch`; null for a program with tests, which the runtime does not load.
     expected: Option<Expected<'a>>,
     /// The most severe answer of each release, as far as it was measured, with and without verification, by release.
     answers: BTreeMap<String, String>,
-    /// What the file does to older releases; null for an example whose defect is not known as a danger.
+    /// Harm that the file does to older releases; null for an example whose defect is not known as a danger.
     security: Option<Security<'a>>,
 }
 

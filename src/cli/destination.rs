@@ -1,4 +1,4 @@
-//! Where the files of an assembly are written: their format, paths, and contents in temporary files. Shared by the commands that write
+//! Destination of the files of an assembly: their format, paths, and contents in temporary files. Shared by the commands that write
 //! programs and weights.
 
 use std::collections::HashSet;
@@ -88,7 +88,7 @@ impl Destination<'_> {
         Ok(format)
     }
 
-    /// Returns the paths of the files of an assembly, the main one of which is `main`; `None` is standard output.
+    /// Returns the paths of the files of an assembly. `main` is the path of the main one; `None` is standard output.
     ///
     /// # Errors
     /// An output would replace a file that is read, or another output.

@@ -182,10 +182,10 @@ fn open(path: &Path, sources: &Sources<'_>) -> Result<Model, Error> {
 /// Longest Markdown in bytes; a comment may have 65,536 characters.
 const MAX_COMMENT: usize = 60_000;
 
-/// Bytes of an area in Markdown beside its lines.
+/// Bytes of Markdown for an area, without its lines.
 const FRAME: usize = 256;
 
-/// Shares `room` out: what needs no more than an equal part gets it, and the others what is left in equal parts.
+/// Divides `room`: needs of at most an equal part are met, and the others get equal parts of the rest.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|index| needs[*index]);
@@ -197,7 +197,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// What is drawn.
+/// Differences and the options with which they are printed.
 struct Drawing<'d> {
     found: &'d Differences,
     names: [&'d str; 2],
@@ -327,7 +327,7 @@ impl Drawing<'_> {
         for (line, count) in shown {
             room = room.saturating_sub(line.len());
             lines.push((line, count));
-            // What follows the first one that does not fit is never printed.
+            // Nothing is printed after the first one that does not fit.
             if room == 0 {
                 break;
             }

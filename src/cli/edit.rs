@@ -1,4 +1,4 @@
-//! What the commands that edit programs share: their input and output, the validation of the result, and its summary.
+//! Code that the editing commands share: their input and output, the validation of the result, and its summary.
 //!
 //! An output that `check` rejects is not written.
 

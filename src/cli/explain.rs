@@ -23,7 +23,7 @@ pub struct ExplainArguments {
     format: FormatArguments<TextOrJson>,
 }
 
-/// What `explain` explains.
+/// Subject that `explain` explains.
 #[derive(Debug, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(untagged)]

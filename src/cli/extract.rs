@@ -34,7 +34,7 @@ pub fn run(arguments: &ExtractArguments, messages: &Messages) -> Result<Exit, Fa
     edit.write(resolved, &edit.options()?, &[input], &done(&extracted), messages)
 }
 
-/// What was done, for the summary.
+/// Changes, for the summary.
 fn done(extracted: &Extracted) -> String {
     let list = |names: &[String]| first_names(names.iter().map(String::as_str));
     let mut out = format!("kept {}: {}\n", counted(extracted.methods.len(), "method"), list(&extracted.methods));

@@ -29,7 +29,7 @@ pub enum FindingsFormat {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// A defect.
+    /// A violated rule of severity error.
     Error,
     /// Probably a mistake.
     Warning,
@@ -159,7 +159,7 @@ pub struct FindingsDocument<'f> {
     total: Counts,
 }
 
-/// What is reported about a file, or about a document of YAML.
+/// Findings about a file, or about a document of YAML.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FileDocument<'f> {

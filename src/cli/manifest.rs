@@ -41,7 +41,7 @@ pub struct VerifyArguments {
     sources: SourceArguments,
 }
 
-/// What `verify` prints as JSON.
+/// JSON output of `verify`.
 #[derive(Debug, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct VerifyDocument {

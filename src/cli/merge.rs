@@ -97,7 +97,7 @@ impl MergeArguments {
     }
 }
 
-/// What was done, for the summary.
+/// Changes, for the summary.
 fn done(merged: &Merged, inputs: usize) -> String {
     let what = match merged.methods.len() {
         0 => "the data".to_owned(),

@@ -20,7 +20,7 @@ pub struct OpsArguments {
     format: FormatArguments<TextOrJson>,
 }
 
-/// What `ops` lists.
+/// Subjects that `ops` lists.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pte_emit::{Abi, MemoryOptions, Processor};
 
-/// Form of what a command prints. `F` has the values of the command: `text`, `json`, and others.
+/// Output format of a command. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]
 pub struct FormatArguments<F: ValueEnum + Send + Sync + 'static> {
     /// Form of what is printed [default: text]

@@ -603,7 +603,7 @@ impl<'a> Session<'a> {
         bundled.filter(|_| !candidate.tests.is_empty()).unwrap_or(binary)
     }
 
-    /// Returns the message at the end: what it was, what it is, and the number of runs.
+    /// Returns the message at the end: the original size, the final size, and the number of runs.
     fn summary(&self, input: &Input, smallest: &Smallest, size: u64, is_complete: bool) -> String {
         let program = input.assembly.as_ref().map_or_else(|| input.source.program(), |assembly| Ok(assembly.program()));
         let before = match program {

@@ -69,7 +69,7 @@ impl ForRuntimeArguments {
     }
 }
 
-/// Most characters of what was found, and of what was expected, in a line.
+/// Maximum number of characters of the value found, and of the value expected, in a line.
 const FOUND: usize = 200;
 
 /// Formats what `--runtime all` prints about a file and a release: a line.
@@ -78,7 +78,7 @@ pub fn line(file: &FileFindings) -> String {
     let release = file.runtime.as_deref().unwrap_or_default();
     let Counts { errors, warnings, .. } = file.counts();
     let is_error = |finding: &&Finding| finding.rule.severity <= RuleSeverity::Invalid;
-    // What the release itself does comes first.
+    // The behaviour of the release itself comes first.
     let findings = || file.findings.iter().flat_map(|findings| &findings.list).filter(is_error);
     let first = findings().find(|finding| finding.rule.id.as_str().starts_with("V-")).or_else(|| findings().next());
     match (first, errors, warnings) {

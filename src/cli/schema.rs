@@ -71,7 +71,7 @@ mod tests {
         generator.subschema_for::<T>()
     }
 
-    /// The schemas of what `--json` prints are those of the types. tests/suite/schema.rs validates documents with them.
+    /// The schemas of the output of `--json` are those of the types. tests/suite/schema.rs validates documents with them.
     #[test]
     fn the_schemas_of_results_are_up_to_date() {
         let files = [

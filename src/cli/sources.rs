@@ -80,7 +80,7 @@ impl SourceArguments {
             return Ok(());
         }
         for model in models.filter(|model| model.is_text()) {
-            // What is wrong with it is reported later.
+            // Defects of it are reported later.
             let Ok(assembly) = model.assembly() else { continue };
             let mut files = Vec::new();
             assembly.data_sources(&mut |path| files.push(path));
@@ -120,7 +120,7 @@ impl<'a> Sources<'a> {
         Sources { arguments, definitions: arguments.definitions.iter().cloned().collect(), used: Mutex::default() }
     }
 
-    /// Begins for a command that neither validates nor assembles: an option that cannot be met is an error, too.
+    /// Starts a command that does not validate or assemble its inputs. An option that needs one of these is an error.
     ///
     /// # Errors
     /// Those of [`SourceArguments::validator`].

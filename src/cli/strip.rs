@@ -49,7 +49,7 @@ pub fn run(arguments: &StripArguments, messages: &Messages) -> Result<Exit, Fail
     edit.write(resolved, &edit.options()?, &[input], &done(&stripped), messages)
 }
 
-/// What was done, for the summary.
+/// Changes, for the summary.
 fn done(stripped: &[Stripped]) -> String {
     if stripped.iter().all(|part| part.count == 0) {
         return "nothing to remove\n".to_owned();

@@ -43,7 +43,7 @@ struct ListArguments {
     sources: SourceArguments,
 }
 
-/// How constants and tensors of a source belong to each other.
+/// Rules that assign tensors of a source to constants.
 #[derive(Debug, Args)]
 pub struct MapArguments {
     /// Name of a constant, and that of its tensor in the source, as in 'encoder.*=enc_*'; may be repeated

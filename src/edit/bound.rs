@@ -11,7 +11,7 @@ use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ExecutionPlan, MemoryPlan, MemoryPlanner, Program, TensorShapeDynamism};
 use pte_transform::bound::{self, BoundError, BoundOptions, Bounded};
 
-/// What [`Resolved::bound`] changed.
+/// Result of [`Resolved::bound`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -22,7 +22,7 @@ pub struct MinimizeOptions {
     pub reorder: bool,
     /// Results get the memory of an argument that nothing reads after the call, where the kernel works in place.
     pub reuse: bool,
-    /// Planners to try, besides that of the method.
+    /// Planners to try in addition to that of the method.
     pub planners: Vec<MemoryPlanner>,
 }
 
@@ -32,7 +32,7 @@ impl Default for MinimizeOptions {
     }
 }
 
-/// What [`Resolved::minimize_memory`] did to a method.
+/// Changes that [`Resolved::minimize_memory`] made to a method.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

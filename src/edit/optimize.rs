@@ -57,7 +57,7 @@ impl Default for OptimizeOptions {
     }
 }
 
-/// What [`Resolved::optimize`] did.
+/// Result of [`Resolved::optimize`].
 ///
 /// ```
 /// use pte_emit::{InstructionChange, Model, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
@@ -88,7 +88,7 @@ pub struct Optimization {
     pub needed_growth: Option<u64>,
 }
 
-/// What was done to a method, part of [`Optimization`].
+/// Changes to a method, part of [`Optimization`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -127,13 +127,13 @@ pub struct OptimizedInstruction {
     pub instruction: usize,
     /// Operator that it called, or the key of another instruction.
     pub operator: String,
-    /// What was done.
+    /// Change of the instruction.
     pub change: InstructionChange,
     /// The same in words, with the reason if it stays.
     pub message: String,
 }
 
-/// What was done to an instruction, part of [`OptimizedInstruction`].
+/// Kind of change of an instruction, part of [`OptimizedInstruction`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -26,13 +26,13 @@ use pte_transform::rename::MethodRename;
 use pte_transform::strip::StripKind;
 use pte_transform::{extract, merge, metadata, rename, strip};
 
-/// What [`Resolved::strip`] removed of one kind.
+/// Parts of one kind that [`Resolved::strip`] removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Stripped {
     /// Kind.
     pub kind: StripKind,
-    /// How many there were.
+    /// Number of removed parts.
     pub count: usize,
     /// Bytes by which the program's file is smaller; of tests, the bytes of their tensors.
     pub bytes: u64,
@@ -155,7 +155,7 @@ impl Resolved {
         self.edit(|program, tests| Ok(rename::rename(program, tests, renames)?))
     }
 
-    /// Removes what the runtime does not need: the given kinds, in the order of [`StripKind::ALL`]. Returns what was removed of each kind.
+    /// Removes the given kinds of parts, which the runtime does not need, in the order of [`StripKind::ALL`]. Returns the number and bytes of each kind.
     ///
     /// ```
     /// use pte_emit::{Model, StripKind, Stripped};

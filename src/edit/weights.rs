@@ -322,7 +322,7 @@ pub fn parse_manifest(name: &str, text: &str) -> Result<Manifest, Error> {
     checked.map_err(wrong)
 }
 
-/// Returns the entries of a `.ptd`, of which [`crate::Model::manifest`] needs the keys.
+/// Returns the entries of a `.ptd`, for their keys ([`crate::Model::manifest`]).
 pub(super) fn keys_of(program: &Program) -> HashSet<String> {
     program.external_data.iter().map(|entry| entry.key.clone()).collect()
 }

@@ -27,7 +27,7 @@ pub struct File<'a> {
     pub flatbuffer: &'a [u8],
     /// Container header, offsets and sizes.
     pub placement: &'a Placement,
-    /// The segments.
+    /// Segments after the FlatBuffer, in the order of the file.
     pub segments: &'a [Segment],
     /// The blobs that the segments refer to.
     pub blobs: &'a [Blob],

@@ -21,7 +21,7 @@ pub trait EmitTable {
 
 /// Content of a field.
 pub trait EmitField {
-    /// Writes what the field refers to; returns what the table contains.
+    /// Writes the object that the field refers to; returns the content of the field in the table.
     fn emit(&self, w: &mut Writer<'_>) -> FieldValue;
 }
 

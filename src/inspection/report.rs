@@ -31,7 +31,7 @@ pub struct ReportOptions {
     pub check: CheckOptions,
     /// Read all constant data, and show statistics of their elements: minimum, maximum, mean, zeros and a histogram.
     pub data_statistics: bool,
-    /// Times of [`Model::profile`], which an HTML page shows beside the graph.
+    /// Times of [`Model::profile`], which an HTML page shows next to the graph.
     pub profile: Option<TimeProfile>,
 }
 
@@ -43,7 +43,7 @@ const REPORT_LEVELS: [&[SizeDimension]; 2] =
 /// one node.
 const REPORT_CHILDREN: usize = 200;
 
-/// The same of the list of tensors, of which layers consist.
+/// The same for the list of tensors that layers consist of.
 const REPORT_TENSORS: usize = 2000;
 
 impl Model {

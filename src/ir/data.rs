@@ -402,7 +402,7 @@ impl<'d, 'a> Finder<'d, 'a> {
     }
 
     fn unusable<T>(&mut self, code: Code, at: NodeId, path: &Path, error: &io::Error) -> Option<T> {
-        // Errors of libraries may have several lines, of which the first is the message.
+        // Errors of libraries may have several lines. The first one is the message.
         let text = error.to_string();
         let text = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it cannot be read");
         let verb = if is_io(error) { "read" } else { "use" };

@@ -25,7 +25,7 @@ use pte_yaml::tree::{NodeId, SourceNode};
 pub struct At<T> {
     /// Id of the node.
     pub id: NodeId,
-    /// The value.
+    /// Value that was parsed at the position.
     pub value: T,
 }
 
@@ -87,9 +87,9 @@ pub struct Declaration<'a> {
 /// Tensor or literal of a declaration.
 #[derive(Debug)]
 pub enum Declared<'a> {
-    /// A tensor.
+    /// A declared tensor.
     Tensor(Box<ParsedTensor<'a>>),
-    /// A literal.
+    /// A literal, such as a number or a list.
     Other(At<Literal<'a>>),
 }
 
@@ -151,7 +151,7 @@ pub enum ListKind {
 /// Name of an out of a kernel that the call does not request. No value has this name.
 pub const MISSING_OUT: &str = "\0";
 
-/// An instruction.
+/// An entry under `instructions`.
 #[derive(Debug)]
 pub struct ParsedInstruction<'a> {
     /// Label, for jumps.
@@ -192,7 +192,7 @@ pub enum Action<'a> {
     View {
         /// The tensor whose memory the view shares.
         base: Word<'a>,
-        /// The view.
+        /// Name of the view.
         out: Word<'a>,
         /// Sizes, unless they are declared.
         sizes: Option<At<Vec<i32>>>,
@@ -251,7 +251,7 @@ impl<'a> Action<'a> {
 pub enum NameOrNumber<'a> {
     /// A name.
     Name(Cow<'a, str>),
-    /// A number.
+    /// A number, also one without a name.
     Number(i32),
 }
 
@@ -260,7 +260,7 @@ pub enum NameOrNumber<'a> {
 pub enum ParsedPayload<'a> {
     /// Bytes.
     Data(Data<'a>),
-    /// A graph.
+    /// Graph of a delegate, which is encoded as its payload.
     Graph(Box<ParsedGraph<'a>>),
 }
 
@@ -333,7 +333,7 @@ pub enum ParsedField<'a> {
 pub enum TestValue<'a> {
     /// None.
     Null,
-    /// A number.
+    /// A number that all elements have.
     Number(NumericValue),
     /// A string for a String, or the name of a payload for a tensor.
     Text(Cow<'a, str>),
@@ -359,11 +359,11 @@ pub enum DataSource<'a> {
     Bytes(Arc<[u8]>),
     /// A number, repeated; the count is given if there is no tensor.
     Fill(NumericValue, Option<u64>),
-    /// A progression.
+    /// Start and step of an arithmetic progression.
     Iota(NumericValue, NumericValue),
     /// Random numbers.
     Random(u64, RandomKind),
-    /// A file.
+    /// Bytes or a range of bytes of a file.
     File {
         /// Path, relative to the YAML file.
         path: Word<'a>,
@@ -403,7 +403,7 @@ pub enum RandomKind {
 /// Layout options as parsed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The options.
+    /// Options that the source states.
     pub options: LayoutOptions,
     /// The nodes of the options that are stated, by name.
     pub nodes: BTreeMap<&'static str, NodeId>,

@@ -1,4 +1,4 @@
-//! Operations of XNNPACK graphs as plain data: what `ops` prints of them. The keys are those of the grammar.
+//! Operations of XNNPACK graphs as plain data, for `ops`. The keys are those of the grammar.
 
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ pub struct NodeDescription {
 pub struct NodeKey {
     /// Name.
     pub name: &'static str,
-    /// What it takes: `value`, `result` (a value that the operation writes), `integer`, `number` or `integers` (a list).
+    /// Kind of its value: `value`, `result` (a value that the operation writes), `integer`, `number` or `integers` (a list).
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The node needs it.

@@ -15,7 +15,7 @@ pub struct Shape {
     pub keys: &'static [KeySpec],
     /// The keys it must have.
     pub required: &'static [&'static str],
-    /// Alternative keys, of which a map must have exactly one; empty if it has no alternatives.
+    /// Alternative keys: a map must have exactly one of them. Empty if it has no alternatives.
     pub one_of: &'static [&'static str],
     /// Keys that may replace all of these.
     pub or: &'static [&'static str],
@@ -24,7 +24,7 @@ pub struct Shape {
 /// A key of a [`Shape`].
 #[derive(Debug)]
 pub struct KeySpec {
-    /// The key.
+    /// Name of the key in YAML.
     pub name: &'static str,
     /// Form of its value.
     pub form: Form,
@@ -63,7 +63,7 @@ pub enum Form {
     OneOf(&'static [&'static str]),
     /// One of these words, or an integer.
     WordOrInt(&'static [&'static str]),
-    /// A list.
+    /// A list whose items have this form.
     List(&'static Form),
     /// A map with arbitrary keys.
     Map(&'static Form),

@@ -55,11 +55,11 @@ pub struct Contradiction {
     pub option: &'static str,
     /// Value as in the YAML.
     pub value: String,
-    /// The contradiction.
+    /// Reason of the contradiction.
     pub why: Why,
 }
 
-/// Why an option contradicts a release.
+/// Reason why an option contradicts a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// The exporter writes this value.

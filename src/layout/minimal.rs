@@ -155,7 +155,7 @@ fn split(items: &[Item]) -> Vec<Split> {
 
 /// Returns the maximum size that is alive at once.
 fn lower_bound(items: impl Iterator<Item = Item>) -> u64 {
-    // At each time, what begins is added before what ends is removed.
+    // At each time, starts are added before ends are removed.
     let mut changes: Vec<(u32, bool, u64)> = Vec::new();
     for Item { size, start, end } in items {
         changes.extend([(start, false, size), (end, true, size)]);

@@ -367,7 +367,7 @@ impl OptionSpec {
     /// Parses a value of the option: a word, or a number of bytes such as `4096`, `4K` or `page`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The values that are expected.
     pub fn parse(&self, text: &str) -> Result<OptionValue, String> {
         let words = match self.kind {
             OptionKind::Words(words) | OptionKind::WordsOrBytes(words, ..) => words,
@@ -387,7 +387,7 @@ impl OptionSpec {
     /// Returns a number of bytes as a value of the option.
     ///
     /// # Errors
-    /// What was expected.
+    /// The values that are expected.
     pub(crate) fn bytes(&self, bytes: u64) -> Result<OptionValue, String> {
         let valid = match self.kind {
             OptionKind::Alignment => (1..=MAX_ALIGNMENT).contains(&bytes),

@@ -24,7 +24,7 @@ pub struct Segment {
 pub struct Piece {
     /// Offset from the start of the segment.
     pub offset: u64,
-    /// The data.
+    /// Data that are stored at the offset.
     pub blob: BlobId,
 }
 

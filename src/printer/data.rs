@@ -48,7 +48,7 @@ pub struct DataPrinter<'d> {
     left: usize,
 }
 
-/// How large data were printed.
+/// Form in which large data were printed.
 #[derive(Default)]
 struct PrintedData {
     /// Name under `data`.

@@ -1,6 +1,6 @@
 //! Statistics of printed YAML.
 
-/// Counts of the values of all methods, by what printed YAML has explicitly and what it leaves to assembling.
+/// Counts of the values of all methods: explicit in the printed YAML, or left to assembling.
 ///
 /// ```
 /// use pte_emit::{Model, PrintOptions, PrintStats};

@@ -25,7 +25,7 @@ pub struct FieldLocation {
 /// The content of a field or an item.
 #[derive(Debug, Clone, Copy)]
 pub enum FieldContent {
-    /// A number.
+    /// A number of this type.
     Scalar(Scalar),
     /// An offset to an object; `None` for a union without a member, or with an unknown one.
     Offset(Option<ObjectKind>),

@@ -1,4 +1,4 @@
-//! What follows from lower bounds, and what does not fit them, by case.
+//! Consequences of lower bounds, and values that do not fit them, by case.
 
 use super::resolve::forward;
 use crate::pipeline::Resolved;

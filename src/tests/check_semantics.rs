@@ -867,7 +867,7 @@ fn unusual_programs_are_accepted() {
     }
 }
 
-/// Which arguments may share bytes with the out is known of kernels of the runtime only, not of those that `--ops` replaces.
+/// The arguments that may share bytes with the out are known only for kernels of the runtime, not for those that `--ops` replaces.
 #[test]
 fn nothing_is_known_of_the_kernel_of_a_replaced_operator() {
     let program = edited(&chain("", ""), |p| tensor(p, 1).memory = Memory::At { pool: 1, offset: 8 });

@@ -1,4 +1,4 @@
-//! What folding makes constant and what stays: programs as YAML, with the numbers of the constants after it.
+//! Calls that folding makes constant, and calls that stay: programs as YAML, with the numbers of the constants afterwards.
 
 use super::resolve::forward;
 use crate::{CheckOptions, Model, Options};
@@ -198,7 +198,7 @@ fn outputs_state_and_inputs_stay() {
     let after = After::of(&output, 1 << 20);
     assert_eq!(after.operators, ["aten::permute_copy.out", "aten::relu.out"]);
     assert!(after.reasons().contains(&"the method returns a result"));
-    // What is written later is no constant.
+    // A tensor that is written later is not a constant.
     let state =
         linear("s: {tensor: float32, sizes: [2, 3], mutable: true, data: {fill: 1}}, t: f32[3, 2],", TRANSPOSE, "t")
             .replace("args: [w,", "args: [s,")

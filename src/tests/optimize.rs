@@ -1,4 +1,4 @@
-//! What `optimize` removes and what stays, by pass: programs before and after, as YAML.
+//! Instructions that `optimize` removes and keeps, by pass: programs before and after, as YAML.
 
 use super::resolve::forward;
 use crate::{Model, OptimizeOptions, OptimizePass, Options};

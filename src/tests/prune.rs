@@ -1,4 +1,4 @@
-//! What is removed and what stays, by rule; random programs: pruning twice is pruning once, and the outputs are the
+//! Parts that are removed and kept, by rule; random programs: pruning twice is pruning once, and the outputs are the
 //! same with and without.
 
 use std::collections::BTreeMap;
@@ -225,7 +225,7 @@ fn calls_that_overwrite_bytes_that_are_read_later_stay() {
         (1024, vec![write, clobber, "permute_copy v, [1, 0] -> z2", "view_copy z2, [4] -> y"], true),
         (1024, vec![write, clobber, "cat l -> w", "abs x -> y"], false),
         (1024, vec![write, clobber, "cat l -> y"], true),
-        // What reads them is removed, too.
+        // Their readers are removed, too.
         (1024, vec![write, clobber, "relu b -> z", "abs x -> y"], false),
     ] {
         let mut program = resolved(&forward(&method(offset, &order))).program;

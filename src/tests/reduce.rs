@@ -1,4 +1,4 @@
-//! Tests what each pass removes, and what replaces the removed parts.
+//! Tests the parts that each pass removes, and their replacements.
 
 use super::resolve::forward;
 use crate::{Model, ScalarType};

@@ -29,7 +29,7 @@ pub struct InstructionRef<'p> {
     pub chain: u32,
     /// Index of the instruction in its chain.
     pub index: u32,
-    /// The instruction.
+    /// Instruction that is executed at this step.
     pub instruction: &'p Instruction,
 }
 

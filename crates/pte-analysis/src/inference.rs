@@ -21,7 +21,7 @@ use pte_operators::temporary::Temporary;
 pub enum Knowledge {
     /// The declaration of the program holds.
     Stated,
-    /// A tensor.
+    /// Properties of a tensor.
     Tensor(Box<TensorMeta>),
     /// An Int that an instruction writes.
     Int(IntMeta),
@@ -378,9 +378,9 @@ pub fn gradients(
 /// A property of a result that a call cannot produce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// The element type.
+    /// Its element type.
     ScalarType,
-    /// The sizes.
+    /// Its sizes.
     Sizes,
 }
 

@@ -1,4 +1,4 @@
-//! The kernels that a program needs: what a build of the runtime must register and link. It states no rules, and knows no build.
+//! The kernels that a program needs, which a build of the runtime must register and link.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -13,7 +13,7 @@
 //! effect. If the results of a call are needed separately, they begin at
 //! [`outs_of_unknown`](operators::outs_of_unknown).
 //!
-//! Three users have another question than what such a call does, and their own rule for it, on the kinds of this crate:
+//! Three users ask something else about such a call, and have a rule of their own on the kinds of this crate:
 //! [`planning::lifetimes`] follows the exporter, which knows all operators; the printer of `pte-emit` decides which
 //! values `dump` declares as results; `pte-diff` compares calls by the types of what may be a result.
 

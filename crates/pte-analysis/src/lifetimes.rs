@@ -284,7 +284,7 @@ impl Execution {
         for value in (0..count).filter(|value| is_state[*value]) {
             spans.list[value] = Some((0, end));
         }
-        // What the first use leaves of a tensor is from the iterations before.
+        // Content that the first use does not overwrite is from earlier iterations.
         let first: Vec<FirstUse> = uses
             .first
             .iter()

@@ -27,7 +27,7 @@ pub struct OverwrittenMove {
     pub target: usize,
 }
 
-/// What is known about a method.
+/// Facts about a method that the search needs.
 pub struct MovedMemory<'m> {
     /// Accesses to its values.
     pub accesses: &'m Accesses,
@@ -68,7 +68,7 @@ pub fn edges(plan: &ExecutionPlan, accesses: &Accesses) -> Vec<Edge> {
     jumps(plan).into_iter().map(|jump| (jump, falls_through(&jump))).collect()
 }
 
-/// Returns `true` if a plan of the memory of a method overwrites what is read later through the target of a move, or if that is not known.
+/// Returns `true` if a memory plan of a method overwrites content that is read later through the target of a move, or if that is not known.
 /// `places` has pool and offset of each value.
 pub fn overwrites_moves(plan: &ExecutionPlan, operators: &MethodOperators, places: &[Option<(u32, u64)>]) -> bool {
     let method = Method::with_operators(plan, operators.clone());
@@ -238,7 +238,7 @@ impl MovedMemory<'_> {
     }
 }
 
-/// Where a value has memory.
+/// Location of the memory of a value.
 struct Held {
     /// The steps that can be reached while it has the memory, in ascending order.
     steps: Vec<u32>,

@@ -100,7 +100,7 @@ pub struct ResolvedOperator {
     pub library: Option<&'static str>,
     /// Positions of the arguments whose exact bytes the out may be; none are known of custom operators.
     pub in_place: &'static [usize],
-    /// What its kernel takes from the temporary allocator; unknown for custom operators.
+    /// Bytes that its kernel takes from the temporary allocator; unknown for custom operators.
     pub temporary: Temporary,
     /// Positions of the outs.
     pub outs: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Infers the results of calls again after the sizes of tensors have changed, and gives the tensors that they are
 //! written to their sizes.
 //!
-//! Which sizes change first, and what follows from a call that does not take them, is decided by the callers.
+//! The callers decide which sizes change first, and how to handle a call that does not accept them.
 
 use super::inference::{self, Inference, Knowledge};
 use super::operators::{MethodOperators, ResolvedOperator};

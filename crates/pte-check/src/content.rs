@@ -201,7 +201,7 @@ impl<'p> KernelCall<'_, 'p> {
     }
 }
 
-/// Returns the properties of a tensor, whose upper bounds are the sizes of what constants determine.
+/// Returns the properties of a tensor that constants determine: its upper bounds are its sizes.
 fn fixed(tensor: &Tensor) -> Option<TensorMeta> {
     let meta = stated(tensor)?;
     let sizes = meta.sizes.iter().map(|dim| Dim::fixed(dim.size)).collect();

@@ -1,4 +1,4 @@
-//! The errors of ExecuTorch 1.5.1: what each means, what causes it, and what to do. The rules whose violation causes one are those whose
+//! The errors of ExecuTorch 1.5.1: meaning, causes and remedy of each. The rules whose violation causes one are those whose
 //! text about the runtime names it.
 
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct RuntimeError {
     pub meaning: &'static str,
     /// Usual causes that are no property of a file; may be empty.
     pub causes: &'static str,
-    /// What to do.
+    /// Remedy.
     pub remedy: &'static str,
 }
 

@@ -147,7 +147,7 @@ fn rule_id<S: Serializer>(rule: &Rule, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 /// The [`Finding`]s of a file. Serialised, they are the lists `findings` and `truncated` of the command's document
-/// (docs/check.schema.json), without what that has beside them.
+/// (docs/check.schema.json), without its other keys.
 ///
 /// ```
 /// use pte_check::{CheckOptions, RuleSeverity};

@@ -97,7 +97,7 @@ pub struct CheckOptions {
     /// Names of unknown operators that are reported already and have no finding, such as those of
     /// `Assembly::unknown_operators` of `pte-emit`.
     pub reported: BTreeSet<String>,
-    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with what that release does.
+    /// Release of ExecuTorch whose runtime the file is for: the rules `V-` compare the file with the behaviour of that release.
     pub runtime: Option<Arc<Release>>,
     /// Number of findings of one rule that are kept; `None` is 20. Further findings are only counted.
     pub kept: Option<usize>,
@@ -287,7 +287,7 @@ pub fn program_with(head: &[u8], len: u64, data: &Ranges<'_>, options: &CheckOpt
     with_answers(findings, options)
 }
 
-/// Adds what the release of the options does with a malformed file.
+/// Adds the behaviour of the release of the options for a malformed file.
 fn with_answers(mut findings: Findings, options: &CheckOptions) -> Findings {
     if let Some(release) = &options.runtime {
         releases::malformed(release, &mut findings);

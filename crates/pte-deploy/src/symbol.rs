@@ -187,7 +187,7 @@ impl Symbol {
         Symbol::new(text).unwrap_or_else(|_| Symbol(format!("model_{text}").trim_end_matches('_').to_owned()))
     }
 
-    /// The identifier.
+    /// Returns the identifier, which is valid in C and C++.
     pub fn as_str(&self) -> &str {
         &self.0
     }

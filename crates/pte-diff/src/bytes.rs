@@ -26,7 +26,7 @@ const SMALL: u64 = 1 << 20;
 
 /// Two blobs of the same length.
 pub struct BlobPair<'b> {
-    /// The blobs.
+    /// Blobs of both sides.
     pub blobs: [&'b Blob; 2],
     /// Type of the elements; `None` for bytes.
     pub scalar_type: Option<ScalarType>,

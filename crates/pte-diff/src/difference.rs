@@ -80,7 +80,7 @@ words! {
     /// Kind of element that a [`Difference`] is about.
     #[non_exhaustive]
     pub enum DiffTopic {
-        /// A method.
+        /// A method that was added, removed or changed.
         Method "method",
         /// An input of a method.
         Input "input",
@@ -336,7 +336,7 @@ pub struct Differences {
     pub left: DiffTotals,
     /// Totals of the right one.
     pub right: DiffTotals,
-    /// The differences.
+    /// All differences, in the order of the areas.
     #[serde(rename = "differences")]
     pub list: Vec<Difference>,
 }

@@ -46,11 +46,11 @@ impl ValueRole {
 
 /// A method of one side.
 pub struct MethodView<'s> {
-    /// The side.
+    /// Side that the method belongs to.
     pub side: &'s Side,
     /// Index of the method.
     pub number: usize,
-    /// The method.
+    /// Method that is viewed.
     pub plan: &'s ExecutionPlan,
     /// Instructions of all chains, in their order.
     pub steps: Vec<InstructionRef<'s>>,

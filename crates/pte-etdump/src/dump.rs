@@ -26,14 +26,14 @@ pub struct Run {
     pub events: Vec<Event>,
 }
 
-/// An event.
+/// An event of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// Start and end of something.
     Profile(ProfileEvent),
-    /// An allocation.
+    /// An allocation from one of the runtime's allocators.
     Allocation(AllocationEvent),
-    /// A value.
+    /// A recorded value, such as the result of an instruction.
     Debug(DebugEvent),
 }
 
@@ -49,9 +49,9 @@ pub struct InstructionIndex {
 /// Identifier that a delegate gave to an operation inside of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelegateEventId {
-    /// A number.
+    /// Id as a number; backends assign it.
     Number(i32),
-    /// A name.
+    /// Id as a string; backends assign it.
     Name(String),
 }
 
@@ -73,7 +73,7 @@ pub struct ProfileEvent {
     pub end: u64,
 }
 
-/// An allocation.
+/// An allocation from one of the runtime's allocators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AllocationEvent {
@@ -104,13 +104,13 @@ pub struct DebugEvent {
 pub enum TracedValue {
     /// None, or a value without content in the file.
     Null,
-    /// An integer.
+    /// An Int.
     Int(i64),
     /// A truth value.
     Bool(bool),
     /// A floating point number. Single precision is converted.
     Double(f64),
-    /// A tensor.
+    /// A tensor, whose bytes are in the debug buffer.
     Tensor(TracedTensor),
     /// A list of tensors.
     TensorList(Vec<TracedTensor>),

@@ -1,4 +1,4 @@
-//! ETDump files: what ExecuTorch's runtime records while it executes a program.
+//! ETDump files, which ExecuTorch's runtime records while it executes a program.
 //!
 //! [`EtDump::read`] reads the untrusted bytes of a file. A file has a block for each execution of a method, and one for each time that a
 //! method was loaded; a block is a list of events. [`Run::executions`] groups the events of a block by the instructions that they are

@@ -16,7 +16,7 @@ use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer;
 use pte_model::format::flatbuffer::read::{Buffer, Result, TableRef};
 
-/// Reason why a file is not an ETDump: the place, what was found and what was expected.
+/// Reason why a file is not an ETDump: location, value found, value expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpError(String);
 

@@ -1,4 +1,4 @@
-//! ETDumps that no runtime writes: each is an error that names the place, what was found and what was expected.
+//! ETDumps that no runtime writes: each is an error with the location, the value found and the value expected.
 
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
 use pte_etdump::{EtDump, Event, IDENTIFIER, InstructionIndex, TracedValue};

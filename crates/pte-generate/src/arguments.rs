@@ -354,7 +354,7 @@ impl Draft<'_> {
             (Base::Float, false) => Operand::Double(self.random.pick(&[0.5, 1.0, 0.1, 1e-5, 2.0])),
             (Base::Float, true) => Operand::Doubles((0..2).map(|_| self.random.pick(&[1.0, 2.0, 0.5, 1.5])).collect()),
             (Base::Bool, false) => Operand::Bool(match &*arg.name {
-                // What kernels implement.
+                // Element types that kernels implement.
                 "onesided" => true,
                 "accumulate" if self.name == "aten::index_put_" => false,
                 "half_to_float" | "non_blocking" | "sparse" | "scale_grad_by_freq" | "implicit" => false,
@@ -529,7 +529,7 @@ fn cdist(draft: &mut Draft<'_>) {
     draft.set("compute_mode", mode);
 }
 
-/// Sizes of an input, kernel, stride, padding and dilation of two spatial dimensions, of which the kernel fits.
+/// Sizes of an input, kernel, stride, padding and dilation of two spatial dimensions. The kernel fits the input.
 struct Window {
     input: Vec<i32>,
     kernel: Vec<i32>,

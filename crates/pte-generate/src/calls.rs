@@ -43,7 +43,7 @@ pub fn executable(name: &'static str, signature: &Signature, args: Vec<Operand>)
     Some(call)
 }
 
-/// Returns a call with random arguments, of which the rule may accept none. Outs that are not inferred are like the first tensor.
+/// Returns a call with random arguments, which the rule may reject. Outs that are not inferred are like the first tensor.
 pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> GeneratedCall {
     let args = arguments(random, name, signature, &[]);
     let results = results(name, signature, &args).unwrap_or_default();
@@ -51,7 +51,7 @@ pub fn loose(random: &mut Random, name: &'static str, signature: &Signature) -> 
     complete(name, signature, args, &results).unwrap_or(GeneratedCall { operator: name, args: Vec::new() })
 }
 
-/// Returns what the rule of an operator infers of the results of a call that kernels execute.
+/// Returns the results that the rule of an operator infers for a call that kernels execute.
 pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let results = inferred(name, signature, args).filter(|results| has_one_order(name, args, results))?;
     // The largest sizes of dynamic tensors must fit, too.
@@ -60,7 +60,7 @@ pub fn results(name: &str, signature: &Signature, args: &[Operand]) -> Option<Ve
     inferred(name, signature, &largest).map(|_| results)
 }
 
-/// Returns what the rule of an operator infers of the results of a call.
+/// Returns the results that the rule of an operator infers for a call.
 pub fn inferred(name: &str, signature: &Signature, args: &[Operand]) -> Option<Vec<ResultMeta>> {
     let arguments: Vec<Argument<'_>> =
         args.iter().take(signature.ins().count()).map(|arg| arg.argument(args)).collect();

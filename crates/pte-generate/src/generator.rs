@@ -23,7 +23,7 @@ use pte_model::program::Program;
 #[derive(Debug, Clone)]
 pub struct ProgramGenerator {
     seed: u64,
-    /// Instructions of a method; `None` for programs of one call, most of which violate what the kernel requires.
+    /// Instructions of a method; `None` for programs of one call, most of which violate requirements of the kernel.
     instructions: Option<usize>,
     operators: Vec<KnownOperator>,
 }
@@ -37,7 +37,7 @@ impl ProgramGenerator {
         ProgramGenerator { seed, instructions: Some(instructions), operators }
     }
 
-    /// Generator of programs of one call each of the operators of the default runtime. Most violate what the kernel requires.
+    /// Generator of programs of one call each of the operators of the default runtime. Most violate requirements of the kernel.
     pub fn wild(seed: u64) -> ProgramGenerator {
         ProgramGenerator { seed, instructions: None, operators: calls::operators() }
     }

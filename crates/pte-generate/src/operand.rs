@@ -58,9 +58,9 @@ pub enum Operand {
     Bool(bool),
     /// A floating point number.
     Double(f64),
-    /// A string.
+    /// A string literal.
     Str(&'static str),
-    /// A tensor.
+    /// A tensor, which is a value of the method.
     Tensor(TensorOperand),
     /// A list of Ints.
     Ints(Vec<i64>),
@@ -70,7 +70,7 @@ pub enum Operand {
     Bools(Vec<bool>),
     /// A list of tensors; with items that may be None.
     Tensors {
-        /// The items.
+        /// Items; `None` for an absent optional tensor.
         items: Vec<Option<TensorOperand>>,
         /// The list may contain None.
         optional: bool,

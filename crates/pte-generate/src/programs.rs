@@ -252,7 +252,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Returns a tensor of floating point numbers with dimensions, of which no size changes.
+    /// Returns a tensor of floating point numbers with dimensions whose sizes do not change.
     fn static_float(&mut self) -> Option<TensorOperand> {
         let fits = |item: &&Existing| {
             let tensor = &item.tensor;

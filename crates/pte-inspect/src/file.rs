@@ -66,7 +66,7 @@ pub enum SerializerKind {
 }
 
 impl SerializerKind {
-    /// Returns what the serializer is, and the releases that use it.
+    /// Returns a description of the serializer, and the releases that use it.
     ///
     /// ```
     /// use pte_inspect::file::SerializerKind;

@@ -59,7 +59,7 @@ impl Serialize for Read {
     }
 }
 
-/// What the flow depends on of a value.
+/// Properties of a value that the flow depends on.
 pub struct ValueFacts {
     /// Value whose memory it has: the base of a view, or itself.
     pub owner: usize,
@@ -71,7 +71,7 @@ pub struct ValueFacts {
     pub is_list: bool,
 }
 
-/// What an instruction reads and writes.
+/// Values that an instruction reads and writes.
 #[derive(Default)]
 pub struct Step {
     /// Values that it reads, with their writers.
@@ -107,7 +107,7 @@ impl<'j> Flow<'j> {
         Flow { accesses, writers: vec![Vec::new(); facts.len()], skips: Skips::new(jumps), facts }
     }
 
-    /// Returns what reading a value now depends on.
+    /// Returns the writers that a read of a value depends on at this point.
     pub fn read(&self, value: usize) -> Read {
         Read { value, writers: self.writers[self.facts[value].owner].clone() }
     }
@@ -117,14 +117,14 @@ impl<'j> Flow<'j> {
         !self.writers[self.facts[value].owner].is_empty()
     }
 
-    /// Follows instructions, of which `args` has the numbers of arguments, and returns what they read and write.
+    /// Follows instructions, and returns their reads and writes. `args` has the numbers of arguments of each.
     pub fn steps(&mut self, args: impl Iterator<Item = usize>, jumps: &[Jump], left: &mut Left) -> Vec<Step> {
         let mut steps: Vec<Step> = args.enumerate().map(|(number, args)| self.step(number, args, left)).collect();
         self.carry(&mut steps, jumps);
         steps
     }
 
-    /// Returns what the next instruction reads and writes.
+    /// Returns the reads and writes of the next instruction.
     fn step(&mut self, number: usize, args: usize, left: &mut Left) -> Step {
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for access in self.accesses.of_step(number) {

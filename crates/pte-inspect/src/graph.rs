@@ -90,7 +90,7 @@ pub struct GraphValue {
 }
 
 impl GraphValue {
-    /// Returns what the flow depends on of the value with an index.
+    /// Returns the properties of a value that the flow depends on, by its index.
     fn facts(&self, index: usize) -> ValueFacts {
         ValueFacts {
             owner: self.base.unwrap_or(index),
@@ -123,7 +123,7 @@ pub enum Content {
     None,
 }
 
-/// An instruction.
+/// Node of an instruction.
 #[derive(Debug, Clone, Serialize)]
 pub struct GraphNode {
     /// Index in [`MethodGraph::labels`].

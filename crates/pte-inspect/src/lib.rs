@@ -1,4 +1,4 @@
-//! Computes what a program contains as plain data: its memory, sizes and contents. It reads metadata, and data only to
+//! Computes contents, sizes and memory of a program as plain data. It reads metadata, and data only to
 //! compare them; the command line prints the results. `serde` serialises them, and their JSON Schemas follow from the
 //! types.
 

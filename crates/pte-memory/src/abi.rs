@@ -23,7 +23,7 @@ impl Abi {
     /// All binary interfaces, in the order of figures that have one number for each.
     pub const ALL: [Abi; 2] = [Abi::Bits64, Abi::Arm32];
 
-    /// Returns what belongs to this interface of a list in the order of [`Abi::ALL`].
+    /// Returns the item for this interface of a list in the order of [`Abi::ALL`].
     pub fn of<T>(self, list: &[T; 2]) -> &T {
         let [bits64, arm32] = list;
         match self {
@@ -71,13 +71,13 @@ impl Abi {
 /// A structure of the runtime that the method allocator provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Structure {
-    /// A byte.
+    /// One byte.
     Byte,
     /// An integer of 4 bytes.
     Int32,
     /// An integer of 8 bytes.
     Int64,
-    /// A pointer.
+    /// A pointer: 8 bytes, or 4 on a 32-bit ABI.
     Pointer,
     /// A pointer and a length.
     Span,
@@ -93,7 +93,7 @@ pub enum Structure {
     TensorImpl,
     /// A constant in a `.ptd`.
     ExternalConstant,
-    /// A delegate.
+    /// `BackendDelegate`, the runtime's object for a delegate.
     Delegate,
     /// A compile spec.
     CompileSpec,

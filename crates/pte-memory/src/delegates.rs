@@ -28,7 +28,7 @@ pub struct DelegateFootprint {
     pub calls: usize,
     /// Memory that it takes; `None` if it is not counted.
     pub memory: Option<DelegateMemory>,
-    /// Why it is not counted.
+    /// Reason why it is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<String>,
 }
@@ -91,7 +91,7 @@ pub struct HeapShare<'m> {
     pub bytes: u64,
 }
 
-/// What the delegates of a method take from the heap, for [`heaps`].
+/// Bytes that the delegates of a method take from the heap, for [`heaps`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DelegateHeap {
     /// Bytes, of those that are counted.
@@ -130,7 +130,7 @@ pub fn heaps(subject: &Subject<'_>, processor: Processor) -> Vec<DelegateHeap> {
     plans.map(|(method, plan)| DelegateHeap::of(&footprints(subject, method, plan, processor, &mut known))).collect()
 }
 
-/// Returns what delegates take from the heap: what each has, and the largest of each kind that all share. Delegates that are not counted are
+/// Returns the bytes that delegates take from the heap: those of each, and the largest of each kind that all share. Delegates that are not counted are
 /// not in it.
 pub(crate) fn heap(delegates: &[DelegateFootprint]) -> Vec<HeapShare<'_>> {
     let mut shared: BTreeMap<&str, u64> = BTreeMap::new();

@@ -54,7 +54,7 @@ macro_rules! figures {
                 match self { $(MemoryFigure::$variant => $name,)* }
             }
 
-            /// Returns what is counted, for messages.
+            /// Returns the noun for the figure, for messages.
             pub fn noun(self) -> &'static str {
                 match self { $(MemoryFigure::$variant => $noun,)* }
             }
@@ -100,7 +100,7 @@ figures! {
     Outputs "outputs" "bytes of outputs that the caller provides"
         |method| Some((method.outputs.bytes, method.outputs.at_least)),
         |memory| summed(memory, MemoryFigure::Outputs);
-    /// What delegates take from the heap.
+    /// Bytes that delegates take from the heap.
     Delegates "delegates" "bytes that delegates take from the heap"
         |method| Some((method.delegate_bytes, !method.not_counted.is_empty())),
         |memory| summed(memory, MemoryFigure::Delegates);

@@ -5,7 +5,7 @@ use pte_model::format::table::Union;
 use pte_model::program::instruction::Callee;
 use pte_model::program::{ExecutionPlan, Instruction};
 
-/// Describes what happens at a time of the timeline of a method with these instructions.
+/// Describes the event at a time of the timeline of a method with these instructions.
 pub(crate) fn event(instructions: &[String], time: usize) -> String {
     match time.checked_sub(1).map(|index| (index, instructions.get(index))) {
         None => "the inputs are set".to_owned(),

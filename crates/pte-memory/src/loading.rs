@@ -64,7 +64,7 @@ impl LoadedProgram {
         LoadedProgram { data_files, at_least: needs_files && sizes.is_empty(), ..self }.summed()
     }
 
-    /// Returns the parts of [`LoadedProgram::bytes`], each with what it is.
+    /// Returns the parts of [`LoadedProgram::bytes`], each with its description.
     pub fn parts(&self) -> [(u64, &'static str); 3] {
         [(self.program, "the program"), (self.constants, "constants"), (self.data_files, "metadata of .ptd files")]
     }
@@ -108,7 +108,7 @@ impl LoadedMethod {
         LoadedMethod { bytes: sum(&loaded.parts()), ..loaded }
     }
 
-    /// Returns the parts of [`LoadedMethod::bytes`], each with what it is.
+    /// Returns the parts of [`LoadedMethod::bytes`], each with its description.
     pub fn parts(&self) -> [(u64, &'static str); 2] {
         [(self.external_constants, "constants of .ptd files"), (self.payloads, "payloads and named data of delegates")]
     }

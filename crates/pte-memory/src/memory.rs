@@ -256,7 +256,7 @@ impl MethodFootprint {
         }
     }
 
-    /// Returns what [`MethodFootprint::delegate_bytes`] consists of.
+    /// Returns the parts of [`MethodFootprint::delegate_bytes`].
     pub fn heap_shares(&self) -> Vec<HeapShare<'_>> {
         heap(&self.delegates)
     }

@@ -6,14 +6,14 @@ use crate::abi::{Abi, Bump};
 use crate::needs::MethodNeeds;
 use pte_payload::ethos_u;
 
-/// A runner.
+/// A runner among ExecuTorch's examples, and its allocations.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Runner {
     /// Name: that of the platform of project files.
     pub name: &'static str,
     /// Path in ExecuTorch's repository.
     pub path: &'static str,
-    /// What it takes from the method allocator, in this order.
+    /// Allocations from the method allocator, in this order.
     pub order: &'static [Take],
     /// Backends that it links, if a program calls them.
     pub backends: &'static [&'static str],
@@ -31,9 +31,9 @@ pub enum Take {
         /// Number of the pool that has memory of its own.
         apart: Option<usize>,
     },
-    /// What loading the method takes, with a temporary allocator.
+    /// Bytes that loading the method takes with a temporary allocator.
     Loading,
-    /// What loading the method takes, without a temporary allocator.
+    /// Bytes that loading the method takes without a temporary allocator.
     LoadingAlone,
     /// A list of pointers, one for each input.
     InputPointers,
@@ -97,7 +97,7 @@ pub static PICO: Runner =
 /// All runners.
 pub static RUNNERS: [&Runner; 4] = [&ZEPHYR, &CMSIS, &ESP32, &PICO];
 
-/// Largest alignment in bytes of what loading a method takes.
+/// Largest alignment in bytes of an allocation while a method is loaded.
 const LOADING_ALIGNMENT: u64 = 8;
 
 impl Runner {
@@ -115,7 +115,7 @@ impl Runner {
 }
 
 impl Take {
-    /// Returns what is taken, in words.
+    /// Returns the use of the bytes, in words.
     pub fn content(self) -> &'static str {
         match self {
             Take::Planned { .. } => "planned memory",
@@ -158,7 +158,7 @@ impl Take {
     }
 }
 
-/// Returns what an application takes from its method allocator for a method, in this order: the bytes of each step, with the padding
+/// Returns the allocations of an application from its method allocator for a method, in order: the bytes of each step, with the padding
 /// before it. A temporary allocator of `temporary` bytes that is too small for the lookup of kernels is none.
 pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> Vec<(Take, u64)> {
     let is_alone = temporary.is_some_and(|has| has < method.build(abi).temporary_allocator.lookup);
@@ -172,7 +172,7 @@ pub fn taken(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Optio
     order.iter().map(step).collect()
 }
 
-/// Returns what an application takes from RAM for a method, in parts, each with its name: what [`taken`] returns, and the rest of the total
+/// Returns the RAM that an application takes for a method, in named parts: those of [`taken`], and the rest of the total
 /// of `pte-emit memory`, which is the sum for an application with the order [`LOADING`].
 pub fn total(order: &[Take], method: MethodNeeds<'_>, abi: Abi, temporary: Option<u64>) -> [(&'static str, u64); 6] {
     let sum = |parts: &mut dyn Iterator<Item = u64>| parts.fold(0, u64::saturating_add);

@@ -32,7 +32,7 @@ pub struct TemporaryAllocator {
     pub largest: Option<String>,
     /// The size is a lower bound, because the [`TemporaryAllocator::unknown`] may take more.
     pub at_least: bool,
-    /// Operators and backends of which it is not known how much they take.
+    /// Operators and backends whose memory is not known.
     pub unknown: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl TemporaryAllocator {
     }
 }
 
-/// Returns what a call of a delegate takes; `None` if it is not known. XNNPACK uses the heap.
+/// Returns the bytes that a call of a delegate takes; `None` if they are not known. XNNPACK uses the heap.
 fn taken_by(delegate: &DelegateFootprint) -> Option<u64> {
     match &delegate.memory {
         Some(memory) => Some(memory.bytes(MemorySource::TemporaryAllocator, Held::ALL)),

@@ -16,7 +16,7 @@ pub struct MemoryTotal {
     pub at_least: bool,
     /// [`MemoryTotal::with_files`] is a lower bound.
     pub with_files_at_least: bool,
-    /// Both numbers contain estimates of what delegates take.
+    /// Both numbers contain estimates of the memory of delegates.
     #[serde(rename = "estimated")]
     pub is_estimated: bool,
 }

@@ -4,7 +4,7 @@
 //! bytes --reader--> Program
 //! ```
 //!
-//! [`mod@format`] has what the formats define: tables of the FlatBuffers schema, element types, headers. [`program`] is what a program
+//! [`mod@format`] has the definitions of the formats: tables of the FlatBuffers schema, element types, headers. [`program`] is what a program
 //! means: plain structs with numbers in place of names, without offsets in a file. [`data`] is where constants come from: they are
 //! read when they are needed. [`reader`] reads untrusted files. [`diagnostics`] are messages with codes and positions.
 //!

@@ -1,4 +1,4 @@
-//! Operators as plain data: what `ops` prints of them.
+//! Operators as plain data, for `ops`.
 
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub struct OperatorDescription {
     pub arguments: &'static [Arg],
     /// Type of the result; `None` for an operator with outs.
     pub returns: Option<String>,
-    /// Whether assembling infers element types and sizes of the results; `None` if there are none.
+    /// How assembling infers element types and sizes of the results, in words; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<String>,
     /// Instruction that calls the operator: values are called as the arguments, trailing arguments with defaults are left out.

@@ -1,4 +1,4 @@
-//! Evaluation of an operator: what holds for the calls of all operators, before and after the evaluation of one.
+//! Evaluation of an operator: the checks before and after it that are the same for all operators.
 
 use std::borrow::Cow;
 

@@ -115,7 +115,7 @@ facts! {
     is_undetermined: bool = false,
     /// Position of the tensor on a device other than the CPU, of a copy from or to it.
     on_device: Option<usize> = None,
-    /// What the kernel takes from the temporary allocator; `None` for what holds for its library
+    /// Bytes that the kernel takes from the temporary allocator; `None` for those of its library
     /// (`without_temporary` of a release).
     temporary: Option<Temporary> = None,
     /// Positions of numbers of repetitions, and of an optional Int that is their sum.

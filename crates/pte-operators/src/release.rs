@@ -23,7 +23,7 @@ pub struct Operator {
     pub constraints: Vec<Constraint>,
     /// Positions of the arguments with which the out may share exactly the same bytes.
     pub in_place: Vec<usize>,
-    /// What the kernel takes from the temporary allocator.
+    /// Bytes that the kernel takes from the temporary allocator.
     pub temporary: Temporary,
     /// Facts in the rows.
     pub facts: &'static Facts,
@@ -61,7 +61,7 @@ pub struct Tables {
     pub types: &'static str,
     /// Arguments with which the out may share exactly the same bytes.
     pub sharing: &'static str,
-    /// Libraries whose kernels take nothing from the temporary allocator, beside the default runtime, unless a row says
+    /// Libraries, in addition to the default runtime, whose kernels take nothing from the temporary allocator unless a row says
     /// otherwise. Nothing is known about the other libraries.
     pub without_temporary: &'static [&'static str],
     /// Facts, each list sorted by name.

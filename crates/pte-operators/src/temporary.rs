@@ -1,4 +1,4 @@
-//! What kernels take from the temporary allocator of the runtime while they run. The runtime resets it after each
+//! Bytes that kernels take from the temporary allocator of the runtime while they run. The runtime resets it after each
 //! instruction. What kernels take from the heap is not part of it.
 //!
 //! `tests/runtime/temporary.rs` of `pte-emit` compares it with the allocations of the kernels of the default runtime.
@@ -9,7 +9,7 @@ use super::inference::{Argument, Call, IntMeta, TensorMeta};
 /// dynamic tensor, this is the number for the upper bounds of its sizes. `None` if it depends on an unknown argument.
 pub type TemporaryRule = fn(&Call<'_>) -> Option<u64>;
 
-/// What a kernel takes from the temporary allocator.
+/// Bytes that a kernel takes from the temporary allocator.
 #[derive(Debug, Clone, Copy)]
 pub enum Temporary {
     /// Nothing.

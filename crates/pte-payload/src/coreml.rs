@@ -26,7 +26,7 @@ const FIRST_TAIL: u64 = 64 << 10;
 /// Largest depth of folders.
 const MAX_DEPTH: usize = 16;
 
-/// Names of folders in the root, and what they contain.
+/// Names of folders in the root, and their contents.
 const MODELS: &[(&str, &str)] = &[("model.mlpackage", "model"), ("model.mlmodelc", "compiled_model")];
 
 /// Name of the file in the root with the names of inputs and outputs.

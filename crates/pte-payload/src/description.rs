@@ -33,7 +33,7 @@ const MAX_TEXT: usize = 200;
 pub enum Fact {
     /// A name or a word.
     Text(String),
-    /// A number.
+    /// An integer without a unit.
     Number(i64),
     /// A size or an offset in bytes.
     Bytes(u64),
@@ -115,7 +115,7 @@ struct DescriptionKeys {
     format: String,
     /// Size of the payload in bytes.
     size: u64,
-    /// What is wrong with the payload, and where.
+    /// Defect of the payload, with its location.
     problem: Option<String>,
     #[serde(flatten)]
     facts: BTreeMap<String, serde_json::Value>,
@@ -377,7 +377,7 @@ impl Arguments {
         Arguments { numbers: listed, total: numbers.len(), found: BTreeMap::new() }
     }
 
-    /// Reads the numbers of the arguments: a vector of `u32`, or of `i32` of which the negative ones are no values.
+    /// Reads the numbers of the arguments: a vector of `u32`, or of `i32` in which negative numbers stand for no value.
     ///
     /// # Errors
     /// A vector outside the FlatBuffer.

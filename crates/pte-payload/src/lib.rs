@@ -117,7 +117,7 @@ pub fn describe(backend: &str, payload: &Blob) -> io::Result<Description> {
 /// Returns the memory that a delegate with this payload takes.
 ///
 /// # Errors
-/// Why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read or is malformed.
+/// Reason why it is not counted: an unknown format, one whose backend's memory is not known, or a payload that cannot be read.
 pub fn memory_of(backend: &str, payload: &Blob, processor: Processor) -> Result<DelegateMemory, String> {
     let format = format_of(backend, payload).map_err(|error| format!("the payload cannot be read: {error}"))?;
     let Some(format) = format.filter(|format| format.backends().contains(&backend)) else {

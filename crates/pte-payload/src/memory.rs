@@ -70,7 +70,7 @@ pub enum Held {
 }
 
 impl Held {
-    /// All times: what a delegate takes at most.
+    /// All times, for the maximum that a delegate takes.
     ///
     /// ```
     /// use pte_payload::memory::Held;
@@ -85,13 +85,13 @@ impl Held {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegatePart {
-    /// What it contains, such as `packed weights`.
+    /// Content, such as `packed weights`.
     pub content: &'static str,
-    /// Size in bytes, without what an allocator adds.
+    /// Size in bytes, without the overhead of an allocator.
     pub bytes: u64,
     /// Alignment in bytes of its start.
     pub alignment: u64,
-    /// Where it comes from.
+    /// Allocator that the bytes come from.
     pub source: MemorySource,
     /// When it is in use.
     pub held: Held,
@@ -99,7 +99,7 @@ pub struct DelegatePart {
     pub shared: bool,
 }
 
-/// How far the bytes of a [`DelegateMemory`] are from those of the runtime.
+/// Distance of the bytes of a [`DelegateMemory`] from those of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -124,9 +124,9 @@ pub struct DelegateMemory {
     pub parts: Vec<DelegatePart>,
     /// Bytes of the named data that the payload refers to. A loader reads them while the method is loaded; those that stay are a part.
     pub named_data: u64,
-    /// How exact the bytes are.
+    /// Accuracy of the bytes.
     pub accuracy: Accuracy,
-    /// What the parts do not contain, in words; empty if they are complete.
+    /// Description of the memory that is not counted; empty if the parts are complete.
     pub not_counted: Vec<String>,
 }
 

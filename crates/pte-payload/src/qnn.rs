@@ -1,6 +1,6 @@
 //! Payloads of the QNN backend: a header and a context binary, or the context binary alone.
 //!
-//! Described only. The format of context binaries is not public: what they contain is unknown.
+//! Described only. The format of context binaries is not public.
 
 use super::description::{DescribeError, Fact, Facts, UNKNOWN};
 use super::format::PayloadFormat;

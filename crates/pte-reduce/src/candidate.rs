@@ -12,7 +12,7 @@ use pte_transform::prune;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The program.
+    /// Proposed program.
     pub program: Program,
     /// Tests of its methods.
     pub tests: Vec<MethodTests>,

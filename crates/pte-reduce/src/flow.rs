@@ -7,7 +7,7 @@ use pte_analysis::access::{Access, Accesses};
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{EValue, ExecutionPlan, Memory, ValueId};
 
-/// Which values have content, before and after each instruction of a method.
+/// Values that have content before and after each instruction of a method.
 pub struct MethodFlow {
     accesses: Accesses,
     /// By value: it has content before the first instruction.

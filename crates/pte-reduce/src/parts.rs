@@ -97,7 +97,7 @@ pub fn tests(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     })
 }
 
-/// Removes what has no effect.
+/// Removes instructions without effect.
 pub fn unused(reduction: &mut Reduction<'_>) -> Result<(), Stopped> {
     let mut candidate = reduction.best.clone();
     prune::prune(&mut candidate.program);

@@ -1,8 +1,8 @@
-//! What a runtime answered to a file.
+//! Answers of a runtime to a file.
 
 use std::fmt;
 
-/// What a runtime does with a file; the later ones are the more severe.
+/// Answer of a runtime to a file; later variants are more severe.
 ///
 /// ```
 /// use pte_releases::Answer;
@@ -21,7 +21,7 @@ use std::fmt;
 pub enum Answer {
     /// The release has no functions for such files.
     Unable,
-    /// The file runs, and what it contains is used.
+    /// The file runs, and its content is used.
     Runs,
     /// The file runs as if it did not contain it.
     Ignores,

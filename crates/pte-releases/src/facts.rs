@@ -71,7 +71,7 @@ pub struct FactsError {
     pub table: &'static str,
     /// Line number, counted from 1; 0 for the table as a whole.
     pub line: usize,
-    /// What was expected.
+    /// Expected content.
     pub expected: &'static str,
 }
 
@@ -318,7 +318,7 @@ mod tests {
         let release = Release::open(&folder).unwrap();
         assert_eq!((release.version().to_string(), release.has_operator("a")), ("1.6.0".to_owned(), false));
 
-        // What is absent is that of the release with the version.
+        // Absent tables are those of the release with the version.
         fs::write(folder.join("release.table"), "version 0.7\n").unwrap();
         let release = Release::open(&folder).unwrap();
         let known = Release::find("0.7").unwrap();

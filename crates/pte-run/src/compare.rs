@@ -31,15 +31,15 @@ pub struct OutputComparison {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OutputDifference {
-    /// What differs.
+    /// Kind of the difference.
     pub kind: OutputDifferenceKind,
     /// Index of the output; `None` if their number differs.
     pub output: Option<usize>,
     /// Index of the element, by dimension; `None` if it is not one that differs.
     pub element: Option<Vec<u64>>,
-    /// What was expected.
+    /// Expected value.
     pub expected: String,
-    /// What was found.
+    /// Value found.
     pub found: String,
     /// Absolute difference of the two numbers; `None` of others, and if it is not finite.
     pub error: Option<f64>,
@@ -51,7 +51,7 @@ pub struct OutputDifference {
     pub elements: Option<u64>,
 }
 
-/// What an [`OutputDifference`] is about.
+/// Kind of an [`OutputDifference`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

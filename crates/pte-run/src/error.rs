@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use pte_model::diagnostics::text::{clipped, counted};
 
-/// Failure of a run: what the runner did, after which command, and the end of what it wrote to standard error.
+/// Failure of a run: its kind, the command that failed, and the end of the standard error of the runner.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RunError {
-    /// The failure.
+    /// Kind of the failure.
     pub kind: RunErrorKind,
     /// The step that failed: the start, or the first words of the command that was not answered as expected.
     pub step: String,
@@ -33,9 +33,9 @@ pub enum RunErrorKind {
     TooMuchOutput(u64),
     /// An answer that the protocol does not permit.
     Malformed {
-        /// The answer.
+        /// Answer of the runner.
         answer: String,
-        /// What the protocol permits.
+        /// Answers that the protocol permits.
         expected: String,
     },
     /// The runtime rejected the step: its error, such as `0x12 InvalidArgument`.

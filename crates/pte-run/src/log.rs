@@ -1,4 +1,4 @@
-//! End of what a runner writes to standard error.
+//! End of the standard error of a runner.
 
 use std::collections::VecDeque;
 use std::io::Read;

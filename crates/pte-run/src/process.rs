@@ -80,7 +80,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Time that a process has to end, and its log to arrive, after its outputs are closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a process wrote to its standard output.
+/// Bytes that a process wrote to its standard output.
 enum Line {
     /// A line without its end. Bytes that are not UTF-8 are replaced.
     Complete(String),
@@ -141,7 +141,7 @@ impl Process {
         }
     }
 
-    /// Closes the standard input, after what was sent.
+    /// Closes the standard input, once everything that was sent is written.
     pub fn close_input(&mut self) {
         self.input = None;
     }
@@ -229,7 +229,7 @@ impl Drop for Process {
     }
 }
 
-/// Writes what is sent; ends when the sender is dropped, or the process reads no more.
+/// Writes the lines that are sent; ends when the sender is dropped, or the process reads no more.
 fn write_all(mut stdin: ChildStdin, blocks: &Receiver<Vec<u8>>) {
     while let Ok(block) = blocks.recv() {
         if stdin.write_all(&block).is_err() {

@@ -147,7 +147,7 @@ impl Session {
         match self.0.line(step)? {
             Some(answer) => Err(self.malformed(answer, "the end of the output", step)),
             None => {
-                // What it has left to do, such as files to write, may take time. It has ended when `ended` asks for its status.
+                // The process may need time to finish, for example to write files. It has ended when `ended` asks for its status.
                 self.0.end_in_time(step)?;
                 match self.ended(step) {
                     RunError { kind: RunErrorKind::Ended(0), .. } => Ok(()),

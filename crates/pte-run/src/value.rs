@@ -27,11 +27,11 @@ use pte_model::program::test_cases::TestData;
 pub enum OutputValue {
     /// None.
     Null,
-    /// An integer.
+    /// An Int.
     Int(i64),
     /// A floating point number.
     Double(f64),
-    /// A boolean.
+    /// A Bool.
     Bool(bool),
     /// The bytes of a string.
     String(Vec<u8>),

@@ -58,7 +58,7 @@ impl ExternalRule {
     /// Returns the name of the file for a name, without `.ptd`; `None` if the rule does not apply.
     ///
     /// # Errors
-    /// What a `*` stands for is not part of a file name.
+    /// The text that a `*` stands for is not valid in a file name.
     pub fn tag(&self, name: &str) -> Option<Result<String, String>> {
         let captures = self.names.captures(name)?;
         let tag = self.file.filled(&captures);
@@ -80,7 +80,7 @@ fn check_tag(tag: &str) -> Result<(), String> {
 pub struct ExternalRequest {
     /// Rules; of several that match, the first one applies.
     pub rules: Vec<ExternalRule>,
-    /// Move what no rule matches to the file without a tag: constants, and named data that delegates refer to.
+    /// Move data that no rule matches to the file without a tag: constants, and named data that delegates refer to.
     pub rest: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::pattern::Pattern;
 use crate::prune::drop_blobs;
 use crate::rename::{name_of, trained_method};
 
-/// What [`extract`] kept and removed, by name.
+/// Names of the parts that [`extract`] kept and removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -19,7 +19,7 @@ pub struct Pattern {
     text: String,
 }
 
-/// The wildcard.
+/// Stands for any characters.
 const ANY: char = '*';
 
 impl Pattern {

@@ -17,7 +17,7 @@ use pte_payload::xnnpack::{constants, decode, encode};
 /// A payload with the data that it refers to by keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPayload {
-    /// The payload.
+    /// Bytes of the new payload.
     pub data: Blob,
     /// Keys with their data.
     pub named_data: Vec<(String, Blob)>,

@@ -241,7 +241,7 @@ pub fn needed_instructions(program: &Program) -> Vec<Vec<bool>> {
 /// A result that an instruction overwrites before anything reads it. Instructions are counted through all chains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverwrittenResult {
-    /// The value.
+    /// Index of the overwritten value.
     pub value: usize,
     /// The instruction whose result it is, which has no effect.
     pub step: usize,
@@ -339,7 +339,7 @@ pub struct PrunedMethod {
 /// use pte_transform::prune::prune;
 ///
 /// let mut program = reader::program::read(&Origin::Bytes(pte_model::LINEAR_PTE.into()))?.program;
-/// // The method returns its input: nothing reads what the three instructions compute.
+/// // The method returns its input: nothing reads the results of the three instructions.
 /// let forward = &mut program.execution_plan.as_mut().unwrap()[0];
 /// forward.outputs = forward.inputs.clone();
 /// let pruned = prune(&mut program);

@@ -38,7 +38,7 @@ impl MethodRename {
     /// Parses `OLD=NEW`.
     ///
     /// # Errors
-    /// What was expected.
+    /// The form that is expected.
     pub fn parse(text: &str) -> Result<MethodRename, String> {
         match text.split_once('=') {
             Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(MethodRename::new(from, to)),

@@ -1,4 +1,4 @@
-//! Removes from a program what the runtime does not need to execute it: stack traces, names of constants, numbers for profilers, tests,
+//! Removes the parts of a program that the runtime does not need to execute it: stack traces, names of constants, numbers for profilers, tests,
 //! and parts without effect.
 //!
 //! The caller measures the bytes that each kind saves, because they depend on the layout of the file.
@@ -59,7 +59,7 @@ impl StripKind {
         StripKind::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// Returns the noun of what is counted.
+    /// Returns the noun for the counted parts.
     pub const fn noun(self) -> &'static str {
         match self {
             StripKind::Traces => "stack trace",

@@ -32,7 +32,7 @@ pub struct SourceNode<'a> {
 pub struct MapKey<'a> {
     /// Id.
     pub id: NodeId,
-    /// The key.
+    /// Text of the key, without quotes.
     pub text: Cow<'a, str>,
 }
 
@@ -43,7 +43,7 @@ pub enum NodeValue<'a> {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// An integer.
+    /// An integer that fits 64 bits.
     Int(i64),
     /// An integer beyond `i64`.
     UInt(u64),
@@ -51,7 +51,7 @@ pub enum NodeValue<'a> {
     Float(f64),
     /// A string, quoted or not.
     Text(Cow<'a, str>),
-    /// A list.
+    /// A sequence.
     List(Vec<SourceNode<'a>>),
     /// A map in source order.
     Map(Vec<(MapKey<'a>, SourceNode<'a>)>),
@@ -93,7 +93,7 @@ impl SyntaxError {
 }
 
 /// Parses a source. JSON is recognised by its first character and parsed by a faster parser; if that fails, the source is
-/// parsed as YAML, of which JSON is a subset.
+/// parsed as YAML, which includes JSON.
 ///
 /// # Errors
 /// The first [`SyntaxError`].

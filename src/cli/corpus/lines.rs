@@ -1,4 +1,4 @@
-//! The first lines of the malformed examples: the defect, and what ExecuTorch does with it. docs/corpus.schema.json describes what is read.
+//! The first lines of the malformed examples: the defect, and the answers of ExecuTorch. docs/corpus.schema.json describes the content.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ pub const NO_RULE: &str = "none";
 pub struct FirstLine<'a> {
     /// Rule of `check`; `None` for the word `none`.
     pub rule: Option<&'a str>,
-    /// The defect.
+    /// Defect of the file, in words.
     pub defect: &'a str,
-    /// What ExecuTorch answers; `None` if it was not asked.
+    /// Answers of ExecuTorch; `None` if it was not asked.
     pub expected: Option<Expected<'a>>,
 }
 
-/// What ExecuTorch answers to the files of an example, in the order in which they are likely. Uninitialized memory has several answers.
+/// Answers of ExecuTorch to the files of an example, in the order in which they are likely. Uninitialized memory has several answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Expected<'a> {
@@ -26,7 +26,7 @@ pub struct Expected<'a> {
     pub unverified: Vec<&'a str>,
 }
 
-/// What a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER, ...`, and the harm.
+/// Harm that a file does to older releases: `# IDS | fixed by COMMITS | safe since RELEASE | RELEASE CONDITION: ANSWER, ...`, and the harm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Security<'a> {
@@ -38,7 +38,7 @@ pub struct Security<'a> {
     pub safe_since: Option<&'a str>,
     /// Answers of releases that are not safe.
     pub affected: Vec<Affected<'a>>,
-    /// What a file can do to an affected release.
+    /// Harm that a file does to an affected release.
     pub harm: &'a str,
 }
 
@@ -46,11 +46,11 @@ pub struct Security<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(all(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Affected<'a> {
-    /// The release.
+    /// Release of ExecuTorch that answers.
     pub release: &'a str,
-    /// What the application did besides loading and executing all methods, in a word of docs/security.md.
+    /// Condition of the application, besides loading and executing all methods, in a word of docs/security.md.
     pub condition: Option<&'a str>,
-    /// The answer.
+    /// Answer of the release.
     pub answer: &'a str,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::super::amounts::{pairs, unknown_key};
 
-/// What a key of a budget limits.
+/// Figure that a key of a budget limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BudgetKey {
     /// Bytes of the file.
@@ -74,7 +74,7 @@ impl BudgetKey {
     }
 }
 
-/// How much more is allowed; of negative ones, how much less is required.
+/// Allowed increase; if negative, required decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowance {
     Amount(i128),
@@ -198,7 +198,7 @@ impl BudgetLine {
         format!("budget {verdict}: {key}={limit}: {left} -> {right} {noun}{least}")
     }
 
-    /// Returns the message about an amount that exceeds its limit, or of which it is not known; `None` for one within it.
+    /// Returns the message about an amount that exceeds its limit or is not known; `None` for one within it.
     pub fn message(&self) -> Option<Diagnostic> {
         let BudgetLine { key, noun, limit, left, right, at_least, is_exceeded } = self;
         let least = if *at_least { "at least " } else { "" };

@@ -68,7 +68,7 @@ impl Limits {
 }
 
 impl LimitLine {
-    /// Returns the message about an amount that exceeds its limit, or of which it is not known; `None` for one within it.
+    /// Returns the message about an amount that exceeds its limit or is not known; `None` for one within it.
     pub fn message(&self, memory: &ProgramMemory) -> Option<Diagnostic> {
         let LimitLine { key, limit, bytes, at_least, is_exceeded, text, .. } = self;
         let figure = self.figure?;
@@ -132,7 +132,7 @@ fn sizes_not_known(figure: MemoryFigure, memory: &ProgramMemory) -> Vec<String> 
     nested.chain(own.map(str::to_owned)).collect()
 }
 
-/// What a figure consists of, the largest part first.
+/// Parts of a figure, the largest first.
 struct Parts(Vec<(u64, String)>);
 
 /// Number of parts that a message names.

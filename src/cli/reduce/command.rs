@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Part of a command that the path of the candidate replaces.
 pub const PLACEHOLDER: &str = "{}";
 
-/// How a command ended.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Exit status as in `$?` of a shell: 128 plus the number of a signal that ended the process. A shell reports the

@@ -493,7 +493,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
         let found = RefCell::new(Vec::new());
         let operands = DraftOperands { node: draft, values: &self.values, found: &found };
-        // What an unknown operation writes is not known.
+        // The results of an unknown operation are not known.
         let NodeOperation::Known(operation) = node.operation else { return };
         match sizes::check(operation, &operands) {
             Ok(()) => {}

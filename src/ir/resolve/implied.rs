@@ -14,7 +14,7 @@ use pte_yaml::tree::NodeId;
 
 /// Returns the declarations of a method that are not under `values`, in the order of the instructions.
 pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
-    // What is declared, with the number that it is, if it is one.
+    // Declared values, with their number if they are one.
     let stated = |declaration: &'_ Declaration<'a>| match &declaration.value {
         Declared::Other(At { value, .. }) => number(value),
         Declared::Tensor(_) => None,

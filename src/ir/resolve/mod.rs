@@ -46,7 +46,7 @@ use pte_yaml::tree::NodeId;
 /// The program of a document, with its tests and options.
 #[derive(Debug)]
 pub struct ResolvedProgram {
-    /// The program.
+    /// Program with indices in place of names.
     pub program: Program,
     /// The tests of its methods, without the invalid ones.
     pub tests: Vec<MethodTests>,

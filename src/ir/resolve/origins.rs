@@ -32,7 +32,7 @@ pub struct Origins {
 /// Nodes of the parts of a method.
 #[derive(Debug, Default)]
 pub struct MethodOrigins {
-    /// The method.
+    /// Node of the method in the source.
     pub id: NodeId,
     /// Node and, for declared values, name.
     pub values: Vec<(NodeId, Option<String>)>,
@@ -42,7 +42,7 @@ pub struct MethodOrigins {
     pub instructions: Vec<Vec<NodeId>>,
 }
 
-/// A delegate.
+/// Positions of a delegate and its parts.
 #[derive(Debug, Default)]
 pub struct DelegateOrigin {
     /// Node of the name.

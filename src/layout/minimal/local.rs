@@ -50,7 +50,7 @@ pub fn search(part: &Part<'_>, order: Vec<u32>, offsets: Vec<u64>, goal: u64, bu
             failures = 0;
         }
         let first = change(part, &current, &mut candidate.order, jumps, &mut random);
-        // What is placed before the first change stays as it is.
+        // Tensors that are placed before the first change stay.
         candidate.offsets.clone_from(&current.offsets);
         candidate.order[first..].iter().for_each(|item| candidate.offsets[*item as usize] = UNPLACED);
         let limit = if jumps > 1 { best.height.saturating_add(best.height / 8) } else { current.height };

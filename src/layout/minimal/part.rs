@@ -59,7 +59,7 @@ pub const UNPLACED: u64 = u64::MAX;
 
 /// Tensors that are placed together.
 pub struct Part<'i> {
-    /// The tensors.
+    /// Tensors to place.
     pub items: &'i [Item],
     /// The tensors that are alive together with each one; `None` if there are too many pairs.
     conflicts: Option<Conflicts>,

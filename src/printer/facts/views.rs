@@ -8,7 +8,7 @@ use super::uses::Uses;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData};
 
-/// A view.
+/// A view, and the tensor whose memory it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     /// Index of the value whose memory or data the view shares.

@@ -88,7 +88,7 @@ fn moved(plan: &ExecutionPlan, operators: &MethodOperators, requested: &[Memory]
     found
 }
 
-/// Returns the value of which a value is a view, or itself.
+/// Returns the value that a view is based on, or the value itself.
 fn base_of(requested: &[Memory], value: usize) -> usize {
     match requested[value] {
         Memory::View { base } if (base as usize) < requested.len() => base as usize,

@@ -46,7 +46,7 @@ pub enum BodyInput {
     Slice(usize),
     /// A tensor of the method. The body has memory for a copy of it, which is not a value of the file.
     Copy {
-        /// The tensor.
+        /// Index of the tensor among the values.
         value: usize,
         /// Time of its last use in the body.
         end: u32,

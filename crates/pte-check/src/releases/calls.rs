@@ -16,7 +16,7 @@ use pte_releases::{Answer, Release};
 struct Condition {
     /// Its word in the tables.
     word: &'static str,
-    /// What such a call is.
+    /// Description of such a call.
     text: &'static str,
     has: fn(&Call<'_>) -> bool,
 }

@@ -1,6 +1,6 @@
 //! The release of ExecuTorch that a program needs (`G-32`), and whether a file runs in one release (`V-`, for [`CheckOptions::runtime`]).
 //!
-//! What a release registers, accepts and does not survive is measured: [`Release`] has the facts.
+//! The operators and features that a release registers, accepts and survives are measured: [`Release`] has the facts.
 //!
 //! [`CheckOptions::runtime`]: crate::CheckOptions::runtime
 
@@ -35,7 +35,7 @@ pub(super) fn check(program: &Program, findings: &mut Findings, locate: &Locator
     });
 }
 
-/// What a program needs of the release that runs it, for comparisons with several releases.
+/// Needs of a program on the release that runs it, for comparisons with several releases.
 ///
 /// ```
 /// use pte_check::pte_releases::Release;
@@ -75,7 +75,7 @@ impl<'p> Requirements<'p> {
         is_met
     }
 
-    /// Returns what a release does not have, or does not execute.
+    /// Returns the parts that a release does not have, or does not execute.
     pub fn unmet(&self, release: &Release) -> Vec<Unmet> {
         let mut found = Vec::new();
         self.each(release, &mut |_, at, describe| {
@@ -85,7 +85,7 @@ impl<'p> Requirements<'p> {
         found
     }
 
-    /// Reports what a release does not have.
+    /// Reports the parts that a release does not have.
     pub(super) fn compare(&self, release: &Release, findings: &mut Findings, locate: &Locator<'_>) {
         self.each(release, &mut reported(findings, locate));
     }
@@ -117,7 +117,7 @@ impl<'p> Requirements<'p> {
 pub struct Unmet {
     /// The part of the program.
     pub at: Element,
-    /// What it is, and what the release does, for messages.
+    /// Description of the defect and of the release's behaviour, for messages.
     pub what: String,
     /// The first release that would do.
     pub expected: String,
@@ -149,7 +149,7 @@ fn absent(program: &Program) -> impl Iterator<Item = (&'static str, &'static str
         .chain(delegate.map(|at| ("delegates.without_options", "a delegate without a list of options", at)))
 }
 
-/// Reports delegates of backends that a build of one's own does not register. Applications link backends beside those of the packages, so
+/// Reports delegates of backends that a custom build does not register. Applications link further backends than the packages, so
 /// that the tables of releases do not tell.
 fn backends(program: &Program, release: &Release, report: &mut Report<'_>) {
     for (method, plan) in program.plans().iter().enumerate() {

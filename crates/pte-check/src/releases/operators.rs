@@ -40,7 +40,7 @@ pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {
     }
 }
 
-/// Calls of a method whose element types are compared with what the kernels of a release take.
+/// Calls of a method whose element types are compared with those that the kernels of a release take.
 struct Types<'p> {
     method: usize,
     plan: &'p ExecutionPlan,

@@ -64,7 +64,7 @@ impl Payloads {
         }
     }
 
-    /// Adds what the tensors are that the calls of a delegate pass.
+    /// Adds the properties of the tensors that the calls of a delegate pass.
     fn add_arguments(&mut self, method: usize, index: usize, plan: &ExecutionPlan, graph: &Graph) {
         let is_output = |value: &&GraphValue| {
             let is_int32 = Datatype::of(value.datatype).is_some_and(|datatype| datatype.name == "int32");
@@ -86,7 +86,7 @@ impl Payloads {
         }
     }
 
-    /// Compares the parts with what a release accepts.
+    /// Compares the parts with those that a release accepts.
     pub fn check(&self, release: &Release, report: &mut Report<'_>) {
         for (part, element) in &self.parts {
             let Some(answer) = release.xnnpack(part).filter(|answer| answer.is_refusal()) else { continue };

@@ -1,10 +1,10 @@
-//! Where the comparisons with a release report to: findings of `check`, or a list.
+//! Destination of the results of comparisons with a release: findings of `check`, or a list.
 
 use crate::RuleId;
 use crate::finding::{Findings, Locator};
 use pte_model::program::element::Element;
 
-/// Receiver of a rule that is violated, the part that does, and a description: what was found, and what was expected.
+/// Receives a violated rule, the element that violates it, and a description: the value found, and the value expected.
 pub type Report<'r> = dyn FnMut(RuleId, Element, &dyn Fn() -> (String, String)) + 'r;
 
 /// Adds what is reported to findings.

@@ -247,7 +247,7 @@ impl OverlapIndex {
         before.is_some_and(|before| ends[before] > range.start) || inside.any(|other| other != range)
     }
 
-    /// Returns `true` if `range` is inside a tensor with content, of which it may be a view.
+    /// Returns `true` if `range` is inside a tensor with content, so that it may be a view of it.
     fn may_view(&self, range: &PoolRange) -> bool {
         let RangeIndex { ranges, ends } = &self.sources;
         let after = ranges.partition_point(|other| (other.pool, other.start) <= (range.pool, range.start));

@@ -7,7 +7,7 @@
 /// A limit of the work on a method.
 #[derive(Debug)]
 pub struct Limit {
-    /// What is counted, in the singular.
+    /// Noun for the counted unit, in the singular.
     pub unit: &'static str,
     /// Causes that can reach the limit.
     pub reached_by: &'static str,

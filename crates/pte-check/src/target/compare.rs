@@ -159,7 +159,7 @@ impl Comparison<'_> {
                 self.not_known(element, what, &temporary.unknown);
             }
         }
-        // The lookup of kernels takes from the method allocator what the temporary one has no room for.
+        // The lookup of kernels uses the method allocator if the temporary one has no room.
         let steps = taken(target.order(), memory, target.abi, target.temporary_allocator);
         let needed = steps.iter().fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes));
         let Some(has) = target.method_allocator else { return };
@@ -237,7 +237,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Reports that what is known fits, but not all is known.
+    /// Reports that the known figures fit, but that not all are known.
     fn not_known(&mut self, element: &Element, (what, needed, has): (&str, u64, u64), unknown: &[String]) {
         if unknown.is_empty() {
             return;
@@ -287,7 +287,7 @@ impl Comparison<'_> {
 }
 
 impl Target {
-    /// What its application takes from the method allocator.
+    /// Allocations of its application from the method allocator, in their order.
     fn order(&self) -> &'static [Take] {
         match (self.runner, &self.pools) {
             (Some(runner), _) => runner.order,
@@ -307,7 +307,7 @@ fn or_lower(target: &Target) -> String {
     }
 }
 
-/// Returns what was found and expected of memory.
+/// Returns the found and the expected memory.
 fn too_large(what: &str, needed: u64, has: u64, target: &Target) -> (String, String) {
     (format!("{} for {what}", counted(needed, "byte")), format!("at most {has}, which {target} has: make it larger"))
 }

@@ -18,11 +18,11 @@ pub struct LinkedOperators {
     all: bool,
     libraries: BTreeSet<&'static str>,
     named: BTreeMap<String, NamedKernel>,
-    /// Names without an overload, all overloads of which are registered.
+    /// Names without an overload. All their overloads are registered.
     families: BTreeSet<String>,
 }
 
-/// What is known of the kernel of an operator.
+/// Known facts about the kernel of an operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkedKernel {
     /// Number of arguments with the result; `None` if it is not known.
@@ -40,7 +40,7 @@ struct NamedKernel {
     types: Option<BTreeSet<i8>>,
 }
 
-/// What is wrong with a file, and the node of its YAML, if it has one.
+/// Problem with a file, and the node of its YAML, if it has one.
 type FileError = (Option<NodeId>, String);
 
 static LIBRARIES: LazyLock<BTreeSet<&'static str>> =

@@ -1,4 +1,4 @@
-//! Targets: what a build of the runtime links, and the memory that its application has. A program is compared with a target by the rules
+//! Targets: the kernels that a build of the runtime links, and the memory that its application has. A program is compared with a target by the rules
 //! `R-`.
 //!
 //! The memory that a program needs is computed elsewhere: [`ProgramNeeds`] has the figures.

@@ -57,7 +57,7 @@ struct Decoder<'r> {
     paths: HashMap<String, usize>,
     diagnostics: Vec<Diagnostic<NodeId>>,
     warnings: Vec<Diagnostic<NodeId>>,
-    /// Names of which the nearest known one was searched.
+    /// Number of unknown names for which a suggestion was searched.
     searched: usize,
 }
 

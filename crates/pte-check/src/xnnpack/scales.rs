@@ -24,7 +24,7 @@ impl ScaleReader {
         ScaleReader { left: len.saturating_mul(MAX_READ_FACTOR) }
     }
 
-    /// Returns the value of the first scales that XNNPACK refuses, what was found, and what is expected. The constants of the graph are as
+    /// Returns the value with the first scales that XNNPACK rejects, the number found, and the expectation. The constants of the graph are as
     /// large as it needs.
     pub(super) fn defect(
         &mut self,

@@ -54,7 +54,7 @@ pub struct MethodFacts {
     pub is_lower_bound: bool,
     /// Bytes that loading and executing take from the temporary allocator at most.
     pub temporary_allocator: Bytes,
-    /// The temporary allocator may have to be larger: it is not known what an operator or a backend takes.
+    /// The temporary allocator may have to be larger, because the memory of an operator or a backend is not known.
     pub is_temporary_lower_bound: bool,
     /// Inputs.
     pub inputs: Vec<InterfaceFacts>,
@@ -68,7 +68,7 @@ pub struct MethodFacts {
 pub struct InterfaceFacts {
     /// The first 200 characters of its name; empty if it has none.
     pub name: String,
-    /// What it is if it is a tensor.
+    /// Properties of a tensor; `None` for other values.
     pub tensor: Option<TensorFacts>,
 }
 

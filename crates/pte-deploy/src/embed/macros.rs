@@ -7,7 +7,7 @@ pub(super) struct Macro {
     pub name: String,
     /// Value.
     pub value: MacroValue,
-    /// What a comment says about it.
+    /// Comment on the macro.
     pub about: String,
 }
 

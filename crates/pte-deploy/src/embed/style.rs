@@ -30,7 +30,7 @@ pub struct EmbedStyle {
 pub(super) struct Length {
     /// Type.
     pub integer: &'static str,
-    /// What its name adds to that of the array.
+    /// Suffix that the style appends to the name of the array.
     pub suffix: &'static str,
     /// Macro of GCC and Clang with the size of the type in bytes.
     pub size_macro: &'static str,

@@ -21,7 +21,7 @@ const TARGETS: &[(&str, &str)] = &[
     (target::PRIM_OPS, ""),
 ];
 
-/// Options that build backends, beside that of Ethos-U.
+/// Options that build backends other than that of Ethos-U.
 const BACKENDS: &[(&str, &str)] = &[
     ("CoreMLBackend", "EXECUTORCH_BUILD_COREML"),
     ("MPSBackend", "EXECUTORCH_BUILD_MPS"),

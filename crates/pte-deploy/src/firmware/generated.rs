@@ -1,4 +1,4 @@
-//! The result of a platform, and what several platforms share.
+//! The result of a platform, and code that several platforms share.
 
 use serde::Serialize;
 

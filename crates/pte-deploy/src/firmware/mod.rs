@@ -115,7 +115,7 @@ pub struct Firmware {
     pub operators: Vec<String>,
     /// Backends of its delegates.
     pub backends: Vec<String>,
-    /// What the files cannot provide, or what is not known.
+    /// Needs that the files cannot meet, and unknown ones.
     pub warnings: Vec<String>,
     /// Generated files, sorted by path.
     pub files: Vec<FirmwareFile>,

@@ -1,4 +1,4 @@
-//! A program as a part of a firmware: what it needs, and where and how the firmware has it.
+//! A program as a part of a firmware: its needs, and its location and form in the firmware.
 
 use crate::Symbol;
 use crate::embed::Section;
@@ -9,7 +9,7 @@ use pte_payload::ethos_u;
 /// Program of a firmware, and the methods that it loads, one at a time.
 #[derive(Debug, Clone)]
 pub struct FirmwareNeeds<'p> {
-    /// What the program needs.
+    /// Needs of the program.
     pub program: &'p ProgramNeeds,
     /// Methods of it that the firmware loads, one at a time.
     pub methods: Vec<MethodNeeds<'p>>,

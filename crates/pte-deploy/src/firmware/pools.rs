@@ -26,9 +26,9 @@ pub struct FirmwarePool {
     pub bytes: u64,
     /// The size is a lower bound, because [`FirmwarePool::unknown`] may take more.
     pub at_least: bool,
-    /// Operators and backends of which it is not known how much they take.
+    /// Operators and backends whose memory is not known.
     pub unknown: Vec<String>,
-    /// What the bytes are for, in the order in which it is allocated, of the method that needs the most.
+    /// Uses of the bytes, in the order of allocation, of the method that needs the most.
     pub parts: Vec<FirmwarePoolPart>,
 }
 
@@ -37,7 +37,7 @@ pub struct FirmwarePool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FirmwarePoolPart {
-    /// What it is.
+    /// Use of the bytes.
     pub content: &'static str,
     /// Size in bytes.
     pub bytes: u64,

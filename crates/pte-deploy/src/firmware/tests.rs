@@ -10,7 +10,7 @@ use pte_memory::memory::{MemoryPool, MethodFootprint};
 use pte_memory::runner::RUNNERS;
 use pte_payload::ethos_u;
 
-/// Needs of a program with a method with these pools, three inputs of which one is a tensor, and simple sizes.
+/// Needs of a program with a method with these pools and three inputs, one of them a tensor, and simple sizes.
 fn program(pools: &[u64]) -> ProgramNeeds {
     let mut method = MethodFootprint::default();
     method.name = "forward".to_owned();
@@ -157,7 +157,7 @@ fn lines_of_sdkconfig_follow_from_the_sizes() {
     }
 }
 
-/// What the sample of a platform does not build, and memory that no pool has, is the same warning on all platforms.
+/// All platforms have the same warnings about operators that their sample does not build, and about memory that no pool has.
 #[test]
 fn backends_and_their_heap_are_warnings_on_all_platforms() {
     let mut program = program(&[16]);

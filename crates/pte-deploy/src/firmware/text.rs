@@ -50,7 +50,7 @@ impl Comment {
         std::iter::once(&*first).chain(lines.iter().copied()).map(|line| self.line(line)).collect()
     }
 
-    /// Returns the lines above the size of a pool: its parts, and what it does not contain.
+    /// Returns the lines above the size of a pool: the parts that it has and lacks.
     pub fn pool(self, pool: &FirmwarePool) -> String {
         let mut out = String::new();
         if pool.parts.len() > 1 {

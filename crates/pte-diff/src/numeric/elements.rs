@@ -188,7 +188,7 @@ impl Values {
     }
 }
 
-/// How values are compared.
+/// Options of the comparison of values.
 pub struct Comparison {
     /// Largest differences of floating point numbers that count as equal.
     pub tolerance: Tolerance,

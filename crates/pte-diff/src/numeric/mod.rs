@@ -21,7 +21,7 @@ use pte_model::program::ExecutionPlan;
 use pte_model::program::test_cases::{TestData, Tolerance};
 use recorded::RecordedValues;
 
-/// What the runtime recorded of one execution of a method.
+/// Values that the runtime recorded during one execution of a method.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace<'t> {
     /// Events.
@@ -129,7 +129,7 @@ fn run<'t>(view: &MethodView<'_>, trace: Trace<'t>, side: usize) -> Result<Optio
     }
 }
 
-/// Two methods with what they executed.
+/// Two methods with their executions.
 struct Aligned<'v, 's, 't> {
     views: [&'v MethodView<'s>; 2],
     runs: &'v [Option<MethodRun<'t>>; 2],

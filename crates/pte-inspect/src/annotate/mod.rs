@@ -72,7 +72,7 @@ pub struct AnnotateOptions {
 pub enum AnnotatePart {
     /// The first bytes, with the extended header.
     Headers,
-    /// The FlatBuffer.
+    /// The FlatBuffer, without header and segments.
     Program,
     /// The data after the FlatBuffer.
     Segments,

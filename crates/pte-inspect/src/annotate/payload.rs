@@ -28,7 +28,7 @@ const MAX_PADDING: u64 = 16;
 
 /// A payload as blocks, which tile it.
 pub struct PayloadBlocks {
-    /// The graph.
+    /// Block of the graph.
     pub part: FilePart,
     /// Owners of constants in the graph.
     pub segments: SegmentMap,

@@ -42,7 +42,7 @@ pub enum RegionType {
     Offset,
     /// Characters of a string.
     String,
-    /// Bytes of which only the first are shown.
+    /// Bytes; only the first ones are shown.
     Data,
     /// Zeros up to an aligned offset.
     Padding,
@@ -53,7 +53,7 @@ pub enum RegionType {
 /// Meaning of the bytes of a region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meaning<'m> {
-    /// A description.
+    /// A description in words.
     Text(&'m str),
     /// A formatted description.
     OwnedText(String),
@@ -85,7 +85,7 @@ pub struct Target {
 /// Kind of a target.
 #[derive(Debug, Clone, Copy)]
 pub enum TargetKind {
-    /// An object.
+    /// An object of this kind.
     Object(ObjectKind),
     /// A target that cannot be read, or needs no label.
     Unknown,

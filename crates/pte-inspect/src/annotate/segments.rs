@@ -56,7 +56,7 @@ pub struct SegmentMap {
     pub constants: Vec<DataRange>,
 }
 
-/// A segment.
+/// A segment, and the data in it.
 #[derive(Debug)]
 pub struct FileSegment {
     /// Index in the list of segments.

@@ -55,7 +55,7 @@ pub struct SharedBytes {
     range: Range<usize>,
 }
 
-/// What holds the bytes of [`SharedBytes`].
+/// Owner of the bytes of [`SharedBytes`].
 #[derive(Clone)]
 enum Held {
     /// The bytes themselves.

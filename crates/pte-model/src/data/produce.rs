@@ -29,7 +29,7 @@ impl Producer<'_> {
     }
 }
 
-/// Where the bytes of an open blob come from.
+/// Source of the bytes of an open blob.
 enum Reading<'b> {
     Bytes(&'b [u8]),
     File {

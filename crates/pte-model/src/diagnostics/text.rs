@@ -1,6 +1,6 @@
 //! Text of messages: counts, names of unknown length from an input, the nearest of several names.
 //!
-//! What an input contains is shown in messages and tables through [`escaped`] or [`clipped`], so that it cannot forge output.
+//! Messages and tables show content of an input only through [`escaped`] or [`clipped`], so that it cannot forge output.
 //!
 //! ```
 //! use pte_model::diagnostics::text::{

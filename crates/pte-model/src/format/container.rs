@@ -28,7 +28,7 @@ pub enum Format {
 /// A format that consists of a FlatBuffer and, if it has an extended header, data segments.
 #[derive(Debug)]
 pub struct Container {
-    /// The format.
+    /// Format that the row describes.
     pub format: Format,
     /// Extension of its files.
     pub extension: &'static str,

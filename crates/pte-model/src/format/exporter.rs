@@ -1,4 +1,4 @@
-//! How the exporter of each release of ExecuTorch writes files: a row for each release that changed it. What a runtime reads is
+//! Conventions by which the exporter of each release of ExecuTorch writes files: a row for each release that changed it. What a runtime reads is
 //! in `pte-releases`.
 
 use super::serializer::Serializer;

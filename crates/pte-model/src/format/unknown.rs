@@ -173,7 +173,7 @@ impl UnknownParts {
     }
 }
 
-/// Bytes as hexadecimal digits, of which at most 32 are shown.
+/// Bytes as hexadecimal digits; at most 32 are shown.
 pub struct ShownBytes<'b>(pub &'b [u8]);
 
 impl fmt::Display for ShownBytes<'_> {

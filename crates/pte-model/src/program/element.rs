@@ -27,17 +27,17 @@ pub enum Element {
 pub enum Part {
     /// The method as a whole.
     Whole,
-    /// A value.
+    /// Value of a method, by index.
     Value(usize),
     /// An entry of `outputs`.
     Output(usize),
-    /// A delegate.
+    /// Delegate of a method, by index.
     Delegate(usize),
     /// A value of the graph in the payload of a delegate: delegate, value.
     GraphValue(usize, usize),
     /// An operation of the graph in the payload of a delegate: delegate, node.
     GraphNode(usize, usize),
-    /// An operator.
+    /// Operator of a method, by index.
     Operator(usize),
     /// An instruction: its chain, and its index in the chain.
     Instruction(usize, usize),

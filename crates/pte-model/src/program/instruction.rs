@@ -99,7 +99,7 @@ pub enum FieldMut<'a> {
 pub enum Callee {
     /// A kernel of this operator.
     Operator(OperatorId),
-    /// A delegate.
+    /// Index of a delegate of the method.
     Delegate(DelegateId),
 }
 

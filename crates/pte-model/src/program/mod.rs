@@ -81,7 +81,7 @@ pub struct Program {
     /// Schema version. All releases so far write 0; the runtime of ExecuTorch 1.5.1 rejects a program with another
     /// version (rule P-1).
     pub version: u32,
-    /// The methods.
+    /// Methods, in the order of the file.
     pub execution_plan: Option<Vec<ExecutionPlan>>,
     /// Keyed blobs for delegates (docs/format.md, "Named data"). An empty list is present in the file, `None` is
     /// absent.
@@ -339,9 +339,9 @@ pub enum EValue {
     Bool(bool),
     /// A floating-point number.
     Double(f64),
-    /// A tensor.
+    /// A tensor, with or without data.
     Tensor(Tensor),
-    /// A string.
+    /// A string; `None` if the field is absent.
     String(Option<String>),
     /// Indices of Int values (M-7).
     IntList(Option<Vec<i64>>),
@@ -559,7 +559,7 @@ pub enum Memory {
         /// location in all methods (docs/format.md, "Shared state").
         shared: Option<u32>,
     },
-    /// Memory of another tensor, of which this tensor is a view.
+    /// Memory of another tensor: this tensor is a view of it.
     View {
         /// Index of the other tensor, which is not a view.
         base: u32,
@@ -591,7 +591,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// The CPU.
+    /// The CPU with index 0, the default of all tensors.
     pub const CPU: Device = Device { device_type: DeviceType::CPU, index: 0 };
 }
 
@@ -661,7 +661,7 @@ pub struct Chain {
     pub inputs: Option<Vec<ValueId>>,
     /// Ignored by the runtime (M-24).
     pub outputs: Option<Vec<ValueId>>,
-    /// The instructions.
+    /// Instructions, in the order of execution without jumps.
     pub instructions: Option<Vec<Instruction>>,
     /// Stack trace of each instruction, from the outermost call.
     pub stacktrace: Option<Vec<Option<Vec<StackFrame>>>>,

@@ -16,7 +16,7 @@ use crate::format::{Kind, TableSchema};
 /// Parts of a newer schema, and the structure of the program that they belong to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewerParts {
-    /// The parts.
+    /// Unknown fields and union members, with their bytes.
     pub parts: UnknownParts,
     /// Digest of the structure of each method, and of the keys of named data.
     structure: (Vec<u64>, u64),
@@ -150,7 +150,7 @@ impl Program {
 }
 
 impl UnknownObject {
-    /// Returns a description of what the bytes show.
+    /// Returns a description of the bytes.
     pub fn kind(&self) -> String {
         let count = self.bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count)) as usize;
         let end = count.saturating_add(4);

@@ -8,7 +8,7 @@ use crate::format::ScalarType;
 pub struct Feature {
     /// Its word in the tables of `pte-releases`.
     pub key: &'static str,
-    /// What it is.
+    /// Description of the feature.
     pub name: &'static str,
     /// First release with it.
     pub release: &'static str,
@@ -21,7 +21,7 @@ pub struct Feature {
 /// Key of the feature of a program with tensors whose data are in a `.ptd`.
 pub const EXTERNAL: &str = "constants.external";
 
-/// Key of the feature of a program with named data beside tensors whose data are in a `.ptd`.
+/// Key of the feature of a program that has both named data and tensors with data in a `.ptd`.
 pub const NAMED_BESIDE_EXTERNAL: &str = "named_data.program_beside_external";
 
 /// Features, the newest one first.

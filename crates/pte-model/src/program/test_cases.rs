@@ -32,7 +32,7 @@ pub const DEFAULT_RTOL: f64 = 1e-5;
 /// Tests of a method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodTests {
-    /// The method.
+    /// Name of the tested method.
     pub method: String,
     /// Its tests.
     pub cases: Vec<TestCase>,
@@ -54,7 +54,7 @@ impl MethodTests {
     }
 }
 
-/// A test.
+/// Inputs of an execution, and the outputs that are expected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestCase {
     /// Inputs of the method.
@@ -149,15 +149,15 @@ impl Tolerance {
 pub enum TestData {
     /// None.
     Null,
-    /// An integer.
+    /// An Int.
     Int(i64),
     /// A floating point number.
     Double(f64),
     /// A truth value.
     Bool(bool),
-    /// A string.
+    /// A string, which a `.bpte` cannot store.
     String(String),
-    /// A tensor.
+    /// A tensor, with its bytes.
     Tensor {
         /// Element type.
         scalar_type: ScalarType,

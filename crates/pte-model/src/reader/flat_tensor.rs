@@ -18,7 +18,7 @@ use crate::program::TensorLayout;
 /// A key of a `.ptd` and its data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlatTensorEntry {
-    /// The key.
+    /// Key by which a program or a delegate looks it up.
     pub key: String,
     /// The data: a range of the file.
     pub data: Blob,

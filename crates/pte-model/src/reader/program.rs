@@ -51,7 +51,7 @@ pub struct ProgramHeader {
 /// Content of a `.pte`: program, and layout of its data in the file.
 #[derive(Debug)]
 pub struct ProgramContents {
-    /// The program.
+    /// Content of the file.
     pub program: Program,
     /// Extended header.
     pub header: Option<ProgramHeader>,

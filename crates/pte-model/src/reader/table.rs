@@ -12,7 +12,7 @@ use crate::program::{
 
 /// A part of the model that is a table.
 pub trait ReadTable: Sized {
-    /// The table.
+    /// Schema of the table that is read.
     const TABLE: &'static TableSchema;
 
     /// Reads it.

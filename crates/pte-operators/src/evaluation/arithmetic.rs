@@ -80,7 +80,7 @@ fn pairs(call: &ConstantCall<'_>, a: usize, b: usize, kind: Kind, function: Bina
     stored(call, |index| function(kind, first.get(index, kind)?, second.get(index, kind)?))
 }
 
-/// Returns the only result, of which each element is computed.
+/// Returns the only result, whose elements `element` computes.
 fn stored(call: &ConstantCall<'_>, element: impl Fn(usize) -> Result<Number>) -> Result<Vec<Blob>> {
     let out = call.out()?;
     let kind = Kind::of(out.scalar_type)?;
@@ -205,7 +205,7 @@ fn arithmetic(call: &ConstantCall<'_>, function: Binary) -> Result<Vec<Blob>> {
     pairs(call, 0, 1, kind, function)
 }
 
-/// A sum.
+/// Evaluates `add`: the elementwise sum.
 pub(crate) fn sum(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     check_factor(call, 2, Kind::of(common(call, 0, 1)?)?)?;
     arithmetic(call, add)
@@ -218,7 +218,7 @@ pub(crate) fn sum_with_number(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     if common(call, 0, 1)? == own { sum(call) } else { refuse(KIND) }
 }
 
-/// A difference.
+/// Evaluates `sub`: the elementwise difference.
 pub(crate) fn difference(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     check_factor(call, 2, Kind::of(common(call, 0, 1)?)?)?;
     arithmetic(call, subtract)
@@ -230,7 +230,7 @@ pub(crate) fn reverse_difference(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     arithmetic(call, |kind, a, b| subtract(kind, b, a))
 }
 
-/// A product.
+/// Evaluates `mul`: the elementwise product.
 pub(crate) fn product(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     arithmetic(call, multiply)
 }
@@ -460,12 +460,12 @@ pub(crate) fn inverted(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     })
 }
 
-/// Whether a number is NaN.
+/// Evaluates `isnan`, element by element.
 pub(crate) fn not_a_number(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     classified(call, f64::is_nan)
 }
 
-/// Whether a number is infinite.
+/// Evaluates `isinf`, element by element.
 pub(crate) fn infinite(call: &ConstantCall<'_>) -> Result<Vec<Blob>> {
     classified(call, f64::is_infinite)
 }

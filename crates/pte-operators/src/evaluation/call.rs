@@ -1,4 +1,4 @@
-//! A call on constants: access of evaluations to its arguments and outs, and what holds for all of them.
+//! A call on constants: access of evaluations to its arguments and outs, and the checks of all of them.
 
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;

@@ -1,4 +1,4 @@
-//! Why a call is not evaluated.
+//! Reasons why a call is not evaluated.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::inference::InferenceError;
 
 pub(crate) type Result<T> = std::result::Result<T, Unevaluated>;
 
-/// Why a call is not evaluated.
+/// Reason why a call is not evaluated.
 #[derive(Debug)]
 pub enum Unevaluated {
     /// The operator has no evaluation.

@@ -1,4 +1,4 @@
-//! Elements of a tensor at regular positions: what views, transpositions, slices and expansions read.
+//! Elements of a tensor at regular positions, which views, transpositions, slices and expansions read.
 
 use pte_model::data::{Blob, BlobSource};
 

@@ -312,7 +312,7 @@ pub enum Constraint {
         /// Position of the tensor.
         argument: usize,
     },
-    /// Sizes of which one may be -1: the number of elements is divided by the product of the others, of which 64 bits are kept.
+    /// Sizes, one of which may be -1: the number of elements divided by the product of the others modulo 2^64.
     ViewSizes {
         /// Position of the sizes.
         argument: usize,
@@ -552,7 +552,7 @@ pub fn only_type(constraints: &[Constraint], call: &Call<'_>, at: usize) -> Opti
     })
 }
 
-/// An argument that violates a constraint, what was found and what was expected.
+/// An argument that violates a constraint, with the value found and the value expected.
 type Violation = (usize, String, String);
 
 fn violation(constraint: Constraint, call: &Call<'_>) -> Option<Violation> {

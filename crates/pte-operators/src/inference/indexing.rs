@@ -235,7 +235,7 @@ pub(crate) fn select_scatter(call: &Call<'_>) -> Inferred {
     replace(call)
 }
 
-/// Checks that the tensor at argument 1 broadcasts to the sizes of what it replaces.
+/// Checks that the tensor at argument 1 broadcasts to the sizes of the part that it replaces.
 fn check_source(call: &Call<'_>, replaced: &[Dim]) -> Result<()> {
     let source = call.tensor(1)?;
     if expands_to(&source.sizes, replaced) {
@@ -380,10 +380,10 @@ pub(crate) fn diagonal(call: &Call<'_>) -> Inferred {
     one(TensorMeta::contiguous(tensor.scalar_type, sizes))
 }
 
-/// Why the results of `masked_select` are not inferred.
+/// Reason why the results of `masked_select` are not inferred.
 pub(crate) const SELECTED: &str = "the number of elements that a mask selects is known at run time only";
 
-/// Why the results of `nonzero` are not inferred.
+/// Reason why the results of `nonzero` are not inferred.
 pub(crate) const NONZERO: &str = "the number of elements that are not 0 is known at run time only";
 
 /// The elements that a mask selects.

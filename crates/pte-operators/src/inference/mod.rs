@@ -1,4 +1,4 @@
-//! Inference of what an operator produces: element type, sizes, dim_order and dynamism of its results, from those of its arguments.
+//! Infers the results of an operator: their element types, sizes, dim_order and dynamism follow from those of the arguments.
 //!
 //! A [`Rule`] is a pure function of one call; it knows neither values nor instructions. The rules are stated once each, by family, in
 //! the modules here; a release names the rule of each operator. The results are those of torch's meta functions, which the exporter

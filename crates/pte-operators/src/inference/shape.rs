@@ -3,7 +3,7 @@
 use super::{Call, Dim, InferenceError, IntMeta, ResultMeta, TensorMeta};
 use pte_model::format::{DimOrder, ScalarType};
 
-/// What a rule returns.
+/// Result of a rule.
 pub(super) type Inferred = std::result::Result<Vec<ResultMeta>, InferenceError>;
 /// A part of a rule.
 pub(super) type Result<T> = std::result::Result<T, InferenceError>;

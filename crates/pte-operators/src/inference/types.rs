@@ -1,4 +1,4 @@
-//! What inference reads and returns: properties of tensors, arguments, results and errors. No rules.
+//! Input and output of inference: properties of tensors, arguments, results and errors. No rules.
 
 use std::borrow::Cow;
 
@@ -55,7 +55,7 @@ pub enum Argument<'a> {
     Double(f64),
     /// A string.
     Str(&'a str),
-    /// A tensor.
+    /// A tensor, by its properties.
     Tensor(Cow<'a, TensorMeta>),
     /// A list of Ints.
     Ints(Vec<IntMeta>),
@@ -72,19 +72,19 @@ pub enum Argument<'a> {
 /// A result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ResultMeta {
-    /// A tensor.
+    /// A tensor, by its properties.
     Tensor(TensorMeta),
     /// An out that is a list of tensors.
     Tensors(Vec<TensorMeta>),
     /// An out that the call does not write, on request: the properties that the exporter declares. The runtime takes any.
     Unwritten(TensorMeta),
-    /// An Int.
+    /// An Int, whose number may be unknown.
     Int(IntMeta),
     /// A number or truth value whose kind only execution determines, or that is not an Int.
     Scalar,
 }
 
-/// Why the results of a call are not inferred.
+/// Reason why the results of a call are not inferred.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InferenceError {
     /// The operator is not in the table.
@@ -102,8 +102,8 @@ pub enum InferenceError {
 pub struct InvalidArgument {
     /// Position of the argument in the schema.
     pub argument: usize,
-    /// What was found (`sizes [2, 3]`).
+    /// Value found (`sizes [2, 3]`).
     pub found: String,
-    /// What was expected (`sizes that broadcast with [4, 5] of `other``).
+    /// Value expected (`sizes that broadcast with [4, 5] of `other``).
     pub expected: String,
 }

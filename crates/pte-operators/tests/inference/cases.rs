@@ -23,7 +23,7 @@ pub enum Expected {
     Result(ResultMeta),
 }
 
-/// What the file states for a case.
+/// Outcome that the file states for a case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     Results(Vec<Expected>),
@@ -31,14 +31,14 @@ pub enum Outcome {
     DataDependent,
 }
 
-/// A call.
+/// A call with the outcome that torch gave.
 #[derive(Debug)]
 pub struct Case<'t> {
-    /// The line.
+    /// Line of the file.
     pub text: &'t str,
-    /// The arguments.
+    /// Arguments of the call.
     pub args: Vec<Value<'t>>,
-    /// What torch infers.
+    /// Outcome in torch.
     pub outcome: Outcome,
 }
 

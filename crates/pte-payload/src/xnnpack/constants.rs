@@ -1,4 +1,4 @@
-//! Constants of a graph with what reads them: the values whose data they are, and the quantized values whose scales they are.
+//! Constants of a graph with their readers: the values whose data they are, and the quantized values whose scales they are.
 
 use super::model::{Constant, FieldContent, Graph, QuantParamsValue};
 use super::schema::{Datatype, QuantParams, per_channel_group_quant, per_channel_quant};

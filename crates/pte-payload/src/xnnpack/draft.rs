@@ -8,7 +8,7 @@
 //! | external id | inputs, then outputs, are the arguments of the delegate in this order |
 //! | flags of a value | input, output |
 //! | ids of inputs and outputs | in the order of the values |
-//! | constants | for each value its data, then its scales; the first constant stands for none |
+//! | constants | for each value its data, then its scales; index 0 means that there are none |
 //! | size of a constant | that of the value, of its scales |
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
@@ -42,7 +42,7 @@ pub struct Draft {
     pub identifier: &'static str,
     /// Location of the constants.
     pub container: Container,
-    /// The constant that stands for none has an empty key.
+    /// The first constant, which means that a value has no data, has an empty key.
     pub has_named_keys: bool,
     /// Version of the schema, if it is not [`VERSION`].
     pub version: Option<String>,
@@ -64,7 +64,7 @@ pub struct Draft {
     pub mem_buffer_sizes: Option<Vec<u32>>,
 }
 
-/// A value.
+/// A value of a draft, with the properties that rules do not give.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftValue {
     /// Element type: an index of [`DATATYPES`].
@@ -87,7 +87,7 @@ pub struct DraftValue {
     pub dq_datatype: i16,
 }
 
-/// A constant.
+/// Data or scales of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftConstant {
     /// Data or key.
@@ -153,7 +153,7 @@ pub enum Scales {
     Constant(DraftConstant),
 }
 
-/// An operation.
+/// An operation of a draft.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftNode {
     /// Operation.
@@ -177,7 +177,7 @@ pub enum DraftField {
     NoValue,
     /// An id that no value has.
     Id(u32),
-    /// A parameter.
+    /// A parameter, such as a stride.
     Parameter(FieldContent),
     /// The number of dimensions of the first list among the fields.
     NumDims,

@@ -36,7 +36,7 @@ pub enum SizeError {
 /// An operation of a draft: the sizes of its outputs are collected.
 #[derive(Debug)]
 pub struct DraftOperands<'r, V> {
-    /// The operation.
+    /// Operation whose results are inferred.
     pub node: &'r DraftNode,
     /// The values of the graph.
     pub values: &'r [V],

@@ -1,8 +1,8 @@
 //! Payloads of XNNPACK delegates: a header, a graph (a FlatBuffer) and constants.
 //!
 //! [`schema`] has the tables of the graph, [`model`] the graph as plain data, which [`decode`] and [`encode`] convert from and to bytes.
-//! `describe` counts what is in a payload.
-//! [`draft`] is a graph without what follows from rules. [`sizes`] has the sizes that
+//! `describe` counts the parts of a payload.
+//! [`draft`] is a graph without the properties that follow from rules. [`sizes`] has the sizes that
 //! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
 //! the values that read them, [`parts`] what a release may not
 //! accept. Nothing here depends on YAML, and only [`arguments`] on a program.
@@ -78,7 +78,7 @@ impl GraphFormat for Xnnpack {
 /// Returns the draft of a payload that reproduces it byte for byte.
 ///
 /// # Errors
-/// Description of what a draft does not express.
+/// Description of a part that a draft cannot express.
 fn read(payload: &Blob) -> Result<Draft, String> {
     let graph = decode::decode(payload).map_err(|error| error.to_string())?;
     let draft = Draft::of(&graph)?;

@@ -25,7 +25,7 @@ pub type Dims = SmallVec<[u32; 4]>;
 /// Fields of a table, by slot: most operations have at most four.
 pub type Fields = SmallVec<[FieldContent; 4]>;
 
-/// A payload.
+/// A decoded payload: the graph and its constants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     /// Location of the constants.
@@ -44,7 +44,7 @@ pub struct Graph {
     pub input_ids: Vec<u32>,
     /// Ids of the values that are outputs.
     pub output_ids: Vec<u32>,
-    /// Constants; the first one stands for none.
+    /// Constants. Index 0 means that a value has no data.
     pub constants: Vec<Constant>,
     /// Size of the constants after the graph, in bytes, with padding.
     pub constants_len: u64,
@@ -65,7 +65,7 @@ pub struct Constant {
     pub data: Blob,
 }
 
-/// A value.
+/// A value of the graph, which operations refer to by id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphValue {
     /// Element type: an index of [`super::schema::DATATYPES`].
@@ -165,7 +165,7 @@ impl NodeOperation {
     }
 }
 
-/// What stands for the name of an operation that the schema does not have.
+/// Name of an operation that the schema does not have.
 pub const UNKNOWN_WORD: &str = "unknown";
 
 /// A field that the schema does not have: its slot and its content.

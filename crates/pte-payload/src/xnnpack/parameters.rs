@@ -1,4 +1,4 @@
-//! Parameters of operations that YAML may leave out: what they are then. The assembler completes them, and the printer omits them.
+//! Defaults of the parameters of operations that YAML may leave out. The assembler completes them, and the printer omits them.
 //!
 //! A stride, a dilation and a number of groups are 1, and the kernel and the channels of a convolution follow from its filter. Other
 //! parameters are 0.

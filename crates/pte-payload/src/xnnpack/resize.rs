@@ -17,7 +17,7 @@ pub struct ResizeError {
     pub node: usize,
     /// Its name.
     pub operation: &'static str,
-    /// What does not fit.
+    /// Reason why the sizes do not fit.
     pub message: String,
 }
 
@@ -111,7 +111,7 @@ impl Step<'_> {
     /// Returns the new sizes of the results, if those of an operand changed.
     ///
     /// # Errors
-    /// What does not fit.
+    /// Reason why the sizes do not fit.
     fn results(&self, before: &[SizedValue], after: &[SizedValue]) -> Result<Vec<(usize, Vec<u64>)>, String> {
         let operands = || self.node.operation.operands();
         let is_changed = |position: usize| before[position].sizes != after[position].sizes;
@@ -120,7 +120,7 @@ impl Step<'_> {
                 let mut read = operands().filter(|operand| !operand.is_output);
                 (Some(operation), read.any(|operand| self.position(operand.slot).is_some_and(is_changed)))
             }
-            // What it reads is not known.
+            // Its inputs are not known.
             NodeOperation::Unknown(_) => (None, before != after),
         };
         if !reads_changed {

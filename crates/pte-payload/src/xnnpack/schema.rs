@@ -163,7 +163,7 @@ impl Union for QuantParams {
 }
 
 impl QuantParams {
-    /// Returns what the parameters are to element types.
+    /// Returns the role of the parameters for element types.
     pub fn quantization(self) -> Quantization {
         match self {
             QuantParams::PerChannel => Quantization::Channel,

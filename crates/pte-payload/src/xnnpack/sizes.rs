@@ -514,7 +514,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
             return self.t.wrong(input_id, "an input without dimensions".to_owned());
         }
         let part = |((from, start), length): ((&u64, &u64), &u64)| {
-            // XNNPACK computes the end, of which 0 is that of the input: size 0 is the whole of a dimension, but nothing from another offset.
+            // XNNPACK computes the end, where 0 means the end of the input: size 0 from offset 0 is the whole dimension, from another offset nothing.
             let length = if *length == 0 && *start == 0 { *from } else { *length };
             (start.saturating_add(length) <= *from).then_some(length)
         };

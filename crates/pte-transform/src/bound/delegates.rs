@@ -54,7 +54,7 @@ impl Propagation<'_> {
     /// Changes the payload of a call, and the sizes of its outputs.
     ///
     /// # Errors
-    /// Description of what does not fit.
+    /// Description of the mismatch.
     fn xnnpack_call(
         &mut self,
         delegate: usize,

@@ -11,7 +11,7 @@ use pte_model::program::{EValue, ExecutionPlan};
 pub(super) struct ResolvedInput {
     /// Index of the value.
     pub value: usize,
-    /// What changes.
+    /// New bounds of an input.
     pub report: BoundedInput,
 }
 

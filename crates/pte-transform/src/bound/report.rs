@@ -59,7 +59,7 @@ impl FromStr for InputBound {
     }
 }
 
-/// What [`bound`](crate::bound::bound) changed.
+/// Result of [`bound`](crate::bound::bound).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -114,18 +114,18 @@ pub struct BoundedDelegate {
 pub struct KeptResults {
     /// The instruction, as in messages: `instruction 3`.
     pub instruction: String,
-    /// The operator.
+    /// Full name of the operator.
     pub operator: String,
-    /// Why they are not inferred.
+    /// Reason why its results are not inferred.
     pub reason: String,
 }
 
 /// Reason why bounds cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundError {
-    /// What was found, and where.
+    /// Value found, and its location.
     pub message: String,
-    /// What is possible.
+    /// Values that are possible.
     pub help: Option<String>,
 }
 

@@ -42,9 +42,9 @@ pub enum NewArg {
     Value(ValueId),
     /// None.
     Null,
-    /// A literal.
+    /// A Bool literal.
     Bool(bool),
-    /// A literal.
+    /// An Int literal.
     Int(i64),
     /// A list of literals.
     Ints(Vec<i64>),

@@ -1,4 +1,4 @@
-//! Fields and delegates as the exporter of a release writes them, without an effect on what a program does.
+//! Fields and delegates as the exporter of a release writes them, without an effect on the results of a program.
 
 use std::collections::HashMap;
 

@@ -17,7 +17,7 @@ use pte_model::program::{
     Args, Chain, EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Tensor, ValueId,
 };
 
-/// What replacing the calls of a method did.
+/// Result of replacing the calls of a method.
 #[derive(Debug, Default)]
 pub struct RewrittenMethod {
     /// Replaced calls, in order.
@@ -252,7 +252,7 @@ impl<'p> Editor<'p> {
         }
     }
 
-    /// Returns memory for a tensor: what the planner assigns, or of a method with explicit places the end of its first pool, which grows.
+    /// Returns memory for a tensor: planned, or in a method with explicit offsets at the end of its first pool, which grows.
     fn new_memory(&mut self, tensor: &Tensor) -> Memory {
         let has_places = self.plan.tensors().any(|(_, tensor)| matches!(tensor.memory, Memory::At { .. }));
         let Some(sizes) = self.plan.memory.non_const_buffer_sizes.as_mut().filter(|_| has_places) else {

@@ -1,7 +1,7 @@
 //! Rewrites programs for the runtime of an older release: calls of newer operators as calls of older ones that compute the same, payloads
 //! and fields as that release has them. What cannot be expressed is listed.
 //!
-//! What a release has is measured ([`pte_releases`]), how its exporter writes is a row of
+//! The features of a release are measured ([`pte_releases`]); the conventions of its exporter are a row of
 //! [`Exporter`](pte_model::format::exporter::Exporter); nothing here names a release.
 
 mod call;

@@ -19,12 +19,12 @@ use pte_payload::xnnpack::schema::QuantParams;
 use pte_payload::xnnpack::{constants, encode, parts};
 use pte_releases::{Answer, Release};
 
-/// What rewriting the payloads of a program did.
+/// Result of rewriting the payloads of a program.
 #[derive(Debug, Default)]
 pub struct RewrittenPayloads {
     /// Number of distinct payloads that changed.
     pub rewritten: usize,
-    /// What cannot be expressed.
+    /// Parts that the release cannot express.
     pub problems: Vec<Inexpressible>,
 }
 

@@ -1,4 +1,4 @@
-//! What a release cannot express.
+//! Parts of a program that a release cannot express.
 
 use super::target::{Target, exporter_of};
 use crate::named::DelegateGraphs;
@@ -11,11 +11,11 @@ use pte_releases::{Answer, Release, Version};
 /// A part of a program that a release cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inexpressible {
-    /// The part.
+    /// Element of the program that cannot be expressed.
     pub at: Element,
-    /// What it is, for messages.
+    /// Description of the part, for messages.
     pub what: String,
-    /// What would help: the first later release that can.
+    /// First later release that can express it.
     pub help: String,
 }
 
@@ -54,13 +54,13 @@ pub(super) fn first_exporter(does: impl Fn(&Exporter) -> bool) -> Option<Version
     Release::known().find(exporter).map(Release::version)
 }
 
-/// Returns what a runtime was measured to do with a feature that it does not read.
+/// Returns the measured behaviour of a runtime for a feature that it does not read.
 fn refusal<'r>(release: &'r Release, feature: &str) -> Option<&'r Answer> {
     // Keys that a release ignores are those of named data, about which its exporter says more.
     release.feature(feature).filter(|answer| answer.is_refusal())
 }
 
-/// Named data beside data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read them together.
+/// Named data together with data in a `.ptd`: an exporter writes both, but the runtime of the same release may not read them together.
 fn combination(program: &Program, target: &Target<'_>, found: &mut Vec<Inexpressible>) {
     let both = used(program).into_iter().find(|(feature, _)| feature.key == NAMED_BESIDE_EXTERNAL);
     let Some((feature, at)) = both else { return };

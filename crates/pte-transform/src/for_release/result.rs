@@ -1,4 +1,4 @@
-//! What rewriting a program for a release did.
+//! Result of rewriting a program for a release.
 
 use super::problems::Inexpressible;
 
@@ -15,7 +15,7 @@ pub struct ReplacedCall {
     pub by: Vec<&'static str>,
 }
 
-/// What rewriting a program did.
+/// Result of rewriting a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ForRelease {
     /// Replaced calls, in order.
@@ -28,9 +28,9 @@ pub struct ForRelease {
     pub values: Vec<Vec<usize>>,
     /// By method: instructions were replaced, so that their positions may differ.
     pub has_moved: Vec<bool>,
-    /// Some tensors have memory that they did not have before. In a method with explicit places, it is after that of the others.
+    /// Some tensors have memory that they did not have before. In a method with explicit offsets, it is after that of the others.
     pub needs_memory: bool,
-    /// What cannot be expressed, with elements of the former program. If there is something, no call was replaced in the method.
+    /// Parts that the release cannot express, as elements of the former program. If there are any, no call of the method was replaced.
     pub problems: Vec<Inexpressible>,
 }
 

@@ -1,4 +1,4 @@
-//! A release that programs are written for, and what it lacks for calls.
+//! A release that programs are written for, and the features that it lacks for calls.
 
 use pte_model::format::ScalarType;
 use pte_model::format::exporter::Exporter;
@@ -8,15 +8,15 @@ use pte_releases::{Release, Version};
 /// A release that a program is written for.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'r> {
-    /// What its runtime has.
+    /// Measured facts about its runtime.
     pub release: &'r Release,
-    /// How its exporter writes.
+    /// Conventions of its exporter.
     pub exporter: &'r Exporter,
 }
 
-/// What the runtime of a release lacks for a call.
+/// Missing part of the runtime of a release, for a call.
 pub(super) struct Lack {
-    /// What it lacks, for messages.
+    /// Description of the missing part, for messages.
     pub what: String,
     /// First release that does not lack it.
     pub first: Option<Version>,
@@ -42,7 +42,7 @@ impl Target<'_> {
         self.release.lacks_operator(name) || self.release.types(name).is_some() || is_former
     }
 
-    /// Returns what the release lacks for a call; `types` has the element types of the arguments by position.
+    /// Returns the feature that the release lacks for a call; `types` has the element types of the arguments by position.
     pub(super) fn lack(&self, name: &str, types: &dyn Fn(usize) -> Option<ScalarType>) -> Option<Lack> {
         let runtime = self.release;
         if self.release.lacks_operator(name) {

@@ -1,4 +1,4 @@
-//! Summary of what was changed for a release.
+//! Summary of the changes for a release.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use super::result::ForRelease;
 use pte_model::diagnostics::counted;
 use pte_releases::{Release, Version};
 
-/// Release that files were written for, and what was changed for it.
+/// Release that files were written for, and the changes for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenFor {
-    /// The release.
+    /// Release whose runtime the program is written for.
     pub release: Version,
     /// Replaced calls, by the newer operator.
     pub replaced: BTreeMap<String, ReplacedCalls>,
@@ -33,7 +33,7 @@ pub struct ReplacedCalls {
 }
 
 impl ForRelease {
-    /// Summarizes what was done to a program for a release.
+    /// Summarizes the changes to a program for a release.
     pub fn written_for(&self, release: &Release) -> WrittenFor {
         let mut replaced: BTreeMap<String, ReplacedCalls> = BTreeMap::new();
         for call in &self.replaced {

@@ -30,7 +30,7 @@ pub struct MergeOptions {
     pub share_state: bool,
 }
 
-/// What [`merge`](crate::merge::merge) did.
+/// Result of [`merge`](crate::merge::merge).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -24,7 +24,7 @@ use serde::{Serialize, Serializer};
 pub enum MetadataValue {
     /// None.
     Null,
-    /// An integer.
+    /// An Int.
     Int(i64),
     /// A floating-point number.
     Double(f64),
@@ -45,7 +45,7 @@ impl MetadataValue {
     /// number and text take.
     ///
     /// # Errors
-    /// What was expected.
+    /// The form or type that is expected.
     pub fn parse(text: &str, like: Option<&MetadataValue>) -> Result<MetadataValue, String> {
         if let Some(MetadataValue::String(_)) = like {
             return Ok(MetadataValue::String(text.to_owned()));

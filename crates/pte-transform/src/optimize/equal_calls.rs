@@ -6,14 +6,14 @@ use super::rewrite::{Context, Rewrite, Supply};
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, Tensor, TensorData, ValueId};
 
-/// What a call reads: equal operands have the same content.
+/// Operand of a call: equal operands have the same content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Operand {
     /// A value as it is after a number of writes.
     Value { value: usize, writes: usize },
     /// None, an Int, a Bool or a Double that nothing writes: its tag and its bits.
     Scalar(u8, u64),
-    /// A string.
+    /// Content of a string.
     String(Option<String>),
     /// A constant: its data and properties.
     Constant { data: BlobId, properties: String },

@@ -26,7 +26,7 @@ pub struct FoldOptions {
     pub max_growth: u64,
 }
 
-/// What [`fold`] did.
+/// Result of [`fold`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folded {
     /// The calls that were removed, in the order of the methods and instructions.
@@ -35,7 +35,7 @@ pub struct Folded {
     pub left: Vec<LeftCall>,
     /// By method: former positions of the remaining instructions, counted through all chains.
     pub steps: Vec<Vec<usize>>,
-    /// Estimated number of bytes by which the file grows, once what is no longer needed is removed.
+    /// Estimated number of bytes by which the file grows, once unused parts are removed.
     pub growth: i64,
 }
 

@@ -29,11 +29,11 @@ pub struct Change {
     pub step: usize,
     /// Operator that it called, or the key of another instruction.
     pub operator: String,
-    /// What happened to it.
+    /// Change of the instruction.
     pub kind: ChangeKind,
 }
 
-/// What happened to an instruction.
+/// Kind of change of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     /// A copy that changes nothing was removed: its argument is used in place of the result.
@@ -53,10 +53,10 @@ pub struct SimplifyOptions {
     pub equal_calls: bool,
 }
 
-/// Number of rounds: each removes what the previous ones made removable.
+/// Number of rounds: each removes instructions that became removable in the previous ones.
 const ROUNDS: usize = 8;
 
-/// What remains of a program, and what was changed.
+/// Optimized program, and the list of changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Simplified {
     /// Changes in the order of the methods and instructions.
@@ -112,7 +112,7 @@ struct Progress<'p> {
     program: &'p mut Program,
     /// By method: it may change.
     methods: &'p [bool],
-    /// What remains so far.
+    /// Program after the changes so far.
     done: Simplified,
 }
 
@@ -142,7 +142,7 @@ impl<'p> Progress<'p> {
         }
     }
 
-    /// Removes what has no effect.
+    /// Removes instructions without effect.
     fn prune(&mut self) {
         let labels = |plan: &ExecutionPlan| -> Vec<String> {
             let operators = MethodOperators::known(plan);

@@ -9,7 +9,7 @@ use pte_analysis::method::Method;
 use pte_analysis::storage::Storage;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism};
 
-/// A method, and what the passes ask about it.
+/// A method, and the facts about it that the passes need.
 pub struct Context<'p> {
     pub method: &'p Method<'p>,
     pub storage: &'p Storage,
@@ -26,7 +26,7 @@ pub struct Context<'p> {
     is_base: Vec<bool>,
 }
 
-/// How the result of a removed instruction is supplied.
+/// Replacement for the result of a removed instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Supply {
     /// Another value is used in its place.

@@ -1,4 +1,4 @@
-//! What [`super::set`] does, and what does not fit, with messages.
+//! Changes that [`super::set`] makes, and mismatches, with messages.
 
 use serde::Serialize;
 
@@ -88,7 +88,7 @@ pub struct UnusedSource {
     pub transposed: Option<String>,
 }
 
-/// What setting weights does, and what does not fit.
+/// Changes to the weights, and mismatches.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

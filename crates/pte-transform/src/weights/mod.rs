@@ -158,9 +158,9 @@ pub enum DataGroup {
     External,
 }
 
-/// What the caller knows about the values and data of a program.
+/// Knowledge of the caller about the values and data of a program.
 pub struct Subject<'s> {
-    /// The program.
+    /// Program whose weights are listed.
     pub program: &'s Program,
     /// For each blob the first one that it is stored with, as [`pte_model::data::dedup::find`].
     pub same: &'s [BlobId],
@@ -179,7 +179,7 @@ pub struct Subject<'s> {
 pub struct GivenEntry {
     /// Name of the file.
     pub file: String,
-    /// The data.
+    /// Bytes as stored.
     pub data: Blob,
     /// Type and shape, if the data are a tensor.
     pub layout: Option<TensorLayout>,

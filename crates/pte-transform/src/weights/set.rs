@@ -34,13 +34,13 @@ pub struct FoundName {
 
 /// A program whose weights are set, or a `.ptd` of it.
 pub struct SetSubject<'s> {
-    /// The program.
+    /// Program whose constants are set.
     pub program: &'s Program,
     /// Returns the name of a value of a method that has no fully qualified name.
     pub name: &'s dyn Fn(usize, usize) -> Option<String>,
 }
 
-/// How constants are found in a source.
+/// Rules by which constants are found in a source.
 pub struct SetRequest<'r> {
     /// Names of constants to names in the source.
     pub map: &'r NameMap,
@@ -236,7 +236,7 @@ fn report_payloads(program: &Program, changes: &mut WeightChanges) {
     }
 }
 
-/// Returns what setting a constant of `stored` bytes does, or why it cannot be set.
+/// Returns the change that sets a constant of `stored` bytes, or the reason why it cannot be set.
 pub(super) fn assignment(
     name: &str,
     expected: &TensorLayout,

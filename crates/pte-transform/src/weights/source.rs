@@ -15,7 +15,7 @@ pub struct SourceTensor {
     pub name: String,
     /// Element type, sizes and order of dimensions.
     pub layout: TensorLayout,
-    /// The data.
+    /// Elements of the tensor.
     pub data: Blob,
 }
 

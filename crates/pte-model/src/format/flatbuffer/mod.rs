@@ -180,13 +180,13 @@ impl Scalar {
 pub enum ObjectKind {
     /// A vtable, with the type of the first table that refers to it.
     Vtable(&'static TableSchema),
-    /// A table.
+    /// A table of the given schema.
     Table(&'static TableSchema),
     /// A vector of offsets to tables.
     Tables(&'static TableSchema),
     /// A vector of numbers.
     Scalars(Scalar),
-    /// A string.
+    /// A string, which should be UTF-8.
     Text,
 }
 

@@ -204,7 +204,7 @@ impl KnownBytes {
 
 /// An object that only unknown parts refer to.
 enum Node {
-    /// A table.
+    /// A table, with its bytes.
     Table(Image),
     /// A vector of offsets to tables or strings, by the offsets of these.
     Offsets(Vec<usize>),

@@ -4,7 +4,7 @@
 
 use super::{Vtable, array, follow};
 
-/// A table.
+/// A table at an offset of a FlatBuffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a> {
     bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! The operators of the libraries beside the default runtime, as far as their results are inferred.
+//! Operators of libraries other than the default runtime, as far as their results are inferred.
 
 use crate::facts::{Facts, operator};
 use crate::inference::{elementwise, libraries, views};

@@ -15,11 +15,11 @@ pub enum Storage {
     Workspace,
     /// An argument of the delegate.
     Argument,
-    /// A constant.
+    /// A constant of the payload.
     Constant,
 }
 
-/// A value.
+/// A value of XNNPACK's subgraph.
 #[derive(Debug, Clone)]
 pub struct LoweredValue {
     /// Sizes.
@@ -83,7 +83,7 @@ pub enum Kind {
     Concatenation,
 }
 
-/// An operation.
+/// An operation of XNNPACK's subgraph.
 #[derive(Debug)]
 pub struct LoweredNode<'g> {
     /// Kind.
@@ -128,7 +128,7 @@ impl LoweredNode<'_> {
     }
 }
 
-/// The graph.
+/// XNNPACK's subgraph, which the backend creates from a payload.
 #[derive(Debug)]
 pub struct Lowered<'g> {
     /// Values, also those that rewrites removed: the runtime keeps their descriptions.

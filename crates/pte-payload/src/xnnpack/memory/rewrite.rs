@@ -81,7 +81,7 @@ impl Lowered<'_> {
         }
     }
 
-    /// Lets an operation read what the producer of its input reads, and removes the producer.
+    /// Removes the producer of the input of an operation, which then reads the inputs of the producer.
     fn skip(&mut self, producer: usize, consumer: usize, value: usize) {
         let input = self.nodes[producer].inputs[0];
         for read in self.nodes[consumer].inputs.iter_mut().filter(|read| **read == value) {
@@ -158,7 +158,7 @@ impl Lowered<'_> {
     /// changes of shape that change nothing.
     fn simplify(&mut self) {
         let mut uses = Uses::of(self);
-        // What to read instead of a value; operations follow what they read.
+        // Replacement of each value. Operations come after those whose results they read.
         let mut instead: Vec<usize> = (0..self.values.len()).collect();
         for node in 0..self.nodes.len() {
             if self.nodes[node].is_removed {

@@ -31,7 +31,7 @@ pub struct LeftCall {
     pub step: usize,
     /// Operator.
     pub operator: String,
-    /// Why it stays, in words.
+    /// Reason why it stays, in words.
     pub reason: String,
     /// The file would grow by more than [`super::FoldOptions::max_growth`].
     pub is_too_large: bool,
@@ -48,7 +48,7 @@ pub struct Candidate {
     pub results: Vec<(usize, usize)>,
 }
 
-/// What reads a constant or a result.
+/// Readers of a constant or a result.
 pub enum Reader {
     /// A call that can be folded.
     Candidate(usize),
@@ -56,7 +56,7 @@ pub enum Reader {
     Other,
 }
 
-/// The calls that can be folded, and what reads the constants.
+/// Calls that can be folded, and the readers of the constants.
 pub struct Candidates {
     pub calls: Vec<Candidate>,
     pub left: Vec<LeftCall>,
@@ -220,7 +220,7 @@ impl Candidates {
         self.work = self.work.saturating_sub(if bytes > 0 { bytes.saturating_add(read.min(MAX_RESULT)) } else { 0 });
     }
 
-    /// Records what reads the constants and results of a method.
+    /// Records the readers of the constants and results of a method.
     fn read(&mut self, method: &Method<'_>) {
         let first = self.calls.partition_point(|call| call.method < method.index);
         let candidates: HashMap<u32, usize> =

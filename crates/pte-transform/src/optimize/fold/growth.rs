@@ -53,7 +53,7 @@ impl Ledger {
             let Some(content) = candidates.contents.of_blob(blob) else { continue };
             match element {
                 Element::Method(method, Part::Value(value)) if candidates.constants.contains_key(&(method, value)) => {
-                    // What nothing reads is removed in any case.
+                    // Unused results are removed in any case.
                     ledger.needed[content] += usize::from(ledger.is_open(method, value));
                 }
                 _ => {

@@ -40,7 +40,7 @@ pub enum Contained {
     Tensors(Vec<Option<usize>>),
 }
 
-/// Why a call is not a candidate.
+/// Reason why a call is not a candidate.
 pub enum Refusal {
     /// An argument is not a constant.
     NotConstant,

@@ -77,7 +77,7 @@ impl StraightCode {
     }
 }
 
-/// What the instructions of a method use.
+/// Values that the instructions of a method use.
 struct MethodUses {
     /// By instruction: groups of values with common memory, and `true` if it may write them. The number of values stands
     /// for everything outside the method.
