@@ -379,8 +379,8 @@ impl Assembly {
     /// ```
     /// use pte_emit::{Model, Options, PrunedParts};
     ///
-    /// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}}, inputs: [x],
-    ///   outputs: [x], instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
+    /// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x],
+    ///   instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
     /// let mut options = Options::default();
     /// options.prune = true;
     /// let assembly = Model::from_yaml("m.yaml", yaml, ".").assemble(&options)?;

@@ -40,8 +40,9 @@ impl Model {
     /// use pte_emit::Model;
     /// use pte_emit::run::{RunnerCommand, TestOptions};
     ///
-    /// let yaml = "# seven\nmethods:\n  seven:\n    outputs: [7]\n    tests:\n      - {atol: 0}  # by hand\n      - {outputs: [7]}\n";
-    /// let model = Model::from_yaml("seven.yaml", yaml, ".");
+    /// let tests = "      - {atol: 0}  # by hand\n      - {outputs: [7]}\n";
+    /// let yaml = format!("# seven\nmethods:\n  seven:\n    outputs: [7]\n    tests:\n{tests}");
+    /// let model = Model::from_yaml("seven.yaml", &yaml, ".");
     /// let script = "echo program ok; while read command rest; do case $command in
     ///     outputs) echo outputs 1; echo output 0 int 7;; *) echo $command ok; esac; done";
     /// let options = TestOptions::new(RunnerCommand::new("sh").with_arguments(["-c", script]));

@@ -28,7 +28,8 @@ impl Model {
     /// let both = Model::kernels_of(&[add, linear])?;
     /// assert!(both.line()?.starts_with("aten::add.out,aten::addmm.out,"));
     /// let headers = both.headers()?;
-    /// assert!(headers.iter().any(|(name, text)| *name == "selected_prim_ops.h" && text.contains("INCLUDE_ATEN_ADD_OUT")));
+    /// let (name, macro_name) = ("selected_prim_ops.h", "INCLUDE_ATEN_ADD_OUT");
+    /// assert!(headers.iter().any(|(header, text)| *header == name && text.contains(macro_name)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

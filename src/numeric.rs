@@ -106,7 +106,8 @@ impl Model {
     ///
     /// ```
     /// use pte_emit::run::RunnerCommand;
-    /// use pte_emit::{InstructionComparison, MethodComparison, MethodNumerics, Model, NumericComparison, NumericOptions};
+    /// use pte_emit::{InstructionComparison, MethodComparison, MethodNumerics};
+    /// use pte_emit::{Model, NumericComparison, NumericOptions};
     /// use pte_emit::{DifferingElement, ValueComparison};
     ///
     /// // A runner that answers as for examples/linear.yaml, and has a recording of it.

@@ -168,7 +168,8 @@ impl Model {
     /// assert_eq!(results, [TestResult::Passed, TestResult::NoOutputs, TestResult::Error]);
     /// assert!(!report.is_success() && report.tests[2].name() == "seven/2");
     /// let error = report.tests[2].error.as_ref().unwrap();
-    /// assert_eq!((error.kind, &*error.message), ("invalid-test", "1:70: the test has 1 inputs, the method 0: expected 0"));
+    /// assert_eq!(error.kind, "invalid-test");
+    /// assert_eq!(&*error.message, "1:70: the test has 1 inputs, the method 0: expected 0");
     ///
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

@@ -34,7 +34,8 @@ impl Resolved {
     /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their bounds.
     ///
     /// ```
-    /// use pte_emit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults, Model};
+    /// use pte_emit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput};
+    /// use pte_emit::{InputBound, KeptResults, Model};
     ///
     /// let mut resolved = Model::open("examples/dynamic_batch.yaml")?.resolve_for_changes()?;
     /// let mut options = BoundOptions::default();

@@ -52,7 +52,9 @@ impl PayloadContent {
     /// ```
     /// use pte_emit::{Model, NewPayload, PayloadContent};
     ///
-    /// let graph = "graph:\n  values: {x: {datatype: fp32, sizes: [2]}, y: {}}\n  inputs: [x]\n  outputs: [y]\n  nodes: [{abs: {input: x, output: y}}]\n";
+    /// let values = "{x: {datatype: fp32, sizes: [2]}, y: {}}";
+    /// let nodes = "[{abs: {input: x, output: y}}]";
+    /// let graph = format!("graph:\n  values: {values}\n  inputs: [x]\n  outputs: [y]\n  nodes: {nodes}\n");
     /// let content = PayloadContent::of_graph(&Model::from_yaml("graph.yaml", graph, "."))?;
     /// let PayloadContent::WithData(NewPayload { named_data, .. }) = content else { panic!("a graph has its data") };
     /// assert!(named_data.is_empty());

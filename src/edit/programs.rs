@@ -57,7 +57,8 @@ impl Resolved {
     /// ```
     /// use pte_emit::{MergeOptions, Merged, MergedMethod, MethodRename, Model, Options, Resolved, SharedBuffer};
     ///
-    /// let inputs = vec![Model::open("examples/add.yaml")?.resolve()?, Model::open("examples/linear.yaml")?.resolve()?];
+    /// let add = Model::open("examples/add.yaml")?.resolve()?;
+    /// let inputs = vec![add, Model::open("examples/linear.yaml")?.resolve()?];
     /// let mut options = MergeOptions::default();
     /// options.renames = vec![(Some(0), MethodRename::new("forward", "add"))];
     /// let (resolved, merged): (Resolved, Merged) = Resolved::merge(inputs, &options, &[])?;
@@ -255,7 +256,8 @@ impl Resolved {
     /// use pte_emit::Model;
     ///
     /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
-    /// let (resolved, removed) = Model::from_yaml("m.yaml", yaml, ".").resolve()?.remove_metadata(&["get_s*".to_owned()])?;
+    /// let resolved = Model::from_yaml("m.yaml", yaml, ".").resolve()?;
+    /// let (resolved, removed) = resolved.remove_metadata(&["get_s*".to_owned()])?;
     /// assert_eq!((resolved.program.plans().len(), removed[0].key.as_str()), (1, "get_shape"));
     /// # Ok::<(), pte_emit::Error>(())
     /// ```

@@ -109,7 +109,8 @@ impl Model {
     /// the program. [`compare_manifests`](crate::compare_manifests) compares two of them.
     ///
     /// ```
-    /// use pte_emit::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, Model, compare_manifests};
+    /// use pte_emit::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind};
+    /// use pte_emit::{Model, compare_manifests};
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let expected: Manifest = linear.manifest(&[])?;

@@ -119,7 +119,8 @@ const LARGE: u64 = 1 << 20;
 ///
 /// let (mut bytes, written) = (Vec::new(), AtomicU64::new(0));
 /// let progress = |count| drop(written.fetch_add(count, Ordering::Relaxed));
-/// Model::open("examples/add.yaml")?.assembly()?.program_file().unwrap().write_to(&mut OutputSink::new(&mut bytes, &progress))?;
+/// let model = Model::open("examples/add.yaml")?;
+/// model.assembly()?.program_file().unwrap().write_to(&mut OutputSink::new(&mut bytes, &progress))?;
 /// assert_eq!(written.into_inner(), bytes.len() as u64);
 ///
 /// let file = tempfile::tempfile()?;

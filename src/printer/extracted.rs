@@ -13,7 +13,8 @@ use pte_model::data::{Blob, BlobSource};
 /// ```
 /// use pte_emit::{ExtractedFile, LargeData, Model, PrintOptions};
 ///
-/// let yaml = Model::from_yaml("w.yaml", "named_data: {layer/w: {tensor: float32, sizes: [100], data: {fill: 1}}}", ".");
+/// let weights = "named_data: {layer/w: {tensor: float32, sizes: [100], data: {fill: 1}}}";
+/// let yaml = Model::from_yaml("w.yaml", weights, ".");
 /// let assembly = yaml.assembly()?;
 /// let mut bytes = Vec::new();
 /// assembly.data_files().next().unwrap().1.write(&mut bytes)?;

@@ -29,7 +29,8 @@ pub enum LargeData {
 /// ```
 /// use pte_emit::{Model, PayloadForm, PrintOptions};
 ///
-/// let graph = "{values: {x: {datatype: fp32, sizes: [1]}}, inputs: [x], outputs: [y], nodes: [{abs: {input: x, output: y}}]}";
+/// let nodes = "[{abs: {input: x, output: y}}]";
+/// let graph = format!("{{values: {{x: {{datatype: fp32, sizes: [1]}}}}, inputs: [x], outputs: [y], nodes: {nodes}}}");
 /// let yaml = format!("methods: {{f: {{delegates: {{d: {{backend: XnnpackBackend, graph: {graph}}}}}}}}}");
 /// let source = Model::from_yaml("f.yaml", &yaml, ".");
 /// let assembly = source.assembly()?;

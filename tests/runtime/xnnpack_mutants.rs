@@ -7,7 +7,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `PTE_EMIT_XNNPACK_SEED` | seed, a number; printed; 1 by default |
-//! | `PTE_EMIT_XNNPACK_ACCEPTED` | number of accepted mutants after which the run ends; by default a sample of less than a minute |
+//! | `PTE_EMIT_XNNPACK_ACCEPTED` | number of accepted mutants that end the run; by default less than a minute |
 //! | `PTE_EMIT_PROGRAMS` | a folder of further `.pte` files to mutate |
 //! | `PTE_EMIT_XNNPACK_KEEP` | a folder for accepted mutants that crash |
 

@@ -3,7 +3,8 @@
 #
 #   action.sh install   downloads the command of the release of this repository, and adds it to PATH
 #   action.sh check     `check` of the files; status 1 for errors
-#   action.sh diff      `diff` of the files that changed since PTE_EMIT_BASE, as Markdown in PTE_EMIT_COMMENT; status 1 beyond the budget
+#   action.sh diff      `diff` of the files that changed since PTE_EMIT_BASE, as Markdown in PTE_EMIT_COMMENT;
+#                       status 1 beyond the budget
 #   action.sh comment   writes PTE_EMIT_COMMENT to the pull request, in place of the last one
 #
 # | variable | meaning |

@@ -186,7 +186,8 @@ macro_rules! ids {
         /// assert_eq!("X-25".parse(), Ok(RuleId::X_25));
         /// assert_eq!(RuleId::X_25.as_str(), "X-25");
         /// assert!("X".parse::<RuleId>().is_err());
-        /// assert_eq!(RuleId::X_25.rule().title, "A call writes no bytes that it reads, unless its kernel works in place.");
+        /// let title = "A call writes no bytes that it reads, unless its kernel works in place.";
+        /// assert_eq!(RuleId::X_25.rule().title, title);
         /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]

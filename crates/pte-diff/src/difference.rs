@@ -289,7 +289,8 @@ totals! {
 ///
 /// ```
 /// use pte_diff::{
-///     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart, Side,
+///     DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingPart,
+///     Side,
 /// };
 /// use pte_model::LINEAR_PTE;
 /// use pte_model::data::Origin;

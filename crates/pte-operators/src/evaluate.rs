@@ -28,7 +28,8 @@ impl Operator {
     ///
     /// let meta = |sizes: [i64; 2]| TensorMeta::contiguous(ScalarType::BYTE, sizes.map(Dim::fixed).to_vec());
     /// let weight = Blob::bytes([1, 2, 3, 4, 5, 6]);
-    /// let arguments = [Argument::Tensor(Cow::Owned(meta([2, 3]))), Argument::Ints([1, 0].map(IntMeta::Exact).to_vec())];
+    /// let dims = Argument::Ints([1, 0].map(IntMeta::Exact).to_vec());
+    /// let arguments = [Argument::Tensor(Cow::Owned(meta([2, 3]))), dims];
     /// let data = [ArgumentData::Tensor(&weight), ArgumentData::None];
     /// let permute = pte_operators::find("aten::permute_copy.out").unwrap();
     /// let results = permute.evaluate(&arguments, &data, &[meta([3, 2])], 1 << 20).unwrap();

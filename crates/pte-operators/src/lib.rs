@@ -47,7 +47,8 @@ pub fn find(name: &str) -> Option<&'static Operator> {
 /// ```
 /// use pte_model::format::ScalarType;
 ///
-/// let relu = |found: ScalarType| pte_operators::refused_type("aten::relu.out", "self:floating|int8", &|_| Some(found));
+/// let types = "self:floating|int8";
+/// let relu = |found: ScalarType| pte_operators::refused_type("aten::relu.out", types, &|_| Some(found));
 /// assert_eq!(relu(ScalarType::INT), Some((0, ScalarType::INT)));
 /// assert_eq!(relu(ScalarType::FLOAT), None);
 /// ```

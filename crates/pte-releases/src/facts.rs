@@ -15,9 +15,9 @@ use super::version::Version;
 /// | `operators` | `NAME KERNELS`: a registered operator, and its number of kernels |
 /// | `backends` | `NAME` of a registered backend |
 /// | `xnnpack` | `PART ANSWER`: a part of a graph in a payload of XNNPACK, such as `gelu` |
-/// | `types` | `OPERATOR WORD...`: constraints on element types, in the form of `types.table` of `pte-operators`, where they differ from 1.5.1; `none` if no call was executed |
+/// | `types` | `OPERATOR WORD...`: element types as in `types.table` of `pte-operators`; `none` if no call was executed |
 /// | `features` | `FEATURE ANSWER` |
-/// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: a malformed example that violates the rule of `check`, and the answers with full and with minimal verification |
+/// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: answers to a malformed example, with full and minimal verification |
 pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
 
 /// Facts about a release of ExecuTorch, or about a build of one's own.
@@ -32,7 +32,9 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert_eq!(release.backends().collect::<Vec<_>>(), ["XnnpackBackend"]);
 ///
 /// // A build of one's own; `Release::open` reads its tables from a folder.
-/// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", "aten::add.out self:float32", "device ignores", "M-9 list load InvalidProgram | accepts"];
+/// let answers = "M-9 list load InvalidProgram | accepts";
+/// let types = "aten::add.out self:float32";
+/// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", types, "device ignores", answers];
 /// let own = Release::parse(tables).unwrap();
 /// assert!(!own.is_own_build() && own.to_string() == "ExecuTorch 1.5.1");
 /// assert!(own.xnnpack("gelu").is_some_and(|answer| !answer.is_usable()));

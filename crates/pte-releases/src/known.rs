@@ -97,8 +97,10 @@ impl Release {
     ///
     /// assert_eq!(Release::find("1.0").unwrap().version().to_string(), "1.0.1");
     /// let error = Release::find("0.1").unwrap_err();
-    /// assert!(error.to_string().starts_with("ExecuTorch 0.1 is older than the first release with a stable format, 0.4.0: "));
-    /// assert!(Release::find("2.0").unwrap_err().to_string().starts_with("unknown release `2.0` of ExecuTorch: expected one of 0.4.0, "));
+    /// let older = "ExecuTorch 0.1 is older than the first release with a stable format, 0.4.0: ";
+    /// assert!(error.to_string().starts_with(older));
+    /// let unknown = "unknown release `2.0` of ExecuTorch: expected one of 0.4.0, ";
+    /// assert!(Release::find("2.0").unwrap_err().to_string().starts_with(unknown));
     /// ```
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! Checks control flow, initialisation, memory and unused elements of a program by following its instructions (`X-`).
 //!
 //! ```text
-//! Program --method--> accesses by step and value --control--> jumps --numbers, state, initialisation, memory, sharing, unused--> findings
+//! Program --method--> accesses by step and value --control--> jumps
+//!         --numbers, state, initialisation, memory, sharing, unused--> findings
 //! ```
 //!
 //! Indices out of range are skipped, because `super::fields` reported them. Of the data, only constants that kernels read as numbers are.

@@ -82,7 +82,8 @@ impl Target {
     /// let mut needs = ProgramNeeds { kernels: ProgramKernels::of(&program), ..ProgramNeeds::default() };
     /// needs.memory.iter_mut().for_each(|memory| memory.methods.push(method.clone()));
     ///
-    /// let board = Target::parse("board.yaml", "{operators: {library: portable_ops_lib}, method_allocator: 1K}").unwrap();
+    /// let yaml = "{operators: {library: portable_ops_lib}, method_allocator: 1K}";
+    /// let board = Target::parse("board.yaml", yaml).unwrap();
     /// let findings = board.check(&program, &needs, None);
     /// assert_eq!((findings.list.len(), findings.list[0].rule.id), (1, RuleId::R_6));
     /// # Ok::<(), std::io::Error>(())

@@ -115,7 +115,8 @@ pub enum EmbedError {
 /// assert_eq!(embedding.alignment_of(&embedding.files()[0]), 16);
 ///
 /// // Several files have a table.
-/// let files: Vec<EmbeddedFile> = ["a.pte", "a.ptd"].map(|name| EmbeddedFile::new(name, Blob::bytes(*b"x"), &[])).into();
+/// let file = |name| EmbeddedFile::new(name, Blob::bytes(*b"x"), &[]);
+/// let files: Vec<EmbeddedFile> = ["a.pte", "a.ptd"].map(file).into();
 /// let both = Embedding::new("both", files.clone(), EmbedOptions::default())?;
 /// let mut tables = Vec::new();
 /// both.write_tables("both.h", &mut tables)?;

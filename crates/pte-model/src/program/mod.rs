@@ -9,7 +9,8 @@
 //! ```
 //! use pte_model::format::ScalarType;
 //! use pte_model::program::{
-//!     Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, Tensor, ValueId,
+//!     Args, Chain, ContainerMetadata, EValue, ExecutionPlan, Instruction, Operator, OperatorId, Program, Tensor,
+//!     ValueId,
 //! };
 //!
 //! let x = EValue::Tensor(Tensor::new(ScalarType::FLOAT, &[2, 2]));
