@@ -46,7 +46,14 @@ fn check(complaint: impl Fn(&str) -> Option<String>) {
         })
         .collect();
     complaints.sort();
-    assert!(complaints.is_empty(), "{} citations:\n{}", complaints.len(), complaints.concat());
+    assert!(complaints.is_empty(), "{} lines:\n{}", complaints.len(), complaints.concat());
+}
+
+/// `cargo fmt` wraps code only.
+#[test]
+fn comments_have_at_most_120_columns() {
+    let is_long = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > 120;
+    check(|line| is_long(line).then(|| format!("a comment of {} columns", line.chars().count())));
 }
 
 /// Titles of the sections of docs/format.md that a line cites.

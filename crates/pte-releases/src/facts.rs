@@ -15,9 +15,9 @@ use super::version::Version;
 /// | `operators` | `NAME KERNELS`: a registered operator, and its number of kernels |
 /// | `backends` | `NAME` of a registered backend |
 /// | `xnnpack` | `PART ANSWER`: a part of a graph in a payload of XNNPACK, such as `gelu` |
-/// | `types` | `OPERATOR WORD...`: element types as in `types.table` of `pte-operators`; `none` if no call was executed |
+/// | `types` | `OPERATOR WORD...` as in `types.table` of `pte-operators`; `none` if no call was executed |
 /// | `features` | `FEATURE ANSWER` |
-/// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: answers to a malformed example, with full and minimal verification |
+/// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: answers to an example, with full and minimal verification |
 pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
 
 /// Facts about a release of ExecuTorch, or about a build of one's own.
