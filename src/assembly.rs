@@ -392,7 +392,7 @@ impl Assembly {
         &self.pruned
     }
 
-    /// Returns the release that the files were written for, with what was changed for it; `None` for the current one.
+    /// Returns the release that the files were written for, with the changes for it; `None` for the current one.
     ///
     /// ```
     /// use std::sync::Arc;

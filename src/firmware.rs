@@ -1,4 +1,4 @@
-//! Method of [`Model`] that generates the files of firmware projects: it collects what a program needs for [`pte_deploy::firmware`].
+//! Method of [`Model`] that generates the files of firmware projects: it collects the needs of a program for [`pte_deploy::firmware`].
 
 use crate::deploy::EmbeddedFileOptions;
 use crate::model::Model;
@@ -78,7 +78,7 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be read, is malformed or is no program, or the YAML is invalid; a method that the program does not have; names that
+    /// The file cannot be read, is malformed or is not a program, or the YAML is invalid; a method that the program does not have; names that
     /// the files cannot contain.
     pub fn firmware(&self, options: &FirmwareOptions) -> Result<Firmware, Error> {
         let name = self.name();

@@ -1,4 +1,4 @@
-//! [`Model::compare_runs`]: executes two programs on the same inputs, and compares what they computed.
+//! [`Model::compare_runs`]: executes two programs on the same inputs, and compares their values.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -222,7 +222,7 @@ impl<'m> Executable<'m> {
                 }
             },
         }
-        // A name that begins with `-` is no option of the runner.
+        // A name that begins with `-` is not an option of the runner.
         let absolute =
             |path: &Path| std::path::absolute(path).map_err(|error| Error::io(&path.display().to_string(), "", &error));
         executable.data.extend(with.iter().cloned());
@@ -253,7 +253,7 @@ impl<'m> Executable<'m> {
         Error::input(Code::UnmetRequest, &self.model.label(), format!("method `{}`: {message}", clipped(method)))
     }
 
-    /// Executes a method, and returns what the runner recorded.
+    /// Executes a method, and returns the recording of the runner.
     fn run(
         &self,
         (method, plan): (&str, Option<&ExecutionPlan>),

@@ -212,7 +212,7 @@ impl Payload {
     /// for any payload.
     ///
     /// # Errors
-    /// The data cannot be read. A malformed payload is not an error; the description says what is wrong.
+    /// The data cannot be read. A malformed payload is not an error; the description has the defect.
     pub fn describe(&self) -> Result<Description, Error> {
         if self.overlaps {
             // Payloads that share bytes could otherwise be described once per delegate.

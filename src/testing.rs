@@ -218,7 +218,7 @@ struct Prepared {
 /// A method with tests.
 struct PreparedMethod {
     name: String,
-    /// Valid tests by their index, or what is wrong with them.
+    /// Valid tests by their index, or their problems.
     tests: Vec<Result<TestCase, TestError>>,
     keeps_state: bool,
     /// Largest size of the outputs as text.

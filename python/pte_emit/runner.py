@@ -324,7 +324,7 @@ def main(arguments: list[str]) -> int:
     """Answers the commands on standard input; returns the exit status."""
     parsed = _parsed(arguments)
     data = parsed.data
-    # What libraries print is no answer: it goes to standard error.
+    # What libraries print is not an answer: it goes to standard error.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
     os.dup2(2, 1)
 

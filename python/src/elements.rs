@@ -202,7 +202,7 @@ impl Value {
         Ok(state.names.get(self.method).and_then(|names| names.get(self.index)).cloned().flatten())
     }
 
-    /// The tensor; None if the value is no tensor.
+    /// The tensor; None if the value is not a tensor.
     #[getter]
     fn tensor(&self, py: Python<'_>) -> PyResult<Option<Tensor>> {
         let is_tensor = self.read(|value, _| value.as_tensor().is_some())?;

@@ -100,7 +100,7 @@ pub fn typed<'py>(py: Python<'py>, class: &str, json: &str) -> PyResult<Bound<'p
     py.import("pte_emit._typed")?.call_method1("typed", (class, json))
 }
 
-/// JSON of a result. It has no maps whose keys are no strings, so it has one.
+/// JSON of a result. It has no maps whose keys are not strings, so it has one.
 pub fn json(result: &impl Serialize) -> String {
     serde_json::to_string(result).unwrap_or_default()
 }

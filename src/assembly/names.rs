@@ -48,7 +48,7 @@ impl<'a> SourceNames<'a> {
         SourceNames { assembly, methods: (0..assembly.program.plans().len()).map(path).collect() }
     }
 
-    /// Formats a finding as lines: with names, what the runtime does, and advice about explicit offsets.
+    /// Formats a finding as lines: with names, the behaviour of the runtime, and advice about explicit offsets.
     pub fn lines(&self, finding: &Finding) -> String {
         let path = &*finding.location.path;
         let parts = [".chains[", ".instructions[", ".values["];
@@ -101,7 +101,7 @@ fn value_at(path: &str, plan: &ExecutionPlan) -> Option<usize> {
     value?.get()
 }
 
-/// Returns the number after a prefix like `values[`, and what follows its bracket.
+/// Returns the number after a prefix like `values[`, and the text after its bracket.
 fn item<'p>(path: &'p str, prefix: &str) -> Option<(usize, &'p str)> {
     let (number, rest) = path.strip_prefix(prefix)?.split_once(']')?;
     Some((number.parse().ok()?, rest))

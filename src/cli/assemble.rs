@@ -320,7 +320,7 @@ impl Command<'_> {
 }
 
 impl AssembleArguments {
-    /// Returns an error if the first input is a word that is no file, and one of `commands`, misspelt, was probably meant.
+    /// Returns an error if the first input is a word that is not a file, and one of `commands`, misspelt, was probably meant.
     pub fn reject_unknown_command<'c>(&self, commands: impl Iterator<Item = &'c str>) -> Result<(), Failure> {
         let Some(word) = self.inputs.first().and_then(|input| input.to_str()) else { return Ok(()) };
         let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -63,7 +63,7 @@ fn planned(assembly: &Assembly) -> Vec<u64> {
     assembly.plan().memory.iter().map(|memory| memory.total()).collect()
 }
 
-/// Describes what was done.
+/// Describes the changes.
 fn summary(report: &BoundReport, assembly: &Assembly, before: &[u64]) -> String {
     let mut out = String::new();
     for input in &report.bounded.inputs {

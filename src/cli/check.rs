@@ -279,7 +279,7 @@ fn for_target(options: &CheckOptions, source: &Model, target: Option<&Target>) -
     options
 }
 
-/// Compares a program with the target, and adds what is found to the findings of the program, the first file. One with malformed parts
+/// Compares a program with the target, and adds the result to the findings of the program, the first file. One with malformed parts
 /// cannot be compared.
 fn add_target(
     source: &Model,

@@ -1,4 +1,4 @@
-//! `pte-emit generate --corpus DIR`: the malformed examples as files, with a list of what is wrong with each.
+//! `pte-emit generate --corpus DIR`: the malformed examples as files, with a list of their defects.
 //!
 //! ```text
 //! DIR/pte/NAME.pte      programs
@@ -125,7 +125,7 @@ fn reported(findings: &[Findings]) -> BTreeSet<String> {
     defects.map(|finding| finding.rule.id.as_str().to_owned()).collect()
 }
 
-/// Returns what the releases answered to an example, in the words of `expected`.
+/// Returns the answers of the releases to an example, in the words of `expected`.
 fn answers(rule: &str, name: &str) -> BTreeMap<String, String> {
     let answer = |release: &Release| {
         let found = release.answers(rule).iter().find(|found| found.example == name)?;

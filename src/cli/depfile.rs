@@ -1,4 +1,4 @@
-//! `--depfile`: what a command has read, as a rule of Make, which Make, Ninja and CMake read.
+//! `--depfile`: the files that a command has read, as a rule of Make, which Make, Ninja and CMake read.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -105,7 +105,7 @@ pub fn run(arguments: &DumpArguments) -> Result<Exit, Failure> {
     let printed = source.to_yaml(&arguments.yaml_folder(), &options)?;
     arguments.write(&printed, source.name())?;
     if arguments.stats {
-        // A closed standard error is no reason to fail.
+        // A closed standard error is not a reason to fail.
         let _ = std::io::stderr().write_all(statistics(source.name(), &printed.stats).as_bytes());
     }
     match printed.difference {
@@ -167,7 +167,7 @@ impl DumpArguments {
         for ExtractedFile { path, data, .. } in &printed.files {
             outputs.write_new(&folder.join(path), data)?;
         }
-        // Digests of data are no values of the schema.
+        // Digests of data are not values of the schema.
         let schema = if matches!(self.data, Some(DataMode::Hash)) { "" } else { SCHEMA_LINE };
         let size = (schema.len() as u64).saturating_add(printed.text.len() as u64);
         let print =

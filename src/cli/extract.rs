@@ -1,4 +1,4 @@
-//! `pte-emit extract INPUT --method NAME -o FILE`: some methods of a program, with what they need.
+//! `pte-emit extract INPUT --method NAME -o FILE`: some methods of a program, with the parts that they need.
 
 use std::fmt::Write;
 use std::path::PathBuf;

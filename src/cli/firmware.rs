@@ -63,7 +63,7 @@ fn platform_parser() -> impl TypedValueParser<Value = FirmwarePlatform> {
 /// Runs the command.
 ///
 /// # Errors
-/// An input that cannot be read, or is no program; an unknown method; a file that the command did not write in the place of a generated one.
+/// An input that cannot be read, or is not a program; an unknown method; a file that the command did not write in the place of a generated one.
 pub fn run(arguments: &FirmwareArguments, messages: &Messages) -> Result<Exit, Failure> {
     if arguments.symbol.len() > 1 {
         return Err(Failure::usage("`--symbol` names the array of one program; omit the others"));

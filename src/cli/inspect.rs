@@ -61,7 +61,7 @@ pub fn run(arguments: &InspectArguments, messages: &Messages) -> Result<Exit, Fa
     stdout::write("", |to| to.write_all(out.as_bytes())).map(|()| worst)
 }
 
-/// Adds what is printed of an input. Returns an error for each file that is malformed.
+/// Adds the output for an input. Returns an error for each file that is malformed.
 fn inspect(
     input: &Path,
     arguments: &InspectArguments,

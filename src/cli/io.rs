@@ -148,7 +148,7 @@ fn read_stdin() -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Returns what a lock protects.
+/// Returns the content of a lock, also of a poisoned one.
 fn inner<T>(lock: Mutex<T>) -> T {
     lock.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -230,7 +230,7 @@ impl Messages {
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 
-    /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is no terminal.
+    /// Progress bar for writing `bytes` bytes; hidden for small outputs, buffered messages and standard error that is not a terminal.
     pub fn progress(&self, bytes: u64) -> ProgressBar {
         if bytes < PROGRESS_MIN_SIZE || self.buffer.is_some() || !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();
@@ -240,7 +240,7 @@ impl Messages {
         ProgressBar::new(bytes).with_style(style)
     }
 
-    /// Progress of a search whose length is not known; hidden if standard error is no terminal.
+    /// Progress of a search whose length is not known; hidden if standard error is not a terminal.
     pub fn spinner(&self) -> ProgressBar {
         if !self.is_verbose() || !io::stderr().is_terminal() {
             return ProgressBar::hidden();

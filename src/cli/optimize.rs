@@ -124,7 +124,7 @@ fn text(done: &Optimization, sizes: Option<(u64, u64)>, explain: bool) -> String
     out
 }
 
-/// Returns what was done to a method, by kind, with numbers.
+/// Returns the numbers of changes to a method, by kind.
 fn summary(method: &OptimizedMethod) -> Vec<String> {
     let mut counts: Vec<(&str, u64)> = Vec::new();
     for noun in method.changes.iter().filter_map(|change| change.change.noun()) {

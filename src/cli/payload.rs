@@ -287,7 +287,7 @@ fn replace(arguments: &ReplaceArguments, messages: &Messages) -> Result<Exit, Fa
     edit.write(resolved, &edit.options()?, &inputs, &done, messages)
 }
 
-/// Formats what was replaced.
+/// Formats the replaced parts.
 fn change_text(change: &PayloadChange) -> String {
     let bytes = |count: u64| counted(count, "byte");
     let mut out =

@@ -246,7 +246,7 @@ impl Input {
 enum Smallest {
     /// A program, with its layout options.
     Program(Box<Candidate>, LayoutConfig),
-    /// A file that is no program.
+    /// A file that is not a program.
     Bytes(Vec<u8>),
 }
 
@@ -435,7 +435,7 @@ impl<'a> Session<'a> {
         let Ok(assembly) = rebuild(candidate, layout) else { return Ok(false) };
         let binary = self.format.binary(candidate.program.execution_plan.is_some());
         let files = (binary.files)(&assembly);
-        // A .ptd without data is no file.
+        // A .ptd without data is not a file.
         let Some(files) = files.ok().filter(|files| !files.is_empty()) else { return Ok(false) };
         if self.must_be_valid {
             let findings = (binary.validate)(&assembly, &files, &self.validator);
@@ -663,7 +663,7 @@ impl std::fmt::Display for Totals {
     }
 }
 
-/// Writer that computes the digest of what is written.
+/// Writer that computes the digest of the bytes.
 struct Digested<W> {
     out: W,
     digest: Sha256,

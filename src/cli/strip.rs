@@ -1,4 +1,4 @@
-//! `pte-emit strip INPUT -o FILE`: a program without what the runtime does not need.
+//! `pte-emit strip INPUT -o FILE`: a program without the parts that the runtime does not need.
 
 use std::fmt::Write;
 use std::path::PathBuf;

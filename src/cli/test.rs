@@ -243,7 +243,7 @@ impl<'r> TestDocument<'r> {
     }
 }
 
-/// Appends what is wrong with a test.
+/// Appends the problem with a test.
 fn explain(test: &TestOutcome, out: &mut String) {
     let mut line = |text: &str| _ = writeln!(out, "    {}", escaped(text));
     if let Some(difference) = test.comparison.as_ref().and_then(|comparison| comparison.difference.as_ref()) {

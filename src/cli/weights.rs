@@ -203,7 +203,7 @@ pub fn print_changes(
     stdout::write(name, |out| out.write_all(text.as_bytes()))
 }
 
-/// Formats the mapping, and what is not part of it.
+/// Formats the mapping, and the names that are not part of it.
 fn table(changes: &WeightChanges) -> String {
     let mut out = String::new();
     let mut line = |text: String| {
@@ -262,7 +262,7 @@ pub fn check(changes: &WeightChanges, partial: bool, name: &str) -> Result<(), F
     Err(Error::new(Report::new(name, "", messages)).into())
 }
 
-/// Summary of what is set.
+/// Summary of the weights that are set.
 pub fn summary(changes: &WeightChanges) -> String {
     let bytes = changes.set.iter().map(|set| set.bytes).fold(0, u64::saturating_add);
     let mut text = format!("set {} with {}", counted(changes.set.len() as u64, "constant"), counted(bytes, "byte"));

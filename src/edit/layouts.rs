@@ -7,7 +7,7 @@ use pte_model::data::BlobId;
 use pte_model::diagnostics::{Code, Diagnostic};
 use pte_model::program::{ExecutionPlan, Memory, Program, TensorData};
 
-/// Layout of an input, and what it stores.
+/// Layout of an input, and the parts that it stores.
 pub struct InputLayout<'a> {
     /// Name in messages.
     pub name: String,

@@ -138,7 +138,7 @@ impl Resolved {
         self.edit(|program, tests| extract::extract(program, tests, patterns))
     }
 
-    /// Renames methods, all at once, with their tests and their descriptions for training. Returns what was renamed.
+    /// Renames methods, all at once, with their tests and their descriptions for training. Returns the renamed methods.
     ///
     /// ```
     /// use pte_emit::{MethodRename, Model};
@@ -239,7 +239,7 @@ impl Resolved {
     /// ```
     ///
     /// # Errors
-    /// A value of another type; a method that is no constant method; an input without methods or with `raw:`.
+    /// A value of another type; a method that is not a constant method; an input without methods or with `raw:`.
     pub fn set_metadata(
         self,
         key: &str,

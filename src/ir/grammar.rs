@@ -10,7 +10,7 @@
 //! in which `("key")` is written if the key differs from the field, `as decoder` if the type does not determine how the value is decoded, and
 //! `= default` if an absent key has a value. A row without `=> Type` is decoded by hand-written code. Three macros expand the rows: `shapes!`
 //! (`super::shape`, the tables of the grammar), `structs!` (`super::document`, the struct of each `node`) and `decoders!` (`super::decode`).
-//! The struct of a `model` is declared in [`pte_model::program`]. Fields in braces after the name of a struct are no keys: hand-written code
+//! The struct of a `model` is declared in [`pte_model::program`]. Fields in braces after the name of a struct are not keys: hand-written code
 //! supplies them.
 
 /// Expands the macro `$then` with all rows.

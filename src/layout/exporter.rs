@@ -8,7 +8,7 @@ use pte_model::format::serializer::Serializer;
 use pte_releases::{Answer, Release};
 
 impl LayoutConfig {
-    /// Returns the layout with what an exporter decides. Alignments of the program, the storage of payloads and shards stay.
+    /// Returns the layout with the options that an exporter decides. Alignments of the program, the storage of payloads and shards stay.
     pub(crate) fn for_exporter(&self, exporter: &'static Exporter) -> LayoutConfig {
         let LayoutConfig { strings, constants, ptd_builder, .. } = LayoutConfig::default();
         LayoutConfig {

@@ -63,7 +63,7 @@ pub fn print(origin: &Origin, folder: &Path, options: &PrintOptions, assembler: 
         }
         Some(Format::Program) | None => program::print(origin, printer),
     }?;
-    // A digest stands for data; it is no file.
+    // A digest stands for data; it is not a file.
     if options.large_data != LargeData::Hash {
         printed.files = extracted.into_inner().used_by(&printed.text);
     }

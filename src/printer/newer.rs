@@ -1,4 +1,4 @@
-//! Prints the parts of a newer schema: what they are in comments, and the bytes that reproduce them.
+//! Prints the parts of a newer schema: their description in comments, and the bytes that reproduce them.
 
 use std::fmt::Write;
 

@@ -241,7 +241,7 @@ fn value(kind: KernelType, fields: impl FnOnce(Tree) -> Tree) -> Tree {
     Tree::new(&pte_model::format::program::EVALUE).set_union("val", kind.tag(), fields(Tree::new(kind.table())))
 }
 
-/// A value that is no tensor.
+/// A value that is not a tensor.
 fn new_value(method: &mut Tree, random: &mut Random) -> Tree {
     let near = sizes(method);
     let int = |random: &mut Random| changed(random.pick(&[0, 1, 2, 3]), &near, random);

@@ -20,10 +20,10 @@ use pte_generate::random::Random;
 /// Random graphs of each kind in a sample.
 const SAMPLE: usize = 120;
 
-/// Difference in bytes for each delegate that is no error: lists that grow, names.
+/// Difference in bytes for each delegate that is not an error: lists that grow, names.
 const SLACK: u64 = 256;
 
-/// Difference in per cent after loading that is no error where the execution is an upper bound.
+/// Difference in per cent after loading that is not an error where the execution is an upper bound.
 const PERCENT: f64 = 5.0;
 
 /// Number of weights of a channel that share a scale.
@@ -71,7 +71,7 @@ fn measured(judge: &Path, pte: &Path, ptd: Option<&Path>) -> Vec<(String, Figure
     methods
 }
 
-/// Largest difference that is no error, in per cent: what the figures state.
+/// Largest difference that is not an error, in per cent: what the figures state.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
     percent: f64,

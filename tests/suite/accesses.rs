@@ -40,7 +40,7 @@ struct Call {
     in_place: Values,
     /// Those that are items of lists.
     items: Values,
-    /// Result that is no argument: a number, or a view.
+    /// Result that is not an argument: a number, or a view.
     result: Option<usize>,
     args: Vec<ValueId>,
 }

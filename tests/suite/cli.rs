@@ -420,7 +420,7 @@ fn standard_input_can_be_read_only_once() {
     folder.run_with_stdin(&["-", "-", "-o", "out"], RELU).exits(2);
 }
 
-/// As of `| head`: the output is incomplete, which is no success, but the reader knows it.
+/// As of `| head`: the output is incomplete, which is not a success, but the reader knows it.
 #[test]
 fn a_closed_pipe_exits_with_3_without_a_message() {
     let folder = Folder::new(&[("big.yaml", "named_data: {a: {fill: 0, size: 16M}}\n"), ("model.yaml", MODEL)]);
@@ -1462,7 +1462,7 @@ fn the_examples_of_operators_assemble() {
         let yaml = format!("methods:\n  forward:\n    values:\n{values}    instructions:\n      {example}\n");
         let source = pte_emit::Model::from_yaml("example.yaml", &yaml, "");
         let assembly = source.assemble(&pte_emit::Options::default());
-        // The sizes are no operator's; the number and kinds of the arguments are right.
+        // No operator accepts the sizes; the number and kinds of the arguments are right.
         match assembly {
             Ok(assembly) => {
                 let warnings = assembly.warnings.to_string();

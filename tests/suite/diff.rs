@@ -257,13 +257,13 @@ impl Base {
     }
 }
 
-/// Tables whose fields are no meaning, whatever they contain.
+/// Tables whose fields do not affect the meaning, whatever they contain.
 const LAYOUT: &[&str] = &["AllocationDetails", "Frame", "FrameList"];
 
 /// Tables of places of data; other places have other data, among them payloads of delegates.
 const PLACES: &[&str] = &["DataSegment", "SubsegmentOffsets"];
 
-/// Fields of other tables that are no meaning.
+/// Fields of other tables that do not affect the meaning.
 const LAYOUT_FIELDS: &[&str] = &[
     "Program.version",
     "Program.segments",
@@ -751,7 +751,7 @@ fn programs_without_differences_in_meaning_mean_the_same() {
             true => equal += 1,
             false => different += 1,
         }
-        // Instructions without effect are no meaning.
+        // Instructions without effect do not affect the meaning.
         let is_without_effect = found.of(DiffArea::Layout).any(|difference| difference.topic == DiffTopic::Instruction);
         assert!(is_equal || reported > 0 || is_without_effect, "{steps:?}: nothing is reported\n{left:#?}\n{right:#?}");
         if is_equal {
@@ -853,7 +853,7 @@ fn differences_are_symmetric() {
     assert!(compared_pairs > 500 && found_differences > 300, "{compared_pairs} pairs, {found_differences} differ");
 }
 
-/// An output whose value is matched with one that is no output on the other side is treated the same in both directions.
+/// An output whose value is matched with one that is not an output on the other side is treated the same in both directions.
 #[test]
 fn outputs_of_other_numbers_are_symmetric() {
     let more = format!("{CHAIN}      - {{kernel: aten::neg.out, args: [x], out: n}}\n");

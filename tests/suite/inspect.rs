@@ -235,7 +235,7 @@ fn lifetimes_are_those_of_the_execution() {
     assert_eq!(pool("view_dyn")["unshared"], 968);
 }
 
-/// What nothing refers to, or what is no FlatBuffer, is not read: the memory is limited to less than the files have.
+/// What nothing refers to, or what is not a FlatBuffer, is not read: the memory is limited to less than the files have.
 #[cfg(target_os = "linux")]
 #[test]
 fn large_files_without_content_are_not_read() {
@@ -456,7 +456,7 @@ fn the_bytes_of_tensors_are_those_of_the_dump() {
     let with_views = "methods:\n  forward:\n    values: {x: {tensor: float32, sizes: [4]}}\n    inputs: [x]\n    outputs: [c]\n    \
                       instructions:\n      - {kernel: aten::exp.out, args: [x], out: a}\n      - {view: a, sizes: [2, 2], out: b}\n      \
                       - {kernel: aten::relu.out, args: [b], out: c}\n";
-    // What nothing writes is no view if it has bytes of its own.
+    // What nothing writes is not a view if it has bytes of its own.
     let unwritten = "methods:\n  forward:\n    values: {x: {tensor: float32, sizes: [4]}, s: {tensor: float32, sizes: [4], mutable: true}}\n    \
                      inputs: [x]\n    outputs: [c]\n    instructions:\n      - {kernel: aten::mul.out, args: [x, s], out: c}\n";
     let mut views = 0;

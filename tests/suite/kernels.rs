@@ -106,7 +106,7 @@ methods:
 #[test]
 fn outputs_are_written_together_and_replace_no_input() {
     let folder = Folder::new(&[("a.yaml", RELU), ("b.yaml", &RELU.replace("relu", "abs"))]);
-    // Two lines are no value of a variable.
+    // Two lines cannot be the value of a variable.
     for format in ["list", "yaml"] {
         let refused = folder.run(&["kernels", "a.yaml", "b.yaml", "--format", format]).exits(2);
         refused.stderr_contains("--union");

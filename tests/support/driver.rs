@@ -11,7 +11,7 @@ use super::runner;
 /// Accepted files for each one that may crash the runtime.
 const ACCEPTED_PER_CRASH: usize = 100_000;
 
-/// Files that may crash besides, if the seed is new: a few can be unknown so far, which is no fault of the change that is tested; more are
+/// Files that may crash besides, if the seed is new: a few can be unknown so far, which is not a fault of the change that is tested; more are
 /// one. They are printed.
 const ALLOWED_NEW: usize = 2;
 

@@ -29,7 +29,7 @@ pub struct RuntimeError {
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub meaning: &'static str,
-    /// Usual causes that are no property of a file; may be empty.
+    /// Usual causes that are not properties of a file; may be empty.
     pub causes: &'static str,
     /// Remedy.
     pub remedy: &'static str,

@@ -86,7 +86,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the finding as lines: itself, its position in the YAML, and what the runtime does. `SourceNames` of `pte-emit` adds
+    /// Returns the finding as lines: itself, its position in the YAML, and the behaviour of the runtime. `SourceNames` of `pte-emit` adds
     /// names.
     pub fn lines(&self) -> String {
         let at = self.source.as_ref().map(|at| format!("    at line {}, column {}\n", at.line, at.column));

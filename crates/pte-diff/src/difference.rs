@@ -94,7 +94,7 @@ words! {
         Operator "operator",
         /// A delegate: its backend, its options, or the graph in its payload.
         Delegate "delegate",
-        /// Planned memory: a pool, or the place of a tensor.
+        /// Planned memory: a pool, or the location of a tensor.
         Memory "memory",
         /// A part of the file that has no other topic: its header, its segments, its size.
         File "file",

@@ -1,4 +1,4 @@
-//! Compares the planned memory of two methods: sizes and devices of their pools. The places of tensors are compared
+//! Compares the planned memory of two methods: sizes and devices of their pools. The locations of tensors are compared
 //! with the tensors.
 
 use super::difference::{DiffArea, DiffTopic, Differences};

@@ -308,7 +308,7 @@ impl<'s> Matching<'s> {
         [(self.views[0], pair.0), (self.views[1], pair.1)].map(|(view, index)| view.missing(index as usize))
     }
 
-    /// Compares the places of two tensors in planned memory. A tensor that is needed during the execution cannot be
+    /// Compares the locations of two tensors in planned memory. A tensor that is needed during the execution cannot be
     /// used without it; for those of the caller, the caller provides memory.
     fn compare_memory(
         &self,
@@ -363,7 +363,7 @@ impl<'s> Matching<'s> {
     }
 }
 
-/// Describes the place of a tensor in planned memory.
+/// Describes the location of a tensor in planned memory.
 fn place(tensor: &Tensor) -> String {
     match tensor.memory {
         Memory::None => "without planned memory".to_owned(),

@@ -32,7 +32,7 @@ pub struct LoadedMemory {
     pub bytes: u64,
     /// Bytes without a temporary allocator.
     pub without_temporary: u64,
-    /// Both numbers are lower bounds: what the backend of a delegate allocates is not known.
+    /// Both numbers are lower bounds: the allocations of the backend of a delegate are not known.
     pub is_lower_bound: bool,
 }
 
@@ -45,7 +45,7 @@ pub fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
     (meta + dimension * MAX_DIMENSIONS as u64).saturating_mul(arguments as u64)
 }
 
-/// Returns `true` if it is known what a backend takes from the method allocator. Ethos-U takes nothing since ExecuTorch 1.2.
+/// Returns `true` if the allocations of a backend from the method allocator are known. Ethos-U takes nothing since ExecuTorch 1.2.
 pub fn is_known(backend: &str) -> bool {
     backend == xnnpack::BACKEND || ethos_u::BACKENDS.contains(&backend)
 }

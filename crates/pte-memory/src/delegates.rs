@@ -114,7 +114,7 @@ impl DelegateHeap {
     }
 }
 
-/// Returns what the delegates of each method take from the heap on a processor.
+/// Returns the bytes that the delegates of each method take from the heap on a processor.
 ///
 /// ```
 /// use pte_memory::Subject;

@@ -1,4 +1,4 @@
-//! Computes the size of the temporary allocator of a method: what the lookup of kernels takes while the method is loaded,
+//! Computes the size of the temporary allocator of a method: the bytes that the lookup of kernels takes while the method is loaded,
 //! and what kernels take while they run. The runtime resets it after each of them.
 
 use std::collections::BTreeSet;

@@ -20,7 +20,7 @@ use super::version::Version;
 /// | `answers` | `RULE EXAMPLE VERIFIED \| UNVERIFIED`: answers to an example, with full and minimal verification |
 pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "types", "features", "answers"];
 
-/// Facts about a release of ExecuTorch, or about a build of one's own.
+/// Facts about a release of ExecuTorch, or about a custom build.
 ///
 /// ```
 /// use pte_releases::{Answer, Release};
@@ -31,7 +31,7 @@ pub const TABLES: [&str; 7] = ["release", "operators", "backends", "xnnpack", "t
 /// assert!(release.operators().any(|(name, kernels)| name == "aten::add.out" && kernels == 1));
 /// assert_eq!(release.backends().collect::<Vec<_>>(), ["XnnpackBackend"]);
 ///
-/// // A build of one's own; `Release::open` reads its tables from a folder.
+/// // A custom build; `Release::open` reads its tables from a folder.
 /// let answers = "M-9 list load InvalidProgram | accepts";
 /// let types = "aten::add.out self:float32";
 /// let tables = ["version 1.5.1", "my::scale.out 1", "", "gelu load Internal", types, "device ignores", answers];
@@ -191,7 +191,7 @@ impl Release {
         Ok(release)
     }
 
-    /// Returns `true` for a build of one's own, which was read from a folder.
+    /// Returns `true` for a custom build, which was read from a folder.
     pub fn is_own_build(&self) -> bool {
         self.folder.is_some()
     }

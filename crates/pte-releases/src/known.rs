@@ -67,7 +67,7 @@ impl Release {
         KNOWN.iter().map(|release| &**release)
     }
 
-    /// Returns the first later release with facts for which `does` is true; for a build of one's own, also the release of its version.
+    /// Returns the first later release with facts for which `does` is true; for a custom build, also the release of its version.
     ///
     /// ```
     /// use pte_releases::Release;

@@ -59,7 +59,7 @@ pub struct OutputDifference {
 pub enum OutputDifferenceKind {
     /// The number of outputs.
     Count,
-    /// The kind of a value, or a value that is no tensor.
+    /// The kind of a value, or a value that is not a tensor.
     Value,
     /// The element type of a tensor.
     ElementType,

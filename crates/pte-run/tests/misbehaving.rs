@@ -38,7 +38,7 @@ fn crashes_and_early_ends_are_errors_with_the_log() {
         failure("read line; echo execute ok; exit 0"),
         "ended: the runner ended with status 0 during `outputs`; expected an answer"
     );
-    // A line without its end is no answer.
+    // A line without its end is not an answer.
     let cut = failure("printf 'execute ok'; exit 3");
     assert_eq!(cut, "ended: the runner ended with status 3 during `execute`; expected an answer");
 }
@@ -72,7 +72,7 @@ fn endless_output_is_killed() {
     assert_eq!(failure("exec cat /dev/zero"), expected);
     let lines = failure("read line; echo execute ok; echo outputs 99999999999; exec yes 'output 0 none'");
     assert!(lines.starts_with("malformed-answer: malformed answer to `outputs`: expected `output 1 VALUE`"), "{lines}");
-    // The log is no answer; it is bounded by the time only.
+    // The log is not an answer; it is bounded by the time only.
     let mut limits = limits();
     limits.time = Duration::from_millis(300);
     let error = run("exec yes >&2", &limits).unwrap_err();

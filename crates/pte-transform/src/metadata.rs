@@ -102,7 +102,7 @@ fn value_of(plan: &ExecutionPlan) -> MetadataValue {
 /// and, unless `force`, its type. `text` is parsed by [`MetadataValue::parse`], unless it is `verbatim`: a string as it is.
 ///
 /// # Errors
-/// A value of another type or of a malformed form; a method that is no constant method; a program without methods. Nothing is changed.
+/// A value of another type or of a malformed form; a method that is not a constant method; a program without methods. Nothing is changed.
 pub fn set(
     program: &mut Program,
     key: &str,

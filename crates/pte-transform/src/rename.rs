@@ -53,7 +53,7 @@ pub fn trained_method(name: &str) -> Option<&str> {
 }
 
 /// Renames methods of a program and of its tests, all at once, so that names can be swapped. Constant methods that describe a renamed
-/// method for training follow it. Returns what was renamed, in the order of the program.
+/// method for training follow it. Returns the renamed methods, in the order of the program.
 ///
 /// # Errors
 /// A name that no method has, a method with two new names, or a new name that another method has; nothing is changed.

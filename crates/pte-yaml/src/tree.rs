@@ -223,7 +223,7 @@ struct TreeBuilder<'a> {
     root: Option<SourceNode<'a>>,
     /// Byte ranges by id, if they are requested.
     spans: Option<Vec<Range<usize>>>,
-    /// Ends of the nodes by id, if ranges are requested: of a list or map, the end of what is last in it.
+    /// Ends of the nodes by id, if ranges are requested: of a list or map, the end of its last node.
     ends: Vec<usize>,
     /// End of the characters of nodes so far.
     end: usize,

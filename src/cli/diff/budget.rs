@@ -45,7 +45,7 @@ impl BudgetKey {
         }
     }
 
-    /// True for bytes, false for what is counted.
+    /// True for bytes, false for counts.
     fn is_bytes(self) -> bool {
         matches!(self, BudgetKey::Size | BudgetKey::Memory(_))
     }

@@ -91,7 +91,7 @@ impl LimitLine {
     }
 }
 
-/// Describes what a figure does not contain.
+/// Describes the parts that a figure does not contain.
 fn not_counted(figure: MemoryFigure, memory: &ProgramMemory) -> String {
     let mut names: Vec<&str> = Vec::new();
     for method in &memory.methods {

@@ -431,7 +431,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
     /// Completes the parameters that are left out. One that follows from a filter of unknown sizes stays 0.
     fn complete(&self, node: &ParsedNode<'_>, fields: &mut [DraftField]) {
         let is_given = |slot: usize| node.fields.iter().any(|(given, _)| *given == slot);
-        // The number of groups comes after what follows from it.
+        // The number of groups comes after the parameters that follow from it.
         for slot in (0..fields.len()).rev().filter(|slot| !is_given(*slot)) {
             let filter = |position: usize| self.values[position].sizes.as_deref()?.try_into().ok();
             if let Some(field) = parameters::omitted(node.operation, fields, slot, filter) {

@@ -223,7 +223,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         value
     }
 
-    /// The items of a list of Ints, by index; adds those that are no Ints to `wrong`.
+    /// The items of a list of Ints, by index; adds those that are not Ints to `wrong`.
     fn int_items<'l>(
         &mut self,
         items: &'l [At<Literal<'a>>],
@@ -249,7 +249,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         found
     }
 
-    /// The items of a list of tensors, by index; adds those that are no tensors to `wrong`.
+    /// The items of a list of tensors, by index; adds those that are not tensors to `wrong`.
     fn tensor_items<'l>(
         &mut self,
         kind: ListKind,

@@ -318,7 +318,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let base = self.base_of(declaration);
         let value: &'d Declaration<'a> = self.values[base];
         let expected = "expected a tensor with memory or data of its own";
-        // `check_bases` reports a base that is no tensor, and cycles.
+        // `check_bases` reports a base that is not a tensor, and cycles.
         let Declared::Tensor(of) = &value.value else { return };
         if of.view_of.is_some() {
             return;

@@ -61,7 +61,7 @@ pub struct Namer<'a, 'p> {
 const NEAR: usize = 8;
 
 impl<'p> Namer<'_, 'p> {
-    /// Returns a different name for each value that is no literal.
+    /// Returns a different name for each value that is not a literal.
     pub fn names(&self, shared: &SharedPlaces) -> Names<'p> {
         let mut suggested = self.suggested(shared);
         let is_used_constant = |index: &usize| {

@@ -119,7 +119,7 @@ pub struct Unmet {
     pub at: Element,
     /// Description of the defect and of the release's behaviour, for messages.
     pub what: String,
-    /// The first release that would do.
+    /// The first release that accepts it.
     pub expected: String,
 }
 

@@ -7,7 +7,7 @@ use pte_model::program::element::Element;
 /// Receives a violated rule, the element that violates it, and a description: the value found, and the value expected.
 pub type Report<'r> = dyn FnMut(RuleId, Element, &dyn Fn() -> (String, String)) + 'r;
 
-/// Adds what is reported to findings.
+/// Adds the reports to findings.
 pub fn reported<'f>(
     findings: &'f mut Findings,
     locate: &'f Locator<'_>,

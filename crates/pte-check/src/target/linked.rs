@@ -99,7 +99,7 @@ impl LinkedOperators {
         if text.contains("Kernel(") {
             return self.add_cpp(text);
         }
-        // The lines of `--ops` are no map or list of YAML.
+        // The lines of `--ops` are neither a map nor a list of YAML.
         let added = match tree::parse(text) {
             Ok(SourceNode { value: NodeValue::Map(entries), .. }) => self.add_selected(&entries, are_types_selected),
             Ok(SourceNode { value: NodeValue::List(items), .. }) => self.add_functions(&items),

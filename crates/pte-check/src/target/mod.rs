@@ -36,7 +36,7 @@ impl Target {
         Target::parse(name, Target::ready_text(name)?).ok()
     }
 
-    /// Returns the text of a ready target, to begin a file of one's own; `None` for an unknown name.
+    /// Returns the text of a ready target, as the start of a custom one; `None` for an unknown name.
     pub fn ready_text(name: &str) -> Option<&'static str> {
         READY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }

@@ -1,6 +1,6 @@
 //! Programs and `.ptd` files as arrays: a header and a source for C and C++, or for an assembler that includes the files.
 //!
-//! [`Embedding`] checks the names and writes; the form of what it writes is that of an [`EmbedStyle`].
+//! [`Embedding`] checks the names and writes; an [`EmbedStyle`] is the form of the output.
 
 mod assembly;
 mod c;

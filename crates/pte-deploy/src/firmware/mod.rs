@@ -1,7 +1,7 @@
-//! Files for the projects of firmware: sizes of memory pools, operators and the place of the program, in the form that the build system of
+//! Files for the projects of firmware: sizes of memory pools, operators and the location of the program, in the form that the build system of
 //! a platform reads. They suit the runners among ExecuTorch's examples, whose order of allocation each platform states.
 //!
-//! It neither computes what a program needs, nor reads or writes a file.
+//! It does not compute the needs of a program, and reads and writes no file.
 
 mod cache;
 mod cmake;

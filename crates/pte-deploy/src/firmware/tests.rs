@@ -148,7 +148,7 @@ fn lines_of_sdkconfig_follow_from_the_sizes() {
     let (large, table, warnings) = config((3 << 20) - 0x1_0000, 200 << 10);
     assert!(large.contains("_FLASHSIZE_4MB=y") && large.contains("CONFIG_SPIRAM=y"), "{large}");
     assert!(table.ends_with("0x3f0000\n") && warnings == 0, "{table}");
-    // 128 MiB are the program, 1 MiB of code, and what is before the partition.
+    // 128 MiB are the program, 1 MiB of code, and the bytes before the partition.
     let most = (127 << 20) - 0x1_0000;
     assert!(config(most, 16).0.contains("_FLASHSIZE_128MB=y"));
     for bytes in [most + 1, u64::MAX] {

@@ -11,7 +11,7 @@ use super::list::{KernelError, KernelList, plain};
 /// Returns the enumerator of an element type in a call of an operator.
 ///
 /// # Errors
-/// A number that is no element type.
+/// A number that is not an element type.
 fn enumerator(operator: &str, code: i8) -> Result<&'static str, KernelError> {
     ScalarType(code).info().map(|info| info.enumerator).ok_or_else(|| {
         let message = format!("a call of `{}` has a tensor of the unknown element type {code}", clipped(operator));

@@ -54,7 +54,7 @@ impl DimOrder {
         is_permutation(self.iter().copied(), rank)
     }
 
-    /// Returns the strides that the runtime computes, in elements, by dimension. `None` if it is no order of these dimensions, or if they
+    /// Returns the strides that the runtime computes, in elements, by dimension. `None` if it is not an order of these dimensions, or if they
     /// exceed `u64`.
     ///
     /// ```

@@ -198,7 +198,7 @@ fn union(table: &'static TableSchema) -> Option<(u16, &'static Kind)> {
 }
 
 impl ExecutionPlan {
-    /// Returns true if an instruction is of a newer schema, so that what it reads and writes is unknown.
+    /// Returns true if an instruction is of a newer schema, so that its reads and writes are unknown.
     #[doc(hidden)]
     pub fn has_unknown_instruction(&self) -> bool {
         self.instructions().any(|instruction| matches!(instruction, Instruction::Unknown { .. }))

@@ -290,7 +290,7 @@ impl<'a> Call<'a> {
     /// Returns an element type, or `None` for None.
     ///
     /// # Errors
-    /// Another kind, or an integer that is no element type.
+    /// Another kind, or an integer that is not an element type.
     pub fn dtype(&self, at: usize) -> Result<Option<ScalarType>> {
         let Some(int) = self.optional_int(at)? else { return Ok(None) };
         let IntMeta::Exact(int) = int else { return Err(InferenceError::Undetermined("an element type is unknown")) };

@@ -14,7 +14,7 @@ fn sizes(call: &Call<'_>, at: usize) -> Result<Vec<Dim>> {
 /// Returns the dim_order of a tensor in the memory format that the argument `at` is.
 ///
 /// # Errors
-/// A format of another rank, and numbers that are no format.
+/// A format of another rank, and numbers that are not a memory format.
 pub(super) fn format_order(call: &Call<'_>, at: usize, format: IntMeta, tensor: &TensorMeta) -> Result<DimOrder> {
     let IntMeta::Exact(format) = format else {
         return Err(InferenceError::Undetermined("a memory format is known at run time only"));

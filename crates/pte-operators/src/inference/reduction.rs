@@ -142,7 +142,7 @@ pub(crate) fn any(call: &Call<'_>) -> Inferred {
 
 /// Truth of an element of the listed dimensions.
 pub(crate) fn any_dims(call: &Call<'_>) -> Inferred {
-    // Unlike for a sum, an empty list is no dimension.
+    // Unlike for a sum, an empty list is not a dimension.
     if dim_list_argument(call, 1, call.tensor(0)?.rank())?.is_some_and(|dims| dims.is_empty()) {
         return one(call.tensor(0)?.clone().with_type(any_type(call)?));
     }

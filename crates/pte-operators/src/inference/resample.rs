@@ -109,7 +109,7 @@ pub(crate) fn pixel_unshuffle(call: &Call<'_>) -> Inferred {
     })
 }
 
-/// Replaces the last three sizes; the function returns `None` if they are no multiples, `Some(None)` if a size
+/// Replaces the last three sizes; the function returns `None` if they are not multiples, `Some(None)` if a size
 /// overflows.
 fn shuffle(call: &Call<'_>, last_sizes: impl FnOnce([Dim; 3], i64, i64) -> Option<Option<[Dim; 3]>>) -> Inferred {
     let (input, factor) = (call.tensor(0)?, call.exact(1)?);

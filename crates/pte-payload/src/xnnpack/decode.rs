@@ -237,7 +237,7 @@ fn extra(t: &TableRef<'_, '_>, schema: &'static TableSchema, end: usize) -> Read
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    // Begins of the vectors of the table, ascending.
+    // Starts of the vectors of the table, ascending.
     let mut targets = Vec::new();
     for (slot, field) in (0..).zip(schema.fields) {
         if matches!(field.kind, Kind::UInts | Kind::UShorts | Kind::Floats) {

@@ -83,7 +83,7 @@ fn read(payload: &Blob) -> Result<Draft, String> {
     let graph = decode::decode(payload).map_err(|error| error.to_string())?;
     let draft = Draft::of(&graph)?;
     let encoded = encode::encode(&graph).map_err(|error| error.to_string())?;
-    // Constants after the graph are taken as they are, and so is what is between them: only zeros.
+    // Constants after the graph are not changed. The bytes between them must be zeros.
     let head = encoded.len().saturating_sub(graph.constants_len);
     let is_same = encoded.len() == payload.len() && payload.len() >= head && {
         let bytes = |blob| Blob::contents(blob, 0, head as usize).map_err(|error| error.to_string());

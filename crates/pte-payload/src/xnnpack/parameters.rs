@@ -48,7 +48,7 @@ pub fn omitted(
     Some(default_field(field))
 }
 
-/// Returns what follows from the sizes of a filter: `[outputs, height, width, inputs of a group]`, or `[1, height, width, outputs]` of a
+/// Returns the parameters that follow from the sizes of a filter: `[outputs, height, width, inputs of a group]`, or `[1, height, width, outputs]` of a
 /// depthwise convolution.
 fn follows(operation: Operation, slot: u16, filter: [u64; 4], groups: u32) -> Option<u64> {
     let [first, height, width, last] = filter;

@@ -20,7 +20,7 @@ pub struct CallContext<'p> {
 pub struct Rewritten {
     /// The calls, in order.
     pub calls: Vec<NewCall>,
-    /// A tensor for what one call passes to the next.
+    /// A tensor that one call passes to the next.
     pub temporary: Option<Tensor>,
     /// A result that had the memory of an argument, and needs its own.
     pub own_memory: Option<ValueId>,

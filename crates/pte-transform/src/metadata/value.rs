@@ -57,7 +57,7 @@ impl MetadataValue {
         Ok(value.like(like))
     }
 
-    /// Parses a value that is no list; `None` for text without quotes.
+    /// Parses a value that is not a list; `None` for text without quotes.
     fn parse_item(text: &str) -> Result<Option<MetadataValue>, String> {
         let is_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
         Ok(Some(match text {
@@ -189,7 +189,7 @@ impl MetadataValue {
             EValue::IntList(_) | EValue::TensorList(_) | EValue::OptionalTensorList(_) => {
                 let items = value.items().iter().map(|item| {
                     let item = usize::try_from(item).ok().and_then(|item| values.get(item));
-                    // A list is no item of a list; a malformed file may contain itself.
+                    // A list is not an item of a list; a malformed file may contain itself.
                     match item {
                         Some(item) if item.list_items().is_none() => MetadataValue::of_evalue(item, values),
                         Some(_) | None => MetadataValue::Null,

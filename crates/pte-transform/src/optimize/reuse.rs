@@ -87,7 +87,7 @@ impl Finder<'_> {
             return None;
         }
         let bytes = self.tensor(value)?.nbytes().filter(|bytes| *bytes > 0)?;
-        // An item of a list is no argument itself.
+        // An item of a list is not an argument itself.
         let is_argument = |access: &&Access| {
             call.args.get(access.arg as usize).and_then(|arg| arg.get()) == Some(access.value as usize)
         };

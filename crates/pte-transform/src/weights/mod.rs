@@ -1,5 +1,5 @@
 //! Weights of a program and of its `.ptd` files by name: constants, initial states, named data of delegates, entries of `.ptd` files. [`list`]
-//! lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them with what was released.
+//! lists them with hashes and users, [`set`] replaces their bytes, [`manifest`] compares them with a released list.
 
 pub mod changes;
 pub mod manifest;

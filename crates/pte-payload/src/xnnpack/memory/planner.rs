@@ -10,14 +10,14 @@ pub struct Usage {
     pub nodes: (usize, usize),
 }
 
-/// A value with its place.
+/// A value with its offset.
 struct Placed {
     start: u64,
     end: u64,
     nodes: (usize, usize),
 }
 
-/// Returns the size of the workspace in bytes, without what is added at its end. It saturates. The work is quadratic in the number of values.
+/// Returns the size of the workspace in bytes, without the bytes that are added at its end. It saturates. The work is quadratic in the number of values.
 pub fn workspace(usages: &[Usage]) -> u64 {
     let mut sorted: Vec<Usage> = usages.iter().copied().filter(|usage| usage.bytes > 0).collect();
     sorted.sort_by_key(|usage| std::cmp::Reverse(usage.bytes));
