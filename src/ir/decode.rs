@@ -115,6 +115,18 @@ impl<'a> MapFields<'a> {
         decode(decoder, node, key)
     }
 
+    /// Decodes the integer of a key.
+    fn int<T: Ranged>(&mut self, decoder: &mut Decoder, name: &str, what: &str) -> Option<At<T>> {
+        let node = self.take(name)?;
+        Some(At { id: node.id, value: decoder.int(&node, what)? })
+    }
+
+    /// The node of the value of a key that was not taken.
+    fn at(&self, name: &str) -> Option<NodeId> {
+        let (_, found) = self.entries.iter().find(|(key, _)| key.text == name)?;
+        found.as_ref().map(|(_, node)| node.id)
+    }
+
     /// Those of `names` that are present.
     fn which(&self, names: &[&'static str]) -> Vec<&'static str> {
         names.iter().copied().filter(|name| self.entries.iter().any(|(key, _)| key.text == *name)).collect()
@@ -126,16 +138,43 @@ impl Decoder {
         self.diagnostics.push(code.error(at, message).label(label));
     }
 
+    /// Reports an error of a value, which is not decoded.
+    fn fail<T>(&mut self, code: Code, at: NodeId, message: impl Into<String>, label: impl Into<String>) -> Option<T> {
+        self.error(code, at, message, label);
+        None
+    }
+
+    /// Reports keys that do not belong together, where the map has the key of one of them.
+    fn refuse(&mut self, at: Option<NodeId>, message: impl FnOnce() -> String, label: &str) {
+        if let Some(at) = at {
+            self.error(Code::ConflictingKeys, at, message(), label);
+        }
+    }
+
+    /// Reports a key that occurs twice.
+    fn duplicate(&mut self, key: &MapKey<'_>, first: NodeId, help: Option<&str>) {
+        let mut duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
+        duplicate.help = help.map(str::to_owned);
+        self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
+    }
+
+    /// Reports a value of another kind, which is not decoded.
+    fn wrong<T>(&mut self, node: &SourceNode<'_>, what: &str) -> Option<T> {
+        self.expected(node, what);
+        None
+    }
+
     /// Reports a value of another kind. Returns the message, to which the caller may add help.
     fn expected(&mut self, node: &SourceNode<'_>, what: &str) -> &mut NodeDiagnostic {
         let wrong = Code::WrongKind.error(node.id, format!("expected {what}, found {}", node.value.describe()));
         self.diagnostics.push_mut(wrong.label(format!("expected {what}")))
     }
 
-    fn expected_number(&mut self, node: &SourceNode<'_>, what: &str) {
+    fn wrong_number<T>(&mut self, node: &SourceNode<'_>, what: &str) -> Option<T> {
         let quoted = matches!(&node.value, NodeValue::Text(text) if text.parse::<f64>().is_ok());
         let wrong = self.expected(node, what);
         wrong.help = quoted.then(|| "remove the quotes: a quoted value is a string".to_owned());
+        None
     }
 
     /// The entries of a map; reports duplicate keys.
@@ -147,10 +186,7 @@ impl Decoder {
         let mut first: HashMap<&str, NodeId> = HashMap::with_capacity(entries.len());
         for (key, _) in &entries {
             if let Some(first) = first.insert(&key.text, key.id) {
-                let mut duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
-                let help = MERGED.iter().find(|(of, _)| *of == what).map(|(_, help)| (*help).to_owned());
-                duplicate.help = help;
-                self.diagnostics.push(duplicate.label("duplicate").related(first, "first defined here"));
+                self.duplicate(key, first, MERGED.iter().find(|(of, _)| *of == what).map(|(_, help)| *help));
             }
         }
         entries
@@ -192,8 +228,7 @@ impl Decoder {
                 unknown.help = synonyms::meant(&key.text, known).map(|known| format!("did you mean `{known}`?"));
                 self.diagnostics.push(unknown);
             } else if let Some((first, _)) = entries[..position].iter().find(|(other, _)| other.text == key.text) {
-                let duplicate = Code::DuplicateKey.error(key.id, format!("duplicate key `{}`", key.text));
-                self.diagnostics.push(duplicate.label("duplicate").related(first.id, "first defined here"));
+                self.duplicate(key, first.id, None);
             }
         }
         for required in shape.required.iter().filter(|_| !has_unknown_key) {
@@ -221,7 +256,7 @@ impl Decoder {
                 true => (Code::MissingKey, "none".to_owned()),
                 false => (Code::ConflictingKeys, found.join(" and ")),
             };
-            self.error(code, fields.id, format!("{rule}, found {found}"), format!("expected {}", expected()));
+            return self.fail(code, fields.id, format!("{rule}, found {found}"), format!("expected {}", expected()));
         }
         None
     }
@@ -238,6 +273,16 @@ impl Decoder {
         }
     }
 
+    /// The decoded items of a list.
+    fn items<'a, T>(
+        &mut self,
+        node: SourceNode<'a>,
+        what: &str,
+        mut decode: impl FnMut(&mut Decoder, SourceNode<'a>) -> Option<T>,
+    ) -> Vec<T> {
+        self.list(node, what).into_iter().filter_map(|item| decode(self, item)).collect()
+    }
+
     /// The string of a number that is in quotes; other nodes are unchanged.
     fn quoted<'a>(&mut self, node: SourceNode<'a>) -> SourceNode<'a> {
         match self.strings.remove(&node.id) {
@@ -250,10 +295,7 @@ impl Decoder {
         let node = self.quoted(node);
         match node.value {
             NodeValue::Text(value) => Some(At { id: node.id, value }),
-            _ => {
-                self.expected(&node, what);
-                None
-            }
+            _ => self.wrong(&node, what),
         }
     }
 
@@ -269,10 +311,7 @@ impl Decoder {
     fn bool(&mut self, node: SourceNode<'_>) -> Option<bool> {
         match node.value {
             NodeValue::Bool(b) => Some(b),
-            _ => {
-                self.expected(&node, "true or false");
-                None
-            }
+            _ => self.wrong(&node, "true or false"),
         }
     }
 
@@ -281,18 +320,13 @@ impl Decoder {
         let n = match node.value {
             NodeValue::Int(n) => i128::from(n),
             NodeValue::UInt(n) => i128::from(n),
-            _ => {
-                self.expected_number(node, what);
-                return None;
-            }
+            _ => return self.wrong_number(node, what),
         };
-        let value = T::try_from(n).ok();
-        if value.is_none() {
+        T::try_from(n).ok().or_else(|| {
             let (low, high) = T::RANGE;
             let message = format!("{n} is out of range for {what}");
-            self.error(Code::OutOfRange, node.id, message, format!("expected {low} to {high}"));
-        }
-        value
+            self.fail(Code::OutOfRange, node.id, message, format!("expected {low} to {high}"))
+        })
     }
 
     fn ints<T: Ranged>(&mut self, node: SourceNode<'_>, what: &str) -> Vec<T> {
@@ -309,14 +343,8 @@ impl Decoder {
             NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
             NodeValue::Float(x) => Some(NumericValue::Float(*x)),
             NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
-            NodeValue::Text(text) => number_word(text).or_else(|| {
-                self.expected_number(node, "a number");
-                None
-            }),
-            _ => {
-                self.expected_number(node, "a number");
-                None
-            }
+            NodeValue::Text(text) => number_word(text).or_else(|| self.wrong_number(node, "a number")),
+            _ => self.wrong_number(node, "a number"),
         }
     }
 
@@ -360,42 +388,31 @@ impl Decoder {
     }
 
     fn bytes(&mut self, node: &SourceNode<'_>) -> Option<u64> {
-        if let NodeValue::Text(text) = &node.value {
-            let size = parse_bytes(text).filter(|_| text.ends_with(['K', 'M', 'G', 'T']));
-            if size.is_none() {
-                self.expected(node, "a number of bytes, such as 4096 or 4K");
+        const WHAT: &str = "a number of bytes, such as 4096 or 4K";
+        match &node.value {
+            NodeValue::Text(text) => {
+                let size = parse_bytes(text).filter(|_| text.ends_with(['K', 'M', 'G', 'T']));
+                size.or_else(|| self.wrong(node, WHAT))
             }
-            return size;
+            _ => self.int(node, WHAT),
         }
-        self.int(node, "a number of bytes, such as 4096 or 4K")
     }
 
     /// An alignment of segments, which may be any number of bytes (W-6).
     fn multiple(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
-        if matches!(&node.value, NodeValue::Text(text) if text == "page") {
-            return Some(4096);
-        }
-        let bytes = self.bytes(&node)?;
-        if bytes == 0 || bytes > 1 << 30 {
-            let message = format!("invalid alignment {bytes}");
-            self.error(Code::OutOfRange, node.id, message, "expected 1 to 1G, such as 128, 4K or page");
-            return None;
-        }
-        Some(bytes)
+        self.alignment(&node, |bytes| bytes > 0, "1 to 1G")
     }
 
-    /// An alignment inside a FlatBuffer or in memory.
-    fn alignment(&mut self, node: &SourceNode<'_>) -> Option<u64> {
+    /// An alignment up to 1G.
+    fn alignment(&mut self, node: &SourceNode<'_>, is_valid: fn(u64) -> bool, what: &str) -> Option<u64> {
         if matches!(&node.value, NodeValue::Text(text) if text == "page") {
             return Some(4096);
         }
         let bytes = self.bytes(node)?;
-        if !bytes.is_power_of_two() || bytes > 1 << 30 {
-            let message = format!("invalid alignment {bytes}");
-            self.error(Code::OutOfRange, node.id, message, "expected a power of two up to 1G, such as 128, 4K or page");
-            return None;
-        }
-        Some(bytes)
+        Some(bytes).filter(|bytes| is_valid(*bytes) && *bytes <= 1 << 30).or_else(|| {
+            let label = format!("expected {what}, such as 128, 4K or page");
+            self.fail(Code::OutOfRange, node.id, format!("invalid alignment {bytes}"), label)
+        })
     }
 
     fn dtype(&mut self, node: &SourceNode<'_>) -> Option<ScalarType> {
@@ -422,16 +439,15 @@ impl Decoder {
             (Some(kind), Ok(index)) => Some(Device { device_type: DeviceType(kind), index }),
             _ => {
                 let message = format!("unknown device `{}`", word.value);
-                self.error(Code::UnknownWord, word.id, message, "expected cpu, cuda, or cuda with an index: cuda:1");
-                None
+                self.fail(Code::UnknownWord, word.id, message, "expected cpu, cuda, or cuda with an index: cuda:1")
             }
         }
     }
 
     fn document<'a>(&mut self, node: SourceNode<'a>) -> Option<ParsedDocument<'a>> {
         if node.value == NodeValue::Null {
-            self.error(Code::EmptyDocument, node.id, "the YAML is empty", "expected `methods:`, or `named_data:`");
-            return None;
+            let label = "expected `methods:`, or `named_data:`";
+            return self.fail(Code::EmptyDocument, node.id, "the YAML is empty", label);
         }
         let id = node.id;
         let mut fields = self.fields(node, &shape::DOCUMENT)?;
@@ -460,25 +476,15 @@ impl Decoder {
             {
                 Some(At { id: node.id, value: name })
             }
-            _ => {
-                self.expected(&node, "a file name without a folder");
-                None
-            }
+            _ => self.wrong(&node, "a file name without a folder"),
         }
     }
 
     fn release(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<At<&'static Release>> {
-        let node = self.quoted(node);
-        let NodeValue::Text(text) = &node.value else {
-            self.expected(&node, "a release in quotes, such as \"0.7\"");
-            return None;
-        };
-        match Release::find(text) {
-            Ok(value) => Some(At { id: node.id, value }),
-            Err(error) => {
-                self.diagnostics.push(Code::UnknownWord.error(node.id, error.to_string()).label("unknown release"));
-                None
-            }
+        let word = self.text(node, "a release in quotes, such as \"0.7\"")?;
+        match Release::find(&word.value) {
+            Ok(value) => Some(At { id: word.id, value }),
+            Err(error) => self.fail(Code::UnknownWord, word.id, error.to_string(), "unknown release"),
         }
     }
 
@@ -508,13 +514,8 @@ impl Decoder {
             value @ NodeValue::Map(_) => {
                 let mut fields = self.fields(SourceNode { id, value }, &shape::FIELD_OVERRIDE)?;
                 let same = fields.take(field_override::same_as).and_then(|node| match &node.value {
-                    NodeValue::Text(text) => FieldPath::parse(text)
-                        .map_err(|error| self.error(Code::InvalidString, node.id, error, "expected a path"))
-                        .ok(),
-                    _ => {
-                        self.expected(&node, "a path");
-                        None
-                    }
+                    NodeValue::Text(text) => self.field_path(node.id, text, "expected a path"),
+                    _ => self.wrong(&node, "a path"),
                 });
                 let bytes = fields.take(field_override::bytes).and_then(|node| self.data(node));
                 match (same, bytes) {
@@ -523,17 +524,18 @@ impl Decoder {
                     _ if fields.has_unknown_key => return None,
                     _ => {
                         let message = "an override has exactly one value";
-                        self.error(Code::ConflictingKeys, id, message, "expected `same_as` or `bytes`");
-                        return None;
+                        return self.fail(Code::ConflictingKeys, id, message, "expected `same_as` or `bytes`");
                     }
                 }
             }
             _ => {
-                let what = "a number, absent, null, empty, a string, {same_as: PATH} or {bytes: DATA}";
-                self.expected(&node, what);
-                return None;
+                return self.wrong(&node, "a number, absent, null, empty, a string, {same_as: PATH} or {bytes: DATA}");
             }
         })
+    }
+
+    fn field_path(&mut self, at: NodeId, text: &str, label: &str) -> Option<FieldPath> {
+        FieldPath::parse(text).map_err(|message| self.error(Code::InvalidString, at, message, label)).ok()
     }
 
     fn layout(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<Layout> {
@@ -588,17 +590,14 @@ impl Decoder {
     fn chains<'a>(&mut self, fields: &mut MapFields<'a>) -> Vec<ParsedChain<'a>> {
         match (fields.take(method::instructions), fields.take(method::chains)) {
             (Some(_), Some(chains)) => {
-                let message = "a method has either `instructions` or `chains`";
-                self.error(Code::ConflictingKeys, chains.id, message, "remove one of the two");
+                let message = || "a method has either `instructions` or `chains`".to_owned();
+                self.refuse(Some(chains.id), message, "remove one of the two");
                 Vec::new()
             }
-            (None, Some(chains)) => {
-                let chains = self.list(chains, "a list of chains");
-                chains.into_iter().filter_map(|node| ParsedChain::whole(self, node)).collect()
-            }
+            (None, Some(chains)) => self.items(chains, "a list of chains", ParsedChain::whole),
             (instructions, None) => {
-                let items = instructions.map_or(Vec::new(), |node| self.list(node, "a list of instructions"));
-                let instructions = items.into_iter().filter_map(|item| self.instruction(item)).collect();
+                let items = |node| self.items(node, "a list of instructions", Decoder::instruction);
+                let instructions = instructions.map_or_else(Vec::new, items);
                 vec![ParsedChain { instructions, ..ParsedChain::default() }]
             }
         }
@@ -617,18 +616,15 @@ impl Decoder {
 
     /// The alignment of planned memory.
     fn memory_alignment(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<u64> {
-        let alignment = self.alignment(&node)?;
-        if alignment < 16 {
+        let alignment = self.alignment(&node, u64::is_power_of_two, "a power of two up to 1G")?;
+        Some(alignment).filter(|alignment| *alignment >= 16).or_else(|| {
             let message = format!("{alignment} is too small for planned memory");
-            self.error(Code::OutOfRange, node.id, message, "expected 16 or more");
-            return None;
-        }
-        Some(alignment)
+            self.fail(Code::OutOfRange, node.id, message, "expected 16 or more")
+        })
     }
 
     fn sizes(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<Vec<u64>> {
-        let items = self.list(node, key.what);
-        Some(items.into_iter().filter_map(|item| self.size(item, key)).collect())
+        Some(self.items(node, key.what, |decoder, item| decoder.size(item, key)))
     }
 
     fn unplanned(&mut self, node: SourceNode<'_>, key: &KeySpec) -> Option<bool> {
@@ -668,18 +664,14 @@ impl Decoder {
             return None;
         }
         let mut fields = self.fields(node, &shape::LITERAL_MAP)?;
-        let index = fields
-            .take(literal_map::index)
-            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
+        let index = fields.int(self, literal_map::index, "the index of a value");
         let value = Declared::Other(self.literal_map(fields)?);
         Some(Declaration { name, index, value })
     }
 
     fn tensor<'a>(&mut self, name: Word<'a>, node: SourceNode<'a>) -> Option<Declaration<'a>> {
         let mut fields = self.fields(node, &shape::TENSOR)?;
-        let index = fields
-            .take(tensor::index)
-            .and_then(|node| Some(At { id: node.id, value: self.int(&node, "the index of a value")? }));
+        let index = fields.int(self, tensor::index, "the index of a value");
         let others = fields.which(&[tensor::data, tensor::mutable, tensor::memory, tensor::external]);
         let mut attributes = Vec::new();
         for (index, attribute) in TENSOR_ATTRIBUTES.iter().enumerate() {
@@ -729,13 +721,9 @@ impl Decoder {
             }
             NodeValue::Text(_) => {
                 let message = "a tag is the file name of a .ptd, without a folder";
-                self.error(Code::InvalidString, node.id, message, "expected a name such as `lora`");
-                None
+                self.fail(Code::InvalidString, node.id, message, "expected a name such as `lora`")
             }
-            _ => {
-                self.expected(&node, "true, or a tag");
-                None
-            }
+            _ => self.wrong(&node, "true, or a tag"),
         }
     }
 
@@ -745,8 +733,7 @@ impl Decoder {
     }
 
     fn literals<'a>(&mut self, node: SourceNode<'a>) -> Vec<At<Literal<'a>>> {
-        let items = self.list(node, "a list");
-        items.into_iter().filter_map(|item| self.literal(item)).collect()
+        self.items(node, "a list", Decoder::literal)
     }
 
     fn literal<'a>(&mut self, node: SourceNode<'a>) -> Option<At<Literal<'a>>> {
@@ -757,8 +744,7 @@ impl Decoder {
             NodeValue::Int(n) => Literal::Int(n),
             NodeValue::UInt(n) => {
                 let message = format!("{n} is out of range for an Int");
-                self.error(Code::OutOfRange, id, message, "expected a signed 64-bit integer");
-                return None;
+                return self.fail(Code::OutOfRange, id, message, "expected a signed 64-bit integer");
             }
             NodeValue::Float(x) => Literal::Double(x),
             NodeValue::Text(text) => match nan_of(&text) {
@@ -768,19 +754,13 @@ impl Decoder {
             NodeValue::List(items) => Literal::List(items.into_iter().filter_map(|item| self.literal(item)).collect()),
             NodeValue::Map(entries) => {
                 let mut fields = self.fields(SourceNode { id, value: NodeValue::Map(entries) }, &shape::LITERAL_MAP)?;
-                if fields.entries.len() == 1
-                    && let Some(index) = fields.take(literal_map::index)
-                {
-                    return Some(At { id, value: Literal::Index(self.int(&index, "the index of a value")?) });
+                let index = fields.at(literal_map::index);
+                if index.is_some() && fields.entries.len() == 1 {
+                    let index = fields.int(self, literal_map::index, "the index of a value")?;
+                    return Some(At { id, value: Literal::Index(index.value) });
                 }
-                if let Some(index) = fields.take(literal_map::index) {
-                    self.error(
-                        Code::ConflictingKeys,
-                        index.id,
-                        "a literal cannot have an `index` here",
-                        "only values under `values` may have an `index`",
-                    );
-                }
+                let message = || "a literal cannot have an `index` here".to_owned();
+                self.refuse(index, message, "only values under `values` may have an `index`");
                 return self.literal_map(fields);
             }
         };
@@ -794,10 +774,7 @@ impl Decoder {
         let node = fields.take(kind)?;
         let value = match kind {
             literal_map::int => Literal::Int(self.int(&node, "an integer")?),
-            literal_map::double if matches!(node.value, NodeValue::Bool(_)) => {
-                self.expected(&node, "a number");
-                return None;
-            }
+            literal_map::double if matches!(node.value, NodeValue::Bool(_)) => return self.wrong(&node, "a number"),
             literal_map::double => Literal::Double(self.float(&node)?),
             literal_map::bool => Literal::Bool(self.bool(node)?),
             literal_map::string => Literal::String(self.text(node, "a string")?.value),
@@ -823,10 +800,7 @@ impl Decoder {
     /// Decodes the number of a member of a union.
     fn union_member(&mut self, node: &SourceNode<'_>) -> Option<u8> {
         match self.int(node, "the number of a member, from 1")? {
-            0 => {
-                self.error(Code::OutOfRange, node.id, "0 is no member of a union", "expected 1 or more");
-                None
-            }
+            0 => self.fail(Code::OutOfRange, node.id, "0 is no member of a union", "expected 1 or more"),
             tag => Some(tag),
         }
     }
@@ -835,84 +809,67 @@ impl Decoder {
         let id = node.id;
         let mut fields = self.fields(node, &shape::INSTRUCTION)?;
         let label = fields.take(instruction::label).and_then(|node| self.text(node, "a name"));
+        let beside = [instruction::args, instruction::stacktrace, instruction::out, instruction::sizes]
+            .map(|what| (what, fields.at(what)));
         let stacktrace = fields.take(instruction::stacktrace);
-        let stacktrace_at = stacktrace.as_ref().map(|node| node.id);
-        let stacktrace = stacktrace.map(|node| {
-            let frames = self.list(node, "a list of frames");
-            frames.into_iter().filter_map(|frame| StackFrame::whole(self, frame)).collect()
-        });
-        let args = fields.take(instruction::args);
-        let out = fields.take(instruction::out);
-        let sizes = fields.take(instruction::sizes);
-        let action = match fields.which(fields.shape.one_of)[..] {
-            [] if label.is_some() && args.is_none() && out.is_none() && sizes.is_none() => None,
-            [key @ (instruction::view | instruction::value)] => {
-                for (what, node) in [("args", args.as_ref().map(|node| node.id)), ("stacktrace", stacktrace_at)] {
-                    if let Some(at) = node {
-                        let message = format!("`{what}` belong to an instruction, and `{key}` is none");
-                        self.error(Code::ConflictingKeys, at, message, "remove it");
-                    }
-                }
-                if key == instruction::value {
-                    for (what, at) in [("out", out.map(|node| node.id)), ("sizes", sizes.map(|node| node.id))] {
-                        if let Some(at) = at {
-                            let message = format!("`{what}` does not belong to `value`");
-                            self.error(Code::ConflictingKeys, at, message, "remove it");
-                        }
-                    }
-                    let node = fields.take(instruction::value)?;
-                    return Some(ParsedInstruction {
-                        label,
-                        stacktrace: None,
-                        action: Some(Action::Value(self.text(node, "the name of a value")?)),
-                    });
-                }
-                let base = fields.take(instruction::view).and_then(|node| self.text(node, "the name of a tensor"));
-                let Some(out) = out else {
-                    self.error(Code::MissingKey, id, "a view needs a name", "expected `out`");
-                    return None;
-                };
-                let out = self.text(out, "a name")?;
-                let sizes = sizes.map(|node| At { id: node.id, value: self.ints(node, "a size") });
-                Some(Action::View { base: base?, out, sizes })
-            }
-            [key] => {
-                if let Some(sizes) = &sizes {
-                    let message = format!("`sizes` belongs to a view, not to `{key}`");
-                    self.error(Code::ConflictingKeys, sizes.id, message, "remove it");
-                }
-                let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
-                let has = |role| row.is_some_and(|row| row.fields.iter().any(|(_, other)| *other == role));
-                if let Some(out) = out.as_ref().filter(|_| !has(FieldRole::Operator)) {
-                    let message = format!("`out` belongs to a kernel, not to `{key}`");
-                    self.error(Code::ConflictingKeys, out.id, message, "remove it");
-                }
-                if let Some(args) = args.as_ref().filter(|_| !has(FieldRole::Args)) {
-                    let message = format!("`args` belong to a kernel or a delegate, not to `{key}`");
-                    self.error(Code::ConflictingKeys, args.id, message, "remove them");
-                }
-                let node = fields.take(key)?;
-                Some(match row {
-                    Some(row) => self.action(row, node, args, out)?,
-                    None => Action::Unknown(At { id: node.id, value: self.union_member(&node)? }),
-                })
-            }
+        let stacktrace = stacktrace.map(|node| self.items(node, "a list of frames", StackFrame::whole));
+        let is_label =
+            label.is_some() && beside.iter().all(|(what, at)| *what == instruction::stacktrace || at.is_none());
+        let key = match fields.which(fields.shape.one_of)[..] {
+            [] if is_label => return Some(ParsedInstruction { label, stacktrace, action: None }),
+            [key] => key,
             _ => {
                 let all = || format!("one of {}", fields.shape.one_of.join(", "));
-                self.alternative(&fields, "an instruction has exactly one kind", all)?;
-                return None;
+                self.alternative(&fields, "an instruction has exactly one kind", all)?
             }
         };
-        Some(ParsedInstruction { label, stacktrace, action })
+        let row = INSTRUCTION_ROWS.iter().find(|row| row.key == key);
+        let has = |role| row.is_some_and(|row| row.fields.iter().any(|(_, other)| *other == role));
+        for (what, at) in beside {
+            let (message, label) = match (what, key) {
+                (instruction::args | instruction::stacktrace, instruction::view | instruction::value) => {
+                    (format!("`{what}` belong to an instruction, and `{key}` is none"), "remove it")
+                }
+                (_, instruction::value) => (format!("`{what}` does not belong to `value`"), "remove it"),
+                (_, instruction::view) | (instruction::stacktrace, _) => continue,
+                (instruction::sizes, _) => (format!("`sizes` belongs to a view, not to `{key}`"), "remove it"),
+                (instruction::out, _) if !has(FieldRole::Operator) => {
+                    (format!("`out` belongs to a kernel, not to `{key}`"), "remove it")
+                }
+                (instruction::args, _) if !has(FieldRole::Args) => {
+                    (format!("`args` belong to a kernel or a delegate, not to `{key}`"), "remove them")
+                }
+                _ => continue,
+            };
+            self.refuse(at, || message, label);
+        }
+        let node = fields.take(key)?;
+        let action = match (row, key) {
+            (Some(row), _) => self.action(row, node, &mut fields)?,
+            (None, instruction::value) => Action::Value(self.text(node, "the name of a value")?),
+            (None, instruction::view) => {
+                let base = self.text(node, "the name of a tensor");
+                let Some(out) = fields.take(instruction::out) else {
+                    return self.fail(Code::MissingKey, id, "a view needs a name", "expected `out`");
+                };
+                let out = self.text(out, "a name")?;
+                let sizes = fields.take(instruction::sizes);
+                let sizes = sizes.map(|node| At { id: node.id, value: self.ints(node, "a size") });
+                Action::View { base: base?, out, sizes }
+            }
+            (None, _) => Action::Unknown(At { id: node.id, value: self.union_member(&node)? }),
+        };
+        Some(ParsedInstruction { label, stacktrace, action: Some(action) })
     }
 
     fn action<'a>(
         &mut self,
         row: &'static InstructionRow,
         node: SourceNode<'a>,
-        args: Option<SourceNode<'a>>,
-        out: Option<SourceNode<'a>>,
+        fields: &mut MapFields<'a>,
     ) -> Option<Action<'a>> {
+        let mut args =
+            |decoder: &mut Decoder| fields.take(instruction::args).map_or_else(Vec::new, |node| decoder.literals(node));
         Some(match row.fields[0].1 {
             FieldRole::Operator => {
                 let name = self.text(node, "an operator, such as aten::add.out");
@@ -920,8 +877,8 @@ impl Decoder {
                     let message = "an operator needs a name";
                     self.error(Code::InvalidString, name.id, message, "expected one such as aten::add.out");
                 }
-                let args = args.map_or(Vec::new(), |node| self.literals(node));
-                let out = out.map(|node| match node.value {
+                let args = args(self);
+                let out = fields.take(instruction::out).map(|node| match node.value {
                     NodeValue::Text(value) => vec![At { id: node.id, value }],
                     _ => self.outs(node),
                 });
@@ -929,7 +886,7 @@ impl Decoder {
             }
             FieldRole::Delegate => {
                 let delegate = self.name_or_number(node, "the name of a delegate")?;
-                Action::Delegate { delegate, args: args.map_or(Vec::new(), |node| self.literals(node)) }
+                Action::Delegate { delegate, args: args(self) }
             }
             FieldRole::Read
             | FieldRole::Condition
@@ -975,12 +932,10 @@ impl Decoder {
 
     /// Decodes a list of outs, in which null is an out that the call does not request.
     fn outs<'a>(&mut self, node: SourceNode<'a>) -> Vec<Word<'a>> {
-        let items = self.list(node, "a name, or a list of names");
-        let mut out = |item: SourceNode<'a>| match item.value {
+        self.items(node, "a name, or a list of names", |decoder, item| match item.value {
             NodeValue::Null => Some(At { id: item.id, value: Cow::Borrowed(MISSING_OUT) }),
-            _ => self.text(item, "a name, or null"),
-        };
-        items.into_iter().filter_map(&mut out).collect()
+            _ => decoder.text(item, "a name, or null"),
+        })
     }
 
     fn name_or_number<'a>(&mut self, node: SourceNode<'a>, what: &str) -> Option<At<NameOrNumber<'a>>> {
@@ -1004,20 +959,17 @@ impl Decoder {
     fn graph_constant<'a>(&mut self, fields: &mut MapFields<'a>, names: [&str; 3]) -> Option<ParsedConstant<'a>> {
         let [data, key, size] = names;
         let (data, key) = (fields.take(data), fields.take(key));
-        let size = fields.take(size).and_then(|node| Some(At { id: node.id, value: self.int(&node, "a size")? }));
+        let size = fields.int(self, size, "a size");
         let source = match (data, key) {
             (Some(data), None) => ParsedConstantSource::Data(self.data(data)?),
             (None, Some(key)) => ParsedConstantSource::Key(self.text(key, "a key")?),
             (Some(_), Some(key)) => {
                 let message = "a constant has either `data` or `key`";
-                self.error(Code::ConflictingKeys, key.id, message, "remove one of the two");
-                return None;
+                return self.fail(Code::ConflictingKeys, key.id, message, "remove one of the two");
             }
             (None, None) => {
-                if let Some(size) = size {
-                    let message = "`size` without a constant";
-                    self.error(Code::ConflictingKeys, size.id, message, "expected `data` or `key` beside it");
-                }
+                let message = || "`size` without a constant".to_owned();
+                self.refuse(size.map(|size| size.id), message, "expected `data` or `key` beside it");
                 return None;
             }
         };
@@ -1039,8 +991,7 @@ impl Decoder {
         if let [first, second, ..] = kinds[..] {
             let at = fields.take(second).map_or(fields.id, |node| node.id);
             let message = format!("a value has one quantization, found `{first}` and `{second}`");
-            self.error(Code::ConflictingKeys, at, message, "remove one of the two");
-            return None;
+            return self.fail(Code::ConflictingKeys, at, message, "remove one of the two");
         }
         for (name, owner) in OWNED {
             if fields.which(&[owner]).is_empty()
@@ -1055,25 +1006,18 @@ impl Decoder {
         let id = node.id;
         let value = match kind {
             graph_value::scale => {
-                let zero_point = fields.take(graph_value::zero_point);
-                let zero_point = zero_point.and_then(|node| self.int(&node, "an integer")).unwrap_or(0);
-                ParsedQuantization::Tensor(self.single(&node)?, zero_point)
+                let zero_point = fields.int(self, graph_value::zero_point, "an integer");
+                ParsedQuantization::Tensor(self.single(&node)?, zero_point.map_or(0, |zero_point| zero_point.value))
             }
             graph_value::num_nonbatch_dims => ParsedQuantization::Token(self.int(&node, "a number of dimensions")?),
             _ => {
-                let mut placed = |name| {
-                    let node = fields.take(name)?;
-                    Some(At { id: node.id, value: self.int::<i32>(&node, "an integer")? })
-                };
-                let (channel_dim, group_size) = (placed(graph_value::channel_dim), placed(graph_value::group_size));
+                let scale_bf16 = fields.take(graph_value::scale_bf16);
                 ParsedQuantization::Channels {
-                    channel_dim,
-                    group_size,
+                    channel_dim: fields.int(self, graph_value::channel_dim, "an integer"),
+                    group_size: fields.int(self, graph_value::group_size, "an integer"),
                     scales: self.graph_scales(node)?,
-                    num_scales: fields.take(graph_value::num_scales).and_then(|node| self.int(&node, "a number")),
-                    scale_bf16: fields
-                        .take(graph_value::scale_bf16)
-                        .map(|node| self.ints(node, "an integer of two bytes")),
+                    num_scales: fields.int(self, graph_value::num_scales, "a number").map(|number| number.value),
+                    scale_bf16: scale_bf16.map(|node| self.ints(node, "an integer of two bytes")),
                 }
             }
         };
@@ -1098,8 +1042,7 @@ impl Decoder {
         let number = self.float(node)?;
         if number.is_finite() && !(number as f32).is_finite() {
             let message = format!("{number:e} is out of range for float32");
-            self.error(Code::OutOfRange, node.id, message, "expected a smaller number");
-            return None;
+            return self.fail(Code::OutOfRange, node.id, message, "expected a smaller number");
         }
         Some(number as f32)
     }
@@ -1115,20 +1058,13 @@ impl Decoder {
         let operation = match known {
             Some(operation) => NodeOperation::Known(operation),
             None => {
-                let node = operands.take(unknown_operation::tag)?;
-                let tag: u8 = self.int(&node, "a number below 256")?;
-                match NodeOperation::of_tag(tag) {
-                    Some(operation @ NodeOperation::Unknown(_)) => operation,
-                    Some(NodeOperation::Known(known)) => {
-                        let message = format!("operation {tag} is `{}`", known.word());
-                        self.error(Code::OutOfRange, node.id, message, "expected 48 or more");
-                        return None;
-                    }
-                    None => {
-                        self.error(Code::OutOfRange, node.id, "operation 0 means none", "expected 48 or more");
-                        return None;
-                    }
-                }
+                let At { id, value: tag } = operands.int(self, unknown_operation::tag, "a number below 256")?;
+                let message = match NodeOperation::of_tag(tag) {
+                    Some(operation @ NodeOperation::Unknown(_)) => Ok(operation),
+                    Some(NodeOperation::Known(known)) => Err(format!("operation {tag} is `{}`", known.word())),
+                    None => Err("operation 0 means none".to_owned()),
+                };
+                message.map_err(|message| self.error(Code::OutOfRange, id, message, "expected 48 or more")).ok()?
             }
         };
         let mut found = Vec::new();
@@ -1159,26 +1095,22 @@ impl Decoder {
 
     fn data<'a>(&mut self, node: SourceNode<'a>) -> Option<Data<'a>> {
         let id = node.id;
-        match node.value {
-            NodeValue::Text(ref word) if number_word(word).is_some() => {
-                return Some(Data::new(id, DataSource::Numbers(vec![node])));
-            }
-            NodeValue::Text(name) => {
-                return Some(Data::new(id, DataSource::Name(name)));
-            }
-            NodeValue::List(items) => {
-                return Some(Data::new(id, DataSource::Numbers(items)));
-            }
-            NodeValue::Map(_) => {}
+        let source = match node.value {
             // The only number of a rank-0 tensor.
+            NodeValue::Text(ref word) if number_word(word).is_some() => DataSource::Numbers(vec![node]),
             NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Bool(_) => {
-                return Some(Data::new(id, DataSource::Numbers(vec![node])));
+                DataSource::Numbers(vec![node])
             }
-            NodeValue::Null => {
-                self.expected(&node, "data: numbers, or a map such as {hex: ...}");
-                return None;
-            }
-        }
+            NodeValue::Text(name) => DataSource::Name(name),
+            NodeValue::List(items) => DataSource::Numbers(items),
+            NodeValue::Map(_) => return self.data_map(node),
+            NodeValue::Null => return self.wrong(&node, "data: numbers, or a map such as {hex: ...}"),
+        };
+        Some(Data::new(id, source))
+    }
+
+    fn data_map<'a>(&mut self, node: SourceNode<'a>) -> Option<Data<'a>> {
+        let id = node.id;
         let mut fields = self.fields(node, &shape::DATA)?;
         let data = Data::keys(self, &mut fields, (Some(id), Some(DataSource::Bytes([].into()))))?;
         let all = || format!("one of {}", fields.shape.one_of.join(", "));
@@ -1192,10 +1124,7 @@ impl Decoder {
             ("file or fill", data_map::size),
         ];
         for (owner, name) in owned {
-            if let Some(node) = fields.take(name) {
-                let message = format!("`{name}` belongs to {owner}, not to {kind}");
-                self.error(Code::ConflictingKeys, node.id, message, "remove it");
-            }
+            self.refuse(fields.at(name), || format!("`{name}` belongs to {owner}, not to {kind}"), "remove it");
         }
         Some(Data { source: source?, ..data })
     }
@@ -1226,16 +1155,15 @@ impl Decoder {
                     data_map::safetensors => (data_map::tensor, "the name of a tensor"),
                     _ => (data_map::key, "a key"),
                 };
-                let inner = fields.take(name).and_then(|node| self.text(node, what));
-                if inner.is_none() {
+                let inner = fields.take(name).and_then(|node| self.text(node, what)).or_else(|| {
                     let message = format!("missing `{name}` of the data in the file");
-                    self.error(Code::MissingKey, value.id, message, format!("add `{name}:` with {what}"));
-                }
-                let path = self.path(value, "the path of a file");
+                    self.fail(Code::MissingKey, value.id, message, format!("add `{name}:` with {what}"))
+                });
+                let (path, inner) = (self.path(value, "the path of a file")?, inner?);
                 match kind {
-                    data_map::safetensors => DataSource::Safetensors(path?, inner?),
-                    data_map::ptd => DataSource::Ptd(path?, inner?),
-                    _ => DataSource::Pte(path?, inner?),
+                    data_map::safetensors => DataSource::Safetensors(path, inner),
+                    data_map::ptd => DataSource::Ptd(path, inner),
+                    _ => DataSource::Pte(path, inner),
                 }
             }
             other => unreachable!("`{other}` is not an alternative of the grammar"),
@@ -1244,24 +1172,19 @@ impl Decoder {
 
     fn random<'a>(&mut self, node: SourceNode<'a>) -> Option<DataSource<'a>> {
         let mut fields = self.fields(node, &shape::RANDOM)?;
-        let seed = fields.take(random::seed).and_then(|node| self.int(&node, "a seed"));
+        let seed = fields.int(self, random::seed, "a seed").map(|seed| seed.value);
         let normal = fields.value(self, random::distribution, Decoder::position) == Some(1);
         let (wrong, owner) = match normal {
             true => ([random::low, random::high], "uniform"),
             false => ([random::mean, random::std], "normal"),
         };
         for name in wrong {
-            if let Some(node) = fields.take(name) {
-                let message = format!("`{name}` belongs to the distribution {owner}");
-                self.error(Code::ConflictingKeys, node.id, message, "remove it");
-            }
+            self.refuse(fields.at(name), || format!("`{name}` belongs to the distribution {owner}"), "remove it");
         }
         let mut number = |name| fields.take(name).and_then(|node| self.number(&node));
         let kind = if normal {
-            let (mean, std) = (
-                number(random::mean).map_or(0.0, NumericValue::to_f64),
-                number(random::std).map_or(1.0, NumericValue::to_f64),
-            );
+            let mut float = |name, default| number(name).map_or(default, NumericValue::to_f64);
+            let (mean, std) = (float(random::mean, 0.0), float(random::std, 1.0));
             RandomKind::Fixed(Distribution::Normal { mean, std })
         } else {
             RandomKind::Uniform(number(random::low), number(random::high))
@@ -1272,41 +1195,45 @@ impl Decoder {
     fn hex(&mut self, node: SourceNode<'_>) -> Option<Vec<u8>> {
         // The YAML parser reads digits alone as a number, whose spelling is lost.
         if matches!(node.value, NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_)) {
-            self.error(Code::WrongKind, node.id, "hexadecimal digits parsed as a number", "put them in quotes");
-            return None;
+            let message = "hexadecimal digits parsed as a number";
+            return self.fail(Code::WrongKind, node.id, message, "put them in quotes");
         }
         let word = self.text(node, "hexadecimal digits")?;
-        let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'_').collect();
-        let wrong = word.value.chars().find(|c| !c.is_ascii_hexdigit() && !c.is_whitespace() && *c != '_');
-        if let Some(wrong) = wrong {
-            let label =
-                if word.value.contains("0x") { "write the digits without 0x" } else { "expected 0 to 9 and a to f" };
-            self.error(Code::InvalidString, word.id, format!("`{wrong}` is not a hexadecimal digit"), label);
-            return None;
-        }
-        let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(&digits);
-        if bytes.is_err() {
-            let message = format!("{} hexadecimal digits are not a whole number of bytes", digits.len());
-            self.error(Code::InvalidString, word.id, message, "expected two digits for each byte");
-        }
-        bytes.ok()
+        let prefixed = word.value.contains("0x");
+        let expected = if prefixed { "write the digits without 0x" } else { "expected 0 to 9 and a to f" };
+        let digits = self.digits(&word, "hexadecimal", |c| c.is_ascii_hexdigit(), '_', expected)?;
+        let bytes = data_encoding::HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+        bytes.or_else(|| self.part_of_byte(&word, &digits, "hexadecimal", "expected two digits for each byte"))
     }
 
     fn base64(&mut self, node: SourceNode<'_>) -> Option<Vec<u8>> {
         let word = self.text(node, "base64")?;
-        let digits: Vec<u8> = word.value.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-        let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=') || c.is_whitespace();
-        if let Some(wrong) = word.value.chars().find(|c| !is_digit(*c)) {
-            let message = format!("`{wrong}` is not a base64 digit");
-            self.error(Code::InvalidString, word.id, message, "expected A to Z, a to z, 0 to 9, + and /");
-            return None;
+        let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+        let digits = self.digits(&word, "base64", is_digit, ' ', "expected A to Z, a to z, 0 to 9, + and /")?;
+        let expected = "expected groups of four, the last one padded with =";
+        let bytes = data_encoding::BASE64.decode(digits.as_bytes()).ok();
+        bytes.or_else(|| self.part_of_byte(&word, &digits, "base64", expected))
+    }
+
+    /// The digits of a word, without white space and separators.
+    fn digits(
+        &mut self,
+        word: &Word<'_>,
+        kind: &str,
+        is_digit: fn(char) -> bool,
+        separator: char,
+        expected: &str,
+    ) -> Option<String> {
+        let mut rest = word.value.chars().filter(|c| !c.is_ascii_whitespace() && *c != separator);
+        if let Some(wrong) = rest.clone().find(|c| !is_digit(*c)) {
+            return self.fail(Code::InvalidString, word.id, format!("`{wrong}` is not a {kind} digit"), expected);
         }
-        let bytes = data_encoding::BASE64.decode(&digits);
-        if bytes.is_err() {
-            let message = format!("{} base64 digits are not a whole number of bytes", digits.len());
-            self.error(Code::InvalidString, word.id, message, "expected groups of four, the last one padded with =");
-        }
-        bytes.ok()
+        Some(rest.by_ref().collect())
+    }
+
+    fn part_of_byte<T>(&mut self, word: &Word<'_>, digits: &str, kind: &str, expected: &str) -> Option<T> {
+        let message = format!("{} {kind} digits are not a whole number of bytes", digits.len());
+        self.fail(Code::InvalidString, word.id, message, expected)
     }
 
     fn tolerance(&mut self, node: SourceNode<'_>, _: &KeySpec) -> Option<f64> {
@@ -1452,66 +1379,44 @@ trait Named<'a>: Sized {
     fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self>;
 }
 
-impl<'a> Named<'a> for (Word<'a>, Word<'a>) {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
-        decoder.text(node, "a replacement").map(|to| (name, to))
-    }
+/// Declares types that a function decodes from an entry of a map.
+macro_rules! named {
+    ($( $type:ty = |$decoder:ident, $name:ident, $node:ident| $value:expr; )*) => {$(
+        impl<'a> Named<'a> for $type {
+            fn named($decoder: &mut Decoder, $name: Word<'a>, $node: SourceNode<'a>) -> Option<Self> {
+                $value
+            }
+        }
+    )*};
 }
 
-impl<'a> Named<'a> for (Word<'a>, u32) {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
-        decoder.int(&node, "a non-negative integer").map(|number| (name, number))
-    }
-}
-
-impl<'a> Named<'a> for (Word<'a>, Data<'a>) {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
-        decoder.data(node).map(|data| (name, data))
-    }
-}
-
-impl<'a> Named<'a> for (At<FieldPath>, OverrideSource<'a>) {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
-        let path = FieldPath::parse(&name.value).map_err(|message| {
-            decoder.error(
-                Code::InvalidString,
-                name.id,
-                message,
-                "expected a path such as methods.forward.values[0].sizes",
-            );
-        });
-        path.ok().and_then(|path| Some((At { id: name.id, value: path }, decoder.field_override(node)?)))
-    }
-}
-
-impl<'a> Named<'a> for Method<'a> {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+named! {
+    (Word<'a>, Word<'a>) = |decoder, name, node| decoder.text(node, "a replacement").map(|to| (name, to));
+    (Word<'a>, u32) = |decoder, name, node| decoder.int(&node, "a non-negative integer").map(|number| (name, number));
+    (Word<'a>, Data<'a>) = |decoder, name, node| decoder.data(node).map(|data| (name, data));
+    (At<FieldPath>, OverrideSource<'a>) = |decoder, name, node| {
+        let label = "expected a path such as methods.forward.values[0].sizes";
+        let path = At { id: name.id, value: decoder.field_path(name.id, &name.value, label)? };
+        Some((path, decoder.field_override(node)?))
+    };
+    Method<'a> = |decoder, name, node| {
         let mut fields = decoder.fields(node, &shape::METHOD)?;
         let chains = decoder.chains(&mut fields);
         Method::keys(decoder, &mut fields, (Some(name), Some(chains)))
-    }
-}
-
-impl<'a> Named<'a> for Delegate<'a> {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+    };
+    Delegate<'a> = |decoder, name, node| {
         let mut fields = decoder.fields(node, &shape::DELEGATE)?;
         let payload = decoder.payload(&mut fields);
         Delegate::keys(decoder, &mut fields, (Some(name), payload))
-    }
-}
-
-impl<'a> Named<'a> for ParsedGraphValue<'a> {
-    fn named(decoder: &mut Decoder, name: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+    };
+    ParsedGraphValue<'a> = |decoder, name, node| {
         let mut fields = decoder.fields(node, &shape::GRAPH_VALUE)?;
         let keys = [graph_value::data, graph_value::key, graph_value::size];
         let constant = decoder.graph_constant(&mut fields, keys);
         let quantization = decoder.graph_quantization(&mut fields);
         ParsedGraphValue::keys(decoder, &mut fields, (Some(name), Some(constant), Some(quantization)))
-    }
-}
-
-impl<'a> Named<'a> for ParsedNamedData<'a> {
-    fn named(decoder: &mut Decoder, key: Word<'a>, node: SourceNode<'a>) -> Option<Self> {
+    };
+    ParsedNamedData<'a> = |decoder, key, node| {
         let described =
             matches!(&node.value, NodeValue::Map(entries) if entries.iter().any(|(key, _)| key.text == "data"));
         if !described {
@@ -1537,7 +1442,7 @@ impl<'a> Named<'a> for ParsedNamedData<'a> {
         }
         entry.align = entry.align.or(entry.data.align);
         Some(entry)
-    }
+    };
 }
 
 /// A field of a [`Node`]: the value of a key that may be absent or invalid.
