@@ -37,33 +37,32 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for value in self.unfinished.keys() {
             value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));
         }
-        let mut values = plan.values.take().unwrap_or_default();
-        let mut pass = InferencePass::new(inference, &values);
+        let mut pass = InferencePass::new(inference, plan.values.take().unwrap_or_default());
         let actions: Vec<&'d Action<'a>> = self.actions().collect();
         for (position, (action, instruction)) in actions.into_iter().zip(plan.instructions()).enumerate() {
             if self.wrong_instructions.contains(&position) {
                 self.written_by(action).into_iter().for_each(|value| pass.fail(value));
                 continue;
             }
-            self.finish_views(&mut pass, &mut values, instruction.args());
+            self.finish_views(&mut pass, instruction.args());
             match instruction.callee() {
                 Some(Callee::Operator(index)) => {
                     let operator = operators.get(index);
-                    self.infer_call(&mut pass, &mut values, operator, instruction.args(), action);
+                    self.infer_call(&mut pass, operator, instruction.args(), action);
                 }
                 Some(Callee::Delegate(index)) => {
-                    self.compare_arguments(&pass, &values, index, instruction.args(), action);
+                    self.compare_arguments(&pass, index, instruction.args(), action);
                 }
                 None => {
                     if let Some((from, to)) = instruction.moved() {
-                        self.infer_move(&mut pass, &mut values, from, to, action);
+                        self.infer_move(&mut pass, from, to, action);
                     }
                 }
             }
         }
         let rest: Vec<ValueId> = self.unfinished.keys().copied().collect();
-        self.finish_views(&mut pass, &mut values, &rest);
-        self.check_views(&pass, &values);
+        self.finish_views(&mut pass, &rest);
+        self.check_views(&pass);
         let unfinished = std::mem::take(&mut self.unfinished);
         let unknown = if unfinished.is_empty() { HashMap::new() } else { self.outs_of_unknown_operators() };
         let has_cause = |value: &ValueId| pass.failed.contains(value);
@@ -79,7 +78,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
             }
         }
-        plan.values = Some(values);
+        plan.values = Some(pass.values);
     }
 
     /// The operators that no table has, by the names of their outs.
@@ -124,7 +123,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     fn infer_call(
         &mut self,
         pass: &mut InferencePass,
-        values: &mut [EValue],
         operator: Option<&ResolvedOperator>,
         args: &[ValueId],
         action: &'d Action<'a>,
@@ -134,72 +132,59 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             return pass.open.extend(written.filter(|value| self.unfinished.contains_key(value)));
         };
         if self.method.requires_grad {
-            self.propagate_gradients(values, operator, args);
+            let requires = |value: usize| pass.values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
+            for (value, required) in inference::gradients(&pass.values, operator, args, requires) {
+                self.set_requires_grad(pass, value, required);
+            }
         }
-        let results = match pass.inference.call(values, operator, args) {
+        let call = Call { operator, args, action };
+        let results = match pass.inference.call(&pass.values, operator, args) {
             Ok(results) => results,
-            Err(error) => return self.report(pass, values, operator, args, action, &error),
+            Err(error) => return self.report(pass, call, &error),
         };
         if is_checked(action) {
-            self.compare_lists(pass, values, operator, args, &results, action);
+            self.compare_lists(pass, call, &results);
         }
-        for (value, meta) in inference::tensors(values, operator, args, &results) {
-            self.complete(pass, values, ValueId::of(value), meta, operator, args, action);
+        for (value, meta) in inference::tensors(&pass.values, operator, args, &results) {
+            self.complete(pass, ValueId::of(value), meta, call);
         }
-        pass.inference.record_results(values, operator, args, &results);
+        pass.inference.record_results(&pass.values, operator, args, &results);
     }
 
     /// Completes a result, or compares it with its declaration.
-    #[expect(clippy::too_many_arguments, reason = "a message names the result and the arguments")]
-    fn complete(
-        &mut self,
-        pass: &mut InferencePass,
-        values: &mut [EValue],
-        value: ValueId,
-        meta: &TensorMeta,
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-        action: &'d Action<'a>,
-    ) {
+    fn complete(&mut self, pass: &mut InferencePass, value: ValueId, meta: &TensorMeta, call: Call<'_, 'd, 'a>) {
+        let Call { operator, action, .. } = call;
         let is_checked = is_checked(action);
         if let Some(declaration) = self.unfinished.get(&value).copied() {
             let Declared::Tensor(written) = &self.values[declaration].value else { return };
             if let Some(mismatch) = stated_mismatch(written, meta, operator).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
-                    self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
+                    self.report_mismatch(pass, declaration, mismatch, meta, call);
                 }
                 return pass.fail(value);
             }
-            self.warn_of_bound(pass, values, declaration, meta, operator, args);
-            return self.finish(pass, values, value, meta);
+            self.warn_of_bound(pass, declaration, meta, call);
+            return self.finish(pass, value, meta);
         }
-        let Some(EValue::Tensor(tensor)) = value.item(values) else { return };
+        let Some(EValue::Tensor(tensor)) = value.item(&pass.values) else { return };
         let mismatch = inference::mismatch(tensor, meta, operator);
         let Some(declaration) = self.declaration_of_value(value).filter(|_| is_checked) else { return };
         match mismatch {
             Some(_) if pass.is_unknown(value) => {}
             Some(mismatch) => {
-                self.report_mismatch(pass, values, declaration, mismatch, meta, operator, args, action);
+                self.report_mismatch(pass, declaration, mismatch, meta, call);
                 pass.fail(value);
             }
-            None => self.warn_of_bound(pass, values, declaration, meta, operator, args),
+            None => self.warn_of_bound(pass, declaration, meta, call),
         }
     }
 
     /// Reports lists of outs with another number of tensors than the results.
-    fn compare_lists(
-        &mut self,
-        pass: &mut InferencePass,
-        values: &[EValue],
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-        results: &[ResultMeta],
-        action: &'d Action<'a>,
-    ) {
-        let Action::Kernel { name, out: Some(outs), .. } = action else { return };
-        let places = args.get(operator.results(args.len())).unwrap_or_default();
-        for (place, result) in places.iter().zip(results) {
-            let (ResultMeta::Tensors(parts), Some(EValue::TensorList(Some(items)))) = (result, place.item(values))
+    fn compare_lists(&mut self, pass: &mut InferencePass, call: Call<'_, 'd, 'a>, results: &[ResultMeta]) {
+        let Action::Kernel { name, out: Some(outs), .. } = call.action else { return };
+        for (place, result) in call.results().iter().zip(results) {
+            let (ResultMeta::Tensors(parts), Some(EValue::TensorList(Some(items)))) =
+                (result, place.item(&pass.values))
             else {
                 continue;
             };
@@ -207,7 +192,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 continue;
             }
             pass.failed.extend(items.iter().filter(|item| self.unfinished.contains_key(item)));
-            let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+            let call = self.describe(pass, call);
             let message = format!("{call} gives {}, and `out` has {}", counted(parts.len(), "tensor"), items.len());
             let at = outs.first().map_or(name.id, |out| out.id);
             self.error(
@@ -220,38 +205,31 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Completes the target of a move.
-    fn infer_move(
-        &mut self,
-        pass: &mut InferencePass,
-        values: &mut [EValue],
-        from: ValueId,
-        to: ValueId,
-        action: &'d Action<'a>,
-    ) {
-        self.finish_views(pass, values, &[from]);
-        if let Some(meta) = pass.inference.tensor(values, from).map(std::borrow::Cow::into_owned) {
-            self.finish(pass, values, to, &meta);
+    fn infer_move(&mut self, pass: &mut InferencePass, from: ValueId, to: ValueId, action: &'d Action<'a>) {
+        self.finish_views(pass, &[from]);
+        if let Some(meta) = pass.inference.tensor(&pass.values, from).map(std::borrow::Cow::into_owned) {
+            self.finish(pass, to, &meta);
         }
         if pass.is_unknown(from) {
             pass.fail(to);
         }
         if !pass.is_unknown(to) {
-            self.compare_move(values, from, to, action);
+            self.compare_move(pass, from, to, action);
         }
-        let required = from.item(values).and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
+        let required = from.item(&pass.values).and_then(EValue::as_tensor).is_some_and(|from| from.requires_grad);
         if let (true, Some(to)) = (self.method.requires_grad && required, to.get()) {
-            self.set_requires_grad(values, to, true);
+            self.set_requires_grad(pass, to, true);
         }
     }
 
     /// Reports a move of a tensor to one of another element type or of other sizes: another instruction or the declaration
     /// determines these.
-    fn compare_move(&mut self, values: &[EValue], from: ValueId, to: ValueId, action: &'d Action<'a>) {
+    fn compare_move(&mut self, pass: &InferencePass, from: ValueId, to: ValueId, action: &'d Action<'a>) {
         let operands = action.operand(FieldRole::Read).zip(action.operand(FieldRole::Write));
         let Some((At { value: Literal::Word(source), .. }, At { id, value: Literal::Word(target) })) = operands else {
             return;
         };
-        let tensor = |value: ValueId| value.item(values)?.as_tensor();
+        let tensor = |value: ValueId| value.item(&pass.values)?.as_tensor();
         let (Some(from), Some(to)) = (tensor(from), tensor(to)) else { return };
         let (Some(from_sizes), Some(to_sizes)) = (&from.sizes, &to.sizes) else { return };
         if from.scalar_type != to.scalar_type || from_sizes != to_sizes {
@@ -268,14 +246,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Reports tensors of another element type or of other sizes than the graph of a delegate, which is called by its name.
-    fn compare_arguments(
-        &mut self,
-        pass: &InferencePass,
-        values: &[EValue],
-        id: DelegateId,
-        args: &[ValueId],
-        action: &'d Action<'a>,
-    ) {
+    fn compare_arguments(&mut self, pass: &InferencePass, id: DelegateId, args: &[ValueId], action: &'d Action<'a>) {
         let Action::Delegate { delegate: At { value: NameOrNumber::Name(name), .. }, args: given } = action else {
             return;
         };
@@ -286,7 +257,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let tensor = |number: u32| {
             let value = *args.get(number as usize)?;
             let is_known = !self.unfinished.contains_key(&value) && !pass.is_unknown(value);
-            value.item(values)?.as_tensor().filter(|_| is_known)
+            value.item(&pass.values)?.as_tensor().filter(|_| is_known)
         };
         let is_dynamic = arguments::has_dynamic_input(graph, tensor);
         let mut wrong = Vec::new();
@@ -314,27 +285,19 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Warns about a declared bound below the inferred one: the call fails if the result is larger. If not all Ints are
     /// known, the inferred bound is that of the whole argument, and the exporter may know a smaller one.
-    fn warn_of_bound(
-        &mut self,
-        pass: &InferencePass,
-        values: &[EValue],
-        declaration: usize,
-        meta: &TensorMeta,
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-    ) {
+    fn warn_of_bound(&mut self, pass: &InferencePass, declaration: usize, meta: &TensorMeta, call: Call<'_, 'd, 'a>) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
         let Some(stated) = &written.sizes else { return };
         let is_smaller = |(size, dim): (&i32, &Dim)| dim.dynamic && i64::from(*size) < dim.size;
         let is_unknown = |arg: &ValueId| {
-            let int = arg.get().filter(|_| matches!(arg.item(values), Some(EValue::Int(_))));
+            let int = arg.get().filter(|_| matches!(arg.item(&pass.values), Some(EValue::Int(_))));
             int.is_some_and(|int| {
                 matches!(pass.inference.known(int), Knowledge::Nothing | Knowledge::Int(IntMeta::Unknown))
             })
         };
-        if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !args.iter().any(is_unknown) {
-            let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+        if stated.value.iter().zip(&meta.sizes).any(is_smaller) && !call.args.iter().any(is_unknown) {
+            let call = self.describe(pass, call);
             let (name, stated_sizes, bound) = (&value.name.value, &stated.value, meta.size_list());
             let message = format!("`{name}` is declared with {stated_sizes:?}, but {call} gives up to {bound}");
             let warning = Code::Contradiction.warning(stated.id, message);
@@ -344,7 +307,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Reports views whose number of elements differs from that of their bases. Warns about views whose elements are
     /// not in the same order, or whose sizes do not follow those of the bases.
-    fn check_views(&mut self, pass: &InferencePass, values: &[EValue]) {
+    fn check_views(&mut self, pass: &InferencePass) {
         let is_view =
             |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
         if !self.values.iter().any(is_view) {
@@ -360,7 +323,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let numbers: Vec<Option<ValueId>> = self.declared.iter().map(|known| known.number).collect();
         let tensor = |declaration: usize| {
             let number = numbers.get(declaration).copied().flatten()?;
-            Some((number, number.item(values)?.as_tensor()?))
+            Some((number, number.item(&pass.values)?.as_tensor()?))
         };
         for (declaration, value) in self.values.iter().enumerate() {
             let Declared::Tensor(written) = &value.value else { continue };
@@ -369,7 +332,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (Some((number, view)), Some((base, of))) = (tensor(declaration), base.and_then(tensor)) else {
                 continue;
             };
-            let Some(meta) = pass.inference.tensor(values, base) else { continue };
+            let Some(meta) = pass.inference.tensor(&pass.values, base) else { continue };
             let at = written.sizes.as_ref().map_or(value.name.id, |sizes| sizes.id);
             let (sizes, base_sizes) =
                 (view.sizes.as_deref().unwrap_or_default(), of.sizes.as_deref().unwrap_or_default());
@@ -416,22 +379,18 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.declarations.get(&value).copied()
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a message that names the result and the arguments")]
     fn report_mismatch(
         &mut self,
         pass: &InferencePass,
-        values: &[EValue],
         declaration: usize,
         mismatch: Mismatch,
         meta: &TensorMeta,
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-        action: &'d Action<'a>,
+        call: Call<'_, 'd, 'a>,
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value.value else { return };
         let number = self.declared[declaration].number;
-        let tensor = number.and_then(|number| number.item(values)).and_then(EValue::as_tensor);
+        let tensor = number.and_then(|number| number.item(&pass.values)).and_then(EValue::as_tensor);
         let (at, found, expected) = match mismatch {
             Mismatch::ScalarType => {
                 let stated = written.scalar_type.as_ref().map(|stated| (stated.id, stated.value));
@@ -446,83 +405,72 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         };
         let found = found.unwrap_or_default();
         let name = &value.name.value;
-        let call = format!("{}{}", operator.name, self.describe_arguments(pass, values, operator, args));
+        let described = self.describe(pass, call);
         match at {
             Some(at) => {
-                let message = format!("`{name}` is declared with {found}, but {call} gives {expected}");
+                let message = format!("`{name}` is declared with {found}, but {described} gives {expected}");
                 self.error(Code::Contradiction, at, message, format!("expected {expected}, or leave it out"));
             }
             None => {
-                let message = format!("`{name}` is {found} after an earlier instruction, but {call} gives {expected}");
-                let at = action.outs().iter().find(|out| out.value == *name).map_or(action.node(), |out| out.id);
+                let message =
+                    format!("`{name}` is {found} after an earlier instruction, but {described} gives {expected}");
+                let mut outs = call.action.outs().iter();
+                let at = outs.find(|out| out.value == *name).map_or(call.action.node(), |out| out.id);
                 let mismatch = Code::Contradiction.error(at, message).related(value.name.id, "first defined here");
                 self.diagnostics.push(mismatch.label("expected the same of all instructions that write it"));
             }
         }
     }
 
-    /// Describes the tensors among the arguments of a call: ` of x float32 [2, 3] and y float32 [3, 4]`.
-    fn describe_arguments(
-        &self,
-        pass: &InferencePass,
-        values: &[EValue],
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-    ) -> String {
-        let ins = &args[..operator.results(args.len()).start.min(args.len())];
+    /// Describes a call with the tensors among its arguments: `aten::mm.out of x float32 [2, 3] and y float32 [3, 4]`.
+    fn describe(&self, pass: &InferencePass, call: Call<'_, 'd, 'a>) -> String {
+        let Call { operator: ResolvedOperator { name, .. }, args, .. } = call;
+        let ins = &args[..call.operator.results(args.len()).start.min(args.len())];
         let described: Vec<String> = ins
             .iter()
             .filter_map(|value| {
-                let meta = pass.inference.tensor(values, *value)?;
+                let meta = pass.inference.tensor(&pass.values, *value)?;
                 let name = self.declaration_of_value(*value).map(|declaration| &self.values[declaration].name.value);
                 let name = name.map_or_else(|| format!("values[{value}]"), |name| format!("`{name}`"));
                 Some(format!("{name} {} {}", meta.scalar_type, meta.size_list()))
             })
             .collect();
         match &described[..] {
-            [] => String::new(),
-            [only] => format!(" of {only}"),
-            [first @ .., last] => format!(" of {} and {last}", first.join(", ")),
+            [] => name.to_string(),
+            [only] => format!("{name} of {only}"),
+            [first @ .., last] => format!("{name} of {} and {last}", first.join(", ")),
         }
     }
 
     /// Reports a call whose results are not inferred: an invalid argument, or a result that must be declared.
-    fn report(
-        &mut self,
-        pass: &mut InferencePass,
-        values: &mut [EValue],
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-        action: &'d Action<'a>,
-        error: &InferenceError,
-    ) {
-        let Action::Kernel { name, args: written, .. } = action else { return };
-        let places = args.get(operator.results(args.len())).unwrap_or_default();
+    fn report(&mut self, pass: &mut InferencePass, call: Call<'_, 'd, 'a>, error: &InferenceError) {
+        let Action::Kernel { name, args: written, .. } = call.action else { return };
         let items = |values: &[EValue], place: &ValueId| -> Vec<ValueId> {
             let items = place.item(values).map_or(&[][..], EValue::as_tensors);
             if items.is_empty() { vec![*place] } else { items.to_vec() }
         };
         if let InferenceError::Undetermined(_) = error {
-            self.complete_types(pass, values, operator, args);
+            self.complete_types(pass, call);
         }
         // Lists are long, and most results are complete.
-        let undeclared: Vec<(ValueId, usize)> = places
+        let undeclared: Vec<(ValueId, usize)> = call
+            .results()
             .iter()
             .filter(|_| !self.unfinished.is_empty())
-            .flat_map(|place| items(values, place))
+            .flat_map(|place| items(&pass.values, place))
             .filter_map(|value| Some((value, *self.unfinished.get(&value)?)))
             .collect();
         let is_failed =
-            |arg: &ValueId| pass.is_unknown(*arg) || items(values, arg).iter().any(|item| pass.is_unknown(*item));
-        let depends_on_failed = !undeclared.is_empty() && args.iter().any(is_failed);
+            |arg: &ValueId| pass.is_unknown(*arg) || items(&pass.values, arg).iter().any(|item| pass.is_unknown(*item));
+        let depends_on_failed = !undeclared.is_empty() && call.args.iter().any(is_failed);
         pass.failed.extend(undeclared.iter().map(|(value, _)| *value));
         match error {
             InferenceError::Invalid(_) | InferenceError::Unsupported(_)
-                if !is_checked(action) && undeclared.is_empty() => {}
+                if !is_checked(call.action) && undeclared.is_empty() => {}
             InferenceError::Invalid(invalid) | InferenceError::Unsupported(invalid) => {
                 let InvalidArgument { argument, found, expected } = invalid;
                 let at = written.get(*argument).map_or(name.id, |argument: &At<Literal<'a>>| argument.id);
-                let of = operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
+                let of = call.operator.signature.args.get(*argument).map_or("", |arg| &*arg.name);
                 let message = format!("{} does not take {found} for `{of}`", name.value);
                 self.error(Code::RejectedCall, at, message, format!("expected {expected}"));
             }
@@ -541,21 +489,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Completes the results of a call that state their sizes, where its arguments determine the element type.
-    fn complete_types(
-        &mut self,
-        pass: &mut InferencePass,
-        values: &mut [EValue],
-        operator: &ResolvedOperator,
-        args: &[ValueId],
-    ) {
+    fn complete_types(&mut self, pass: &mut InferencePass, call: Call<'_, 'd, 'a>) {
+        let Call { operator, args, .. } = call;
         for position in operator.results(args.len()) {
             let value = args[position];
             let Some(declaration) = self.unfinished.get(&value).copied() else { continue };
             let Declared::Tensor(written) = &self.values[declaration].value else { continue };
             let Some(stated) = &written.sizes else { continue };
-            if let Some(scalar_type) = pass.inference.out_type(values, operator, args, position) {
+            if let Some(scalar_type) = pass.inference.out_type(&pass.values, operator, args, position) {
                 let sizes = stated.value.iter().map(|size| Dim::fixed((*size).into())).collect();
-                self.finish(pass, values, value, &TensorMeta::contiguous(scalar_type, sizes));
+                self.finish(pass, value, &TensorMeta::contiguous(scalar_type, sizes));
             }
         }
     }
@@ -566,32 +509,24 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         self.error(Code::UndeterminedTensor, name.id, message, "declare it under `values` with `tensor` and `sizes`");
     }
 
-    /// Sets `requires_grad` of the results of a call.
-    fn propagate_gradients(&self, values: &mut [EValue], operator: &ResolvedOperator, args: &[ValueId]) {
-        let requires = |value: usize| values[value].as_tensor().is_some_and(|tensor| tensor.requires_grad);
-        for (value, required) in inference::gradients(values, operator, args, requires) {
-            self.set_requires_grad(values, value, required);
-        }
-    }
-
     /// Sets `requires_grad` of a tensor, unless it is explicit.
-    fn set_requires_grad(&self, values: &mut [EValue], value: usize, required: bool) {
+    fn set_requires_grad(&self, pass: &mut InferencePass, value: usize, required: bool) {
         let declaration =
             self.declaration_of_value(ValueId::of(value)).map(|declaration| &self.values[declaration].value);
         if let Some(Declared::Tensor(written)) = declaration
             && !is_stated(written, "requires_grad")
-            && let Some(EValue::Tensor(tensor)) = values.get_mut(value)
+            && let Some(EValue::Tensor(tensor)) = pass.values.get_mut(value)
         {
             tensor.requires_grad = required && tensor.scalar_type.is_differentiable();
         }
     }
 
     /// Completes a tensor with the inferred properties.
-    fn finish(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: ValueId, meta: &TensorMeta) {
+    fn finish(&mut self, pass: &mut InferencePass, value: ValueId, meta: &TensorMeta) {
         let Some(declaration) = self.unfinished.remove(&value) else { return };
         pass.open.remove(&value);
-        let Some(index) = value.within(values.len()) else { return };
-        let EValue::Tensor(tensor) = &mut values[index] else { return };
+        let Some(index) = value.within(pass.values.len()) else { return };
+        let EValue::Tensor(tensor) = &mut pass.values[index] else { return };
         let Declared::Tensor(written) = &self.values[declaration].value else { return };
         if written.scalar_type.is_none() {
             tensor.scalar_type = meta.scalar_type;
@@ -622,15 +557,15 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         if !tensor.scalar_type.is_differentiable() && !is_stated(written, "requires_grad") {
             tensor.requires_grad = false;
         }
-        self.finish_tensor(declaration, index, values);
+        self.finish_tensor(pass, declaration, index);
         pass.inference.record(index, Knowledge::Stated);
     }
 
     /// Completes the remaining properties of a tensor whose element type and sizes are known.
-    fn finish_tensor(&mut self, declaration: usize, value: usize, values: &mut [EValue]) {
+    fn finish_tensor(&mut self, pass: &mut InferencePass, declaration: usize, value: usize) {
         let value_of: &'d Declaration<'a> = self.values[declaration];
         let Declared::Tensor(written) = &value_of.value else { return };
-        let Some(EValue::Tensor(tensor)) = values.get_mut(value) else { return };
+        let Some(EValue::Tensor(tensor)) = pass.values.get_mut(value) else { return };
         let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
         if tensor.dim_order.is_none() {
             tensor.dim_order = Some(
@@ -651,21 +586,21 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     /// Completes the views among the arguments of an instruction, whose bases are known by now.
-    fn finish_views(&mut self, pass: &mut InferencePass, values: &mut [EValue], args: &[ValueId]) {
+    fn finish_views(&mut self, pass: &mut InferencePass, args: &[ValueId]) {
         if self.unfinished.is_empty() {
             return;
         }
         let mut pending: Vec<ValueId> = Vec::new();
         for arg in args {
-            pending.extend(arg.item(values).map_or(&[][..], EValue::as_tensors));
+            pending.extend(arg.item(&pass.values).map_or(&[][..], EValue::as_tensors));
             pending.push(*arg);
         }
         for value in pending {
-            self.finish_view(pass, values, value);
+            self.finish_view(pass, value);
         }
     }
 
-    fn finish_view(&mut self, pass: &mut InferencePass, values: &mut [EValue], value: ValueId) {
+    fn finish_view(&mut self, pass: &mut InferencePass, value: ValueId) {
         // From the view that is needed to the first base that is known.
         let mut chain = Vec::new();
         let mut next = Some(value);
@@ -682,7 +617,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let Declared::Tensor(written) = &value_of.value else { continue };
             let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
             let base = base.and_then(|base| self.declared[*base].number);
-            let Some(meta) = base.and_then(|base| pass.inference.tensor(values, base)) else {
+            let Some(meta) = base.and_then(|base| pass.inference.tensor(&pass.values, base)) else {
                 if base.is_some_and(|base| pass.is_unknown(base)) {
                     pass.failed.insert(key);
                 }
@@ -691,12 +626,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let (base_type, count) = (meta.scalar_type, elements(&meta.sizes));
             let scalar_type = written.scalar_type.as_ref().map_or(base_type, |stated| stated.value);
             let own: Vec<Dim> = meta.sizes.clone();
-            let base = base.and_then(|base| base.item(values));
+            let base = base.and_then(|base| base.item(&pass.values));
             let required = base.and_then(EValue::as_tensor).is_some_and(|base| base.requires_grad);
             let is_constant = base.and_then(EValue::as_tensor).is_some_and(is_constant);
             self.unfinished.remove(&key);
-            let Some(index) = key.within(values.len()) else { continue };
-            let EValue::Tensor(tensor) = &mut values[index] else { continue };
+            let Some(index) = key.within(pass.values.len()) else { continue };
+            let EValue::Tensor(tensor) = &mut pass.values[index] else { continue };
             tensor.scalar_type = scalar_type;
             if self.method.requires_grad && !is_stated(written, "requires_grad") {
                 tensor.requires_grad = required;
@@ -715,7 +650,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let own_count = sizes.iter().try_fold(1i64, |product, size| product.checked_mul((*size).into()));
             let is_smaller = scalar_type == base_type && !is_constant && own_count < count;
             tensor.sizes = Some(sizes.into());
-            self.finish_tensor(declaration, index, values);
+            self.finish_tensor(pass, declaration, index);
             // `check_views` reports it.
             match is_smaller {
                 true => _ = pass.open.insert(key),
@@ -730,9 +665,25 @@ fn is_constant(tensor: &Tensor) -> bool {
     matches!(tensor.data, TensorData::Blob(_)) && tensor.memory == Memory::None
 }
 
+/// A call of a known operator.
+#[derive(Clone, Copy)]
+struct Call<'c, 'd, 'a> {
+    operator: &'c ResolvedOperator,
+    args: &'c [ValueId],
+    action: &'d Action<'a>,
+}
+
+impl<'c> Call<'c, '_, '_> {
+    /// The arguments that are results.
+    fn results(&self) -> &'c [ValueId] {
+        self.args.get(self.operator.results(self.args.len())).unwrap_or_default()
+    }
+}
+
 /// State of the pass over the instructions.
 struct InferencePass {
     inference: Inference,
+    values: Vec<EValue>,
     /// Values whose inference failed, which was reported, also for a value that they depend on.
     failed: HashSet<ValueId>,
     /// Values that are not inferred, and have an error of their own at the end unless another instruction determines them.
@@ -742,12 +693,12 @@ struct InferencePass {
 }
 
 impl InferencePass {
-    fn new(inference: Inference, values: &[EValue]) -> InferencePass {
-        let mut pass = InferencePass { inference, failed: HashSet::new(), open: HashSet::new(), views: HashMap::new() };
+    fn new(mut inference: Inference, values: Vec<EValue>) -> InferencePass {
+        let (mut open, mut views) = (HashSet::new(), HashMap::<usize, Vec<usize>>::new());
         for (number, value) in values.iter().enumerate() {
             let Some(view) = value.as_tensor() else { continue };
             let Memory::View { base } = view.memory else { continue };
-            pass.views.entry(base as usize).or_default().push(number);
+            views.entry(base as usize).or_default().push(number);
             let Some(of) = values.get(base as usize).and_then(EValue::as_tensor) else { continue };
             // `check_views` reports it.
             if view.scalar_type == of.scalar_type
@@ -755,11 +706,11 @@ impl InferencePass {
                 && own != all
                 && view.sizes.is_some()
             {
-                pass.open.insert(ValueId::of(number));
-                pass.inference.record(number, Knowledge::Nothing);
+                open.insert(ValueId::of(number));
+                inference.record(number, Knowledge::Nothing);
             }
         }
-        pass
+        InferencePass { inference, values, failed: HashSet::new(), open, views }
     }
 
     /// Leaves a value and its views unknown after an error about it, so that no error is reported about values that
