@@ -2,7 +2,6 @@
 //! other text stay. The result is assembled, to verify that nothing else has changed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use crate::assembly::Assembly;
 use crate::model::Model;
 use crate::printer::ExtractedFile;
 use crate::printer::test_cases::OutputPrinter;
+use crate::printer::yaml::{self, FlowMap};
 use crate::testing::{self, TestOutcome, TestReport, TestResult};
 use pte_model::data::number::{self, NumericValue};
 use pte_model::diagnostics::{Code, clipped};
@@ -373,31 +373,15 @@ fn entry<'n, 't>(node: &'n SourceNode<'t>, key: &str) -> Option<&'n (MapKey<'t>,
 
 /// Appends a node as JSON. Infinities are strings, as in all JSON sources.
 fn json(node: &SourceNode<'_>, out: &mut String) {
-    let separated = |out: &mut String, first: bool| out.push_str(if first { "" } else { ", " });
     match &node.value {
-        NodeValue::Null => out.push_str("null"),
-        NodeValue::Bool(b) => _ = write!(out, "{b}"),
-        NodeValue::Int(n) => _ = write!(out, "{n}"),
-        NodeValue::UInt(n) => _ = write!(out, "{n}"),
-        NodeValue::Float(x) if x.is_finite() => _ = write!(out, "{x:?}"),
-        NodeValue::Float(x) => _ = write!(out, "\"{}\"", if *x > 0.0 { "inf" } else { "-inf" }),
-        NodeValue::Text(text) => out.push_str(&serde_json::Value::from(&**text).to_string()),
-        NodeValue::List(items) => {
-            out.push('[');
-            for (number, item) in items.iter().enumerate() {
-                separated(out, number == 0);
-                json(item, out);
-            }
-            out.push(']');
-        }
+        NodeValue::List(items) => yaml::list(out, items, json),
         NodeValue::Map(entries) => {
-            out.push('{');
-            for (number, (key, value)) in entries.iter().enumerate() {
-                separated(out, number == 0);
-                let _ = write!(out, "{}: ", serde_json::Value::from(&*key.text));
-                json(value, out);
+            let mut map = FlowMap::new(out);
+            for (key, value) in entries {
+                json(value, map.key(&serde_json::Value::from(&*key.text).to_string()));
             }
-            out.push('}');
+            map.end();
         }
+        _ => out.push_str(&serde_json::Value::from(node).to_string()),
     }
 }

@@ -511,15 +511,10 @@ impl<'d, 'a> Finder<'d, 'a> {
         let (at, path) = (path.id, self.path(&path.value));
         let header = self.safetensors_header(at, &path)?;
         let Some(info) = header.info(&name.value) else {
-            let unknown =
-                Code::MissingInFile.error(name.id, format!("{} has no tensor `{}`", path.display(), name.value));
             let mut names: Vec<&str> = header.tensors().map(|(name, _)| name).collect();
             names.sort_unstable();
-            let some = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-            let more = if names.len() > 5 { ", ..." } else { "" };
-            let unknown = unknown.label(format!("it has {some}{more}"));
-            let diagnostic = unknown.suggest_among(self.diagnostics.len(), &name.value, names);
-            return self.fail(diagnostic);
+            let message = format!("{} has no tensor `{}`", path.display(), name.value);
+            return self.missing(name, message, &names);
         };
         let found = match header.find(&name.value, info) {
             Ok(found) => found,
@@ -552,13 +547,16 @@ impl<'d, 'a> Finder<'d, 'a> {
         if let Some(entry) = entries.iter().find(|entry| entry.key == key.value) {
             return Some(entry.clone());
         }
-        let some: Vec<&str> = entries.iter().take(5).map(|entry| entry.key.as_str()).collect();
-        let more = if entries.len() > 5 { ", ..." } else { "" };
-        let unknown =
-            Code::MissingInFile.error(key.id, format!("{} has no key `{}`", file.display(), clipped(&key.value)));
-        let unknown = unknown.label(format!("it has {}{more}", some.join(", ")));
-        let keys = entries.iter().map(|entry| entry.key.as_str());
-        let diagnostic = unknown.suggest_among(self.diagnostics.len(), &key.value, keys);
+        let keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+        self.missing(key, format!("{} has no key `{}`", file.display(), clipped(&key.value)), &keys)
+    }
+
+    /// An error about a name that is not among those of a file.
+    fn missing<T>(&mut self, name: &Word<'a>, message: String, known: &[&str]) -> Option<T> {
+        let more = if known.len() > 5 { ", ..." } else { "" };
+        let label = format!("it has {}{more}", known[..known.len().min(5)].join(", "));
+        let unknown = Code::MissingInFile.error(name.id, message).label(label);
+        let diagnostic = unknown.suggest_among(self.diagnostics.len(), &name.value, known.iter().copied());
         self.fail(diagnostic)
     }
 
@@ -597,6 +595,18 @@ fn entries_of(program: &pte_model::program::Program) -> Vec<FlatTensorEntry> {
         Some(FlatTensorEntry { key, data: program.blob(blob).clone(), tensor_layout })
     });
     named.chain(tensors).collect()
+}
+
+/// Returns the number that a node is, which may be in quotes.
+pub fn number_of(value: &NodeValue<'_>) -> Option<NumericValue> {
+    match value {
+        NodeValue::Int(n) => Some(NumericValue::Int((*n).into())),
+        NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
+        NodeValue::Float(x) => Some(NumericValue::Float(*x)),
+        NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
+        NodeValue::Text(text) => number_word(text),
+        NodeValue::Null | NodeValue::List(_) | NodeValue::Map(_) => None,
+    }
 }
 
 /// Encodes a nested list of numbers.
@@ -650,16 +660,8 @@ impl NumberListEncoder {
     }
 
     fn number(&mut self, node: &SourceNode<'_>) {
-        let number = match &node.value {
-            NodeValue::Int(n) => Some(NumericValue::Int((*n).into())),
-            NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
-            NodeValue::Float(x) => Some(NumericValue::Float(*x)),
-            NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
-            NodeValue::Text(text) => number_word(text),
-            NodeValue::Null | NodeValue::List(_) | NodeValue::Map(_) => None,
-        };
         self.count += 1;
-        let Some(number) = number else {
+        let Some(number) = number_of(&node.value) else {
             let message = match &node.value {
                 NodeValue::Text(text) if number::is_beyond_float64(text) => beyond_float64(text),
                 value => format!("expected a number, found {}", value.describe()),

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::data::number_of;
 use super::document::*;
 use super::grammar::grammar;
 use super::shape::{
@@ -338,14 +339,7 @@ impl Decoder {
     }
 
     fn number(&mut self, node: &SourceNode<'_>) -> Option<NumericValue> {
-        match &node.value {
-            NodeValue::Int(n) => Some(NumericValue::Int((*n).into())),
-            NodeValue::UInt(n) => Some(NumericValue::Int((*n).into())),
-            NodeValue::Float(x) => Some(NumericValue::Float(*x)),
-            NodeValue::Bool(b) => Some(NumericValue::Bool(*b)),
-            NodeValue::Text(text) => number_word(text).or_else(|| self.wrong_number(node, "a number")),
-            _ => self.wrong_number(node, "a number"),
-        }
+        number_of(&node.value).or_else(|| self.wrong_number(node, "a number"))
     }
 
     fn float(&mut self, node: &SourceNode<'_>) -> Option<f64> {

@@ -84,6 +84,31 @@ pub struct Declaration<'a> {
     pub value: Declared<'a>,
 }
 
+impl<'a> Declaration<'a> {
+    /// The tensor; `None` of a literal.
+    pub fn tensor(&self) -> Option<&ParsedTensor<'a>> {
+        match &self.value {
+            Declared::Tensor(tensor) => Some(tensor),
+            Declared::Other(_) => None,
+        }
+    }
+}
+
+impl<'a> Method<'a> {
+    /// What the instructions of all chains do.
+    pub fn actions(&self) -> impl Iterator<Item = &Action<'a>> {
+        let instructions = self.chains.iter().flat_map(|chain| &chain.instructions);
+        instructions.filter_map(|instruction| instruction.action.as_ref())
+    }
+}
+
+impl ParsedTensor<'_> {
+    /// Returns true if the tensor has content, here or in a `.ptd`, that nothing writes.
+    pub fn is_constant(&self) -> bool {
+        (self.data.is_some() || self.external.is_some()) && !self.mutable
+    }
+}
+
 /// Tensor or literal of a declaration.
 #[derive(Debug)]
 pub enum Declared<'a> {

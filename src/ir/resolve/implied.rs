@@ -28,8 +28,7 @@ pub(super) fn declarations<'a>(method: &Method<'a>) -> Vec<Declaration<'a>> {
         implied.push(Declaration { name, index: None, value });
     };
     let copy = |name: &Word<'a>| At { id: name.id, value: name.value.clone() };
-    let instructions = method.chains.iter().flat_map(|chain| &chain.instructions);
-    for action in instructions.filter_map(|instruction| instruction.action.as_ref()) {
+    for action in method.actions() {
         match action {
             Action::Kernel { name, out: Some(outs), .. } => {
                 for out in outs.iter().filter(|out| out.value != MISSING_OUT) {

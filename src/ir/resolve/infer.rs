@@ -9,7 +9,7 @@ use super::method::MethodResolver;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data;
 use crate::ir::document::{
-    Action, At, Declaration, Declared, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
+    Action, At, Declaration, Literal, MemoryPlacement, NameOrNumber, ParsedPlacement, ParsedTensor, Word,
 };
 use pte_analysis::inference::{self, Inference, Knowledge, Mismatch};
 use pte_analysis::operators::ResolvedOperator;
@@ -38,8 +38,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             value.get().into_iter().for_each(|index| inference.record(index, Knowledge::Nothing));
         }
         let mut pass = InferencePass::new(inference, plan.values.take().unwrap_or_default());
-        let actions: Vec<&'d Action<'a>> = self.actions().collect();
-        for (position, (action, instruction)) in actions.into_iter().zip(plan.instructions()).enumerate() {
+        for (position, (action, instruction)) in self.actions().zip(plan.instructions()).enumerate() {
             if self.wrong_instructions.contains(&position) {
                 self.written_by(action).into_iter().for_each(|value| pass.fail(value));
                 continue;
@@ -84,8 +83,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// The operators that no table has, by the names of their outs.
     fn outs_of_unknown_operators(&mut self) -> HashMap<&'d str, &'d Word<'a>> {
         let mut unknown = HashMap::new();
-        let actions: Vec<&'d Action<'a>> = self.actions().collect();
-        for action in actions {
+        for action in self.actions() {
             if let Action::Kernel { name, out: Some(outs), .. } = action
                 && self.resolve(&name.value).is_none()
             {
@@ -107,8 +105,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// The instructions of the method, which emit one instruction each.
     fn actions(&self) -> impl Iterator<Item = &'d Action<'a>> + use<'d, 'a> {
-        let instructions = self.method.chains.iter().flat_map(|chain| &chain.instructions);
-        instructions.filter_map(|instruction| instruction.action.as_ref()).filter(|action| action.emits())
+        self.method.actions().filter(|action| action.emits())
     }
 
     /// The values that an instruction writes by their names.
@@ -156,7 +153,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let Call { operator, action, .. } = call;
         let is_checked = is_checked(action);
         if let Some(declaration) = self.unfinished.get(&value).copied() {
-            let Declared::Tensor(written) = &self.values[declaration].value else { return };
+            let Some(written) = self.written(declaration) else { return };
             if let Some(mismatch) = stated_mismatch(written, meta, operator).filter(|_| is_checked) {
                 if !pass.is_unknown(value) {
                     self.report_mismatch(pass, declaration, mismatch, meta, call);
@@ -287,8 +284,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// known, the inferred bound is that of the whole argument, and the exporter may know a smaller one.
     fn warn_of_bound(&mut self, pass: &InferencePass, declaration: usize, meta: &TensorMeta, call: Call<'_, 'd, 'a>) {
         let value: &'d Declaration<'a> = self.values[declaration];
-        let Declared::Tensor(written) = &value.value else { return };
-        let Some(stated) = &written.sizes else { return };
+        let Some(stated) = value.tensor().and_then(|written| written.sizes.as_ref()) else { return };
         let is_smaller = |(size, dim): (&i32, &Dim)| dim.dynamic && i64::from(*size) < dim.size;
         let is_unknown = |arg: &ValueId| {
             let int = arg.get().filter(|_| matches!(arg.item(&pass.values), Some(EValue::Int(_))));
@@ -308,15 +304,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Reports views whose number of elements differs from that of their bases. Warns about views whose elements are
     /// not in the same order, or whose sizes do not follow those of the bases.
     fn check_views(&mut self, pass: &InferencePass) {
-        let is_view =
-            |value: &&Declaration<'_>| matches!(&value.value, Declared::Tensor(written) if written.view_of.is_some());
-        if !self.values.iter().any(is_view) {
+        if (0..self.values.len()).all(|declaration| self.view_of(declaration).is_none()) {
             return;
         }
         let resized: HashSet<&str> = self.actions().flat_map(Action::outs).map(|out| &*out.value).collect();
-        let instructions = self.method.chains.iter().flat_map(|chain| &chain.instructions);
-        let entries = instructions.filter_map(|instruction| match &instruction.action {
-            Some(Action::View { out, .. }) => Some(&*out.value),
+        let entries = self.method.actions().filter_map(|action| match action {
+            Action::View { out, .. } => Some(&*out.value),
             _ => None,
         });
         let entries: HashSet<&str> = entries.collect();
@@ -326,7 +319,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             Some((number, number.item(&pass.values)?.as_tensor()?))
         };
         for (declaration, value) in self.values.iter().enumerate() {
-            let Declared::Tensor(written) = &value.value else { continue };
+            let Some(written) = value.tensor() else { continue };
             let Some(view_of) = &written.view_of else { continue };
             let base = self.names.get(&*view_of.value).copied();
             let (Some((number, view)), Some((base, of))) = (tensor(declaration), base.and_then(tensor)) else {
@@ -388,7 +381,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         call: Call<'_, 'd, 'a>,
     ) {
         let value: &'d Declaration<'a> = self.values[declaration];
-        let Declared::Tensor(written) = &value.value else { return };
+        let Some(written) = value.tensor() else { return };
         let number = self.declared[declaration].number;
         let tensor = number.and_then(|number| number.item(&pass.values)).and_then(EValue::as_tensor);
         let (at, found, expected) = match mismatch {
@@ -494,8 +487,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         for position in operator.results(args.len()) {
             let value = args[position];
             let Some(declaration) = self.unfinished.get(&value).copied() else { continue };
-            let Declared::Tensor(written) = &self.values[declaration].value else { continue };
-            let Some(stated) = &written.sizes else { continue };
+            let Some(stated) = self.written(declaration).and_then(|written| written.sizes.as_ref()) else { continue };
             if let Some(scalar_type) = pass.inference.out_type(&pass.values, operator, args, position) {
                 let sizes = stated.value.iter().map(|size| Dim::fixed((*size).into())).collect();
                 self.finish(pass, value, &TensorMeta::contiguous(scalar_type, sizes));
@@ -511,9 +503,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Sets `requires_grad` of a tensor, unless it is explicit.
     fn set_requires_grad(&self, pass: &mut InferencePass, value: usize, required: bool) {
-        let declaration =
-            self.declaration_of_value(ValueId::of(value)).map(|declaration| &self.values[declaration].value);
-        if let Some(Declared::Tensor(written)) = declaration
+        let declaration = self.declaration_of_value(ValueId::of(value));
+        if let Some(written) = declaration.and_then(|declaration| self.written(declaration))
             && !is_stated(written, "requires_grad")
             && let Some(EValue::Tensor(tensor)) = pass.values.get_mut(value)
         {
@@ -527,7 +518,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         pass.open.remove(&value);
         let Some(index) = value.within(pass.values.len()) else { return };
         let EValue::Tensor(tensor) = &mut pass.values[index] else { return };
-        let Declared::Tensor(written) = &self.values[declaration].value else { return };
+        let Some(written) = self.written(declaration) else { return };
         if written.scalar_type.is_none() {
             tensor.scalar_type = meta.scalar_type;
         }
@@ -564,7 +555,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     /// Completes the remaining properties of a tensor whose element type and sizes are known.
     fn finish_tensor(&mut self, pass: &mut InferencePass, declaration: usize, value: usize) {
         let value_of: &'d Declaration<'a> = self.values[declaration];
-        let Declared::Tensor(written) = &value_of.value else { return };
+        let Some(written) = value_of.tensor() else { return };
         let Some(EValue::Tensor(tensor)) = pass.values.get_mut(value) else { return };
         let rank = tensor.sizes.as_deref().map_or(0, <[i32]>::len);
         if tensor.dim_order.is_none() {
@@ -606,15 +597,13 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mut next = Some(value);
         while let Some(key) = next.filter(|key| !chain.iter().any(|(other, _)| other == key))
             && let Some(declaration) = self.unfinished.get(&key).copied()
-            && let Declared::Tensor(written) = &self.values[declaration].value
-            && let Some(view_of) = &written.view_of
+            && let Some(view_of) = self.view_of(declaration)
         {
             chain.push((key, declaration));
             next = self.names.get(&*view_of.value).and_then(|base| self.declared[*base].number);
         }
         for (key, declaration) in chain.into_iter().rev() {
-            let value_of: &'d Declaration<'a> = self.values[declaration];
-            let Declared::Tensor(written) = &value_of.value else { continue };
+            let Some(written) = self.written(declaration) else { continue };
             let base = written.view_of.as_ref().and_then(|view_of| self.names.get(&*view_of.value));
             let base = base.and_then(|base| self.declared[*base].number);
             let Some(meta) = base.and_then(|base| pass.inference.tensor(&pass.values, base)) else {

@@ -11,7 +11,9 @@ use indexmap::IndexMap;
 use super::origins::MethodOrigins;
 use crate::ir::NodeDiagnostic;
 use crate::ir::data::Finder;
-use crate::ir::document::{Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, Word};
+use crate::ir::document::{
+    Action, At, Declaration, Declared, ListKind, Literal, MISSING_OUT, Method, ParsedTensor, Word,
+};
 use pte_analysis::operators::{OperatorLookup, ResolvedOperator};
 use pte_model::diagnostics::{Code, clipped, first_names};
 use pte_model::program::instruction::FieldRole;
@@ -270,9 +272,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 }
             }
         }
-        let mut actions =
-            method.chains.iter().flat_map(|chain| &chain.instructions).filter_map(|step| step.action.as_ref());
-        self.wrong_outs |= actions.any(|action| matches!(action, Action::Unknown(_)));
+        self.wrong_outs |= method.actions().any(|action| matches!(action, Action::Unknown(_)));
         for (declaration, value) in self.values.iter().enumerate() {
             let known = &mut self.declared[declaration];
             known.written = known.is_input
@@ -288,13 +288,13 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let method = self.method;
         let mut produced = Vec::new();
         let mut positioned = Vec::new();
-        for instruction in method.chains.iter().flat_map(|chain| &chain.instructions) {
-            match &instruction.action {
-                Some(Action::Kernel { name, args, out: None }) => {
+        for action in method.actions() {
+            match action {
+                Action::Kernel { name, args, out: None } => {
                     let written = self.written_on_stack(name, args);
                     produced.extend(written);
                 }
-                Some(Action::Kernel { name, args, out: Some(outs) }) => {
+                Action::Kernel { name, args, out: Some(outs) } => {
                     let overwrites = self.resolve(&name.value).is_some_and(|operator| operator.needs_no_content(0));
                     let outs = outs.iter().filter_map(|out| self.names.get(&*out.value).copied());
                     // A declared tensor that an operator works on in place existed before: the state of a loop.
@@ -302,29 +302,29 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     let in_place = in_place.filter(|first| *first < method.values.len() && overwrites);
                     produced.extend(outs.filter(|out| Some(*out) != in_place));
                 }
-                Some(Action::Delegate { args, .. }) => {
+                Action::Delegate { args, .. } => {
                     let unwritten = self.unwritten_tensors(args);
                     produced.extend(unwritten);
                 }
-                Some(action @ Action::Plain(..)) => {
+                Action::Plain(..) => {
                     produced.extend(action.operand(FieldRole::Write).and_then(|to| self.declaration_of(to)));
                 }
-                Some(Action::Value(name)) => positioned.extend(self.names.get(&*name.value).copied()),
-                Some(Action::View { .. } | Action::Unknown(_)) | None => {}
+                Action::Value(name) => positioned.extend(self.names.get(&*name.value).copied()),
+                Action::View { .. } | Action::Unknown(_) => {}
             }
         }
         self.expanded.clear();
-        for (declaration, value) in self.values.iter().enumerate() {
+        for declaration in 0..self.values.len() {
             // No instruction produces a view; its index is assigned at its first use.
-            let view = matches!(&value.value, Declared::Tensor(tensor) if tensor.view_of.is_some());
-            self.declared[declaration].produced = view && !self.declared[declaration].is_input;
+            self.declared[declaration].produced =
+                self.view_of(declaration).is_some() && !self.declared[declaration].is_input;
         }
         for declaration in positioned {
             self.declared[declaration].positioned = true;
         }
         for declaration in produced {
             let known = &mut self.declared[declaration];
-            let stays = matches!(&self.values[declaration].value, Declared::Tensor(_)) && known.written;
+            let stays = self.values[declaration].tensor().is_some() && known.written;
             known.produced |= !stays && !known.is_input;
         }
     }
@@ -368,11 +368,10 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
 
     pub(super) fn unwritten_tensors(&mut self, args: &[At<Literal<'a>>]) -> Vec<usize> {
         let found: Vec<usize> = args.iter().flat_map(|arg| self.with_items(arg, true)).collect();
-        let tensor = |declaration: &usize| matches!(self.values[*declaration].value, Declared::Tensor(_));
-        found
-            .into_iter()
-            .filter(|declaration| tensor(declaration) && !self.declared[self.base_of(*declaration)].written)
-            .collect()
+        let is_unwritten = |declaration: &usize| {
+            self.written(*declaration).is_some() && !self.declared[self.base_of(*declaration)].written
+        };
+        found.into_iter().filter(is_unwritten).collect()
     }
 
     /// Returns an operator, if its signature is known.
@@ -436,13 +435,9 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         let found = self.names.get(name).copied();
         self.has_unknown |= found.is_none();
         if found.is_none() && !self.undeclared.contains(name) {
-            let unknown = Code::UnknownValue.error(
-                at,
-                format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value)),
-            );
-            let names = self.names.keys().copied();
-            let unknown = unknown.label("neither under `values` nor written before");
-            self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, names));
+            let message = format!("unknown value `{}` in method `{}`", clipped(name), clipped(&self.method.name.value));
+            let unknown = Code::UnknownValue.error(at, message).label("neither under `values` nor written before");
+            self.diagnostics.push(unknown.suggest_among(self.diagnostics.len(), name, self.names.keys().copied()));
         }
         found
     }
@@ -502,10 +497,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.wrong_outs = true;
             return ValueId(0);
         };
-        if let Declared::Tensor(tensor) = &self.values[declaration].value
-            && (tensor.data.is_some() || tensor.external.is_some())
-            && !tensor.mutable
-        {
+        if self.written(declaration).is_some_and(ParsedTensor::is_constant) {
             let constant =
                 Code::WrittenConstant.error(word.id, format!("`{}` is a constant and cannot be written", word.value));
             self.diagnostics
@@ -546,10 +538,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Finds the base of each view. Each view of a cycle, or of one in a cycle, is its own base; [`Self::check_bases`] reports it.
     fn find_bases(&mut self) {
         let count = self.values.len();
-        let next = |declaration: usize| match &self.values[declaration].value {
-            Declared::Tensor(tensor) => tensor.view_of.as_ref().and_then(|name| self.names.get(&*name.value)).copied(),
-            Declared::Other(_) => None,
-        };
+        let next = |declaration: usize| self.names.get(&*self.view_of(declaration)?.value).copied();
         let mut bases: Vec<Option<usize>> = vec![None; count];
         for declaration in 0..count {
             let mut path = vec![declaration];
@@ -592,11 +581,14 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
-    fn view_of(&self, declaration: usize) -> Option<&'d Word<'a>> {
-        match &self.values[declaration].value {
-            Declared::Tensor(tensor) => tensor.view_of.as_ref(),
-            Declared::Other(_) => None,
-        }
+    /// A tensor as declared; `None` of a literal.
+    pub(super) fn written(&self, declaration: usize) -> Option<&'d ParsedTensor<'a>> {
+        self.values[declaration].tensor()
+    }
+
+    /// The name of the base of a view.
+    pub(super) fn view_of(&self, declaration: usize) -> Option<&'d Word<'a>> {
+        self.written(declaration)?.view_of.as_ref()
     }
 
     /// Reports the cycle of views to which a view leads, unless it was reported for another view.
@@ -622,9 +614,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Assigns the indices of the views among the arguments, before those of the values that the instruction produces.
     pub(super) fn number_views(&mut self, args: &[At<Literal<'a>>]) {
         for arg in args {
-            if let Some(declaration) = self.declaration_of(arg)
-                && matches!(&self.values[declaration].value, Declared::Tensor(tensor) if tensor.view_of.is_some())
-            {
+            if let Some(declaration) = self.declaration_of(arg).filter(|of| self.view_of(*of).is_some()) {
                 self.number(declaration);
             }
         }
@@ -637,10 +627,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.read(&base.value, base.id);
         }
         let Some(declaration) = self.names.get(&*out.value).copied() else { return };
-        let (view_of, stated) = match &self.values[declaration].value {
-            Declared::Tensor(tensor) => (tensor.view_of.as_ref(), tensor.sizes.as_ref()),
-            Declared::Other(_) => (None, None),
-        };
+        let stated = self.written(declaration).and_then(|tensor| tensor.sizes.as_ref());
         if self.declared[declaration].number.is_some() {
             let message = format!("`{}` is a value already where it becomes a view of `{}`", out.value, base.value);
             let help = "a name can be that of only one view, and can be used only after it";
@@ -654,7 +641,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                 format!("`{}` is declared with {:?}, and is a view of {:?} here", out.value, stated.value, sizes.value);
             self.error(Code::InvalidView, sizes.id, message, "expected the same sizes, or none under `values`");
         }
-        if view_of.is_none_or(|of| of.value != base.value) {
+        if self.view_of(declaration).is_none_or(|of| of.value != base.value) {
             let message = format!("`{}` is declared, but not as a view of `{}`", out.value, base.value);
             self.error(
                 Code::InvalidView,
@@ -673,9 +660,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
                     self.wrong_outs = true;
                     return ValueId(0);
                 };
-                if let Declared::Tensor(tensor) = &self.values[declaration].value
-                    && (tensor.data.is_some() || tensor.external.is_some())
-                {
+                let has_content = |tensor: &ParsedTensor<'_>| tensor.data.is_some() || tensor.external.is_some();
+                if self.written(declaration).is_some_and(has_content) {
                     let message = format!("the input `{name}` has data of its own");
                     self.error(Code::WrittenConstant, literal.id, message, "an input's content comes from the caller");
                 }

@@ -307,10 +307,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Returns the declared element type of the base of a view.
     fn base_type(&self, declaration: usize) -> Option<ScalarType> {
-        match &self.values[self.base_of(declaration)].value {
-            Declared::Tensor(base) => base.scalar_type.as_ref().map(|stated| stated.value),
-            Declared::Other(_) => None,
-        }
+        self.written(self.base_of(declaration))?.scalar_type.as_ref().map(|stated| stated.value)
     }
 
     /// Sets the memory or the data of a view to those of its base.
@@ -318,11 +315,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let base = self.base_of(declaration);
         let value: &'d Declaration<'a> = self.values[base];
         let expected = "expected a tensor with memory or data of its own";
-        // `check_bases` reports a base that is not a tensor, and cycles.
-        let Declared::Tensor(of) = &value.value else { return };
-        if of.view_of.is_some() {
-            return;
-        }
+        // `check_bases` reports a base that is no tensor, and cycles.
+        let Some(of) = value.tensor().filter(|of| of.view_of.is_none()) else { return };
         if of.external.is_some() {
             return self.error(
                 Code::InvalidView,
@@ -356,7 +350,6 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         known: DeclarationState,
         unbound: bool,
     ) -> Memory {
-        let constant = (written.data.is_some() || written.external.is_some()) && !written.mutable;
         let unplanned = (known.is_input && self.method.memory.unplanned_inputs)
             || (known.is_output && self.method.memory.unplanned_outputs);
         let persistent = written.mutable;
@@ -368,7 +361,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             }
             Some(MemoryPlacement::Auto) => Memory::Auto { pool: None, persistent, shared: None },
             // Unbounded tensors are allocated at run time (docs/format.md, "Planned tensors").
-            None if constant || unplanned || unbound => Memory::None,
+            None if written.is_constant() || unplanned || unbound => Memory::None,
             None => Memory::Auto { pool: None, persistent, shared: None },
         }
     }
