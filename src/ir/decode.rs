@@ -17,6 +17,7 @@ use super::shape::{
 use super::synonyms;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue};
+use crate::raw::OverrideValue;
 use pte_model::data::number::{NumericValue, nan_of, number_word};
 use pte_model::data::random::Distribution;
 use pte_model::diagnostics::{Code, clipped};
@@ -489,20 +490,20 @@ impl Decoder {
 
     fn field_override<'a>(&mut self, node: SourceNode<'a>) -> Option<OverrideSource<'a>> {
         let id = node.id;
-        Some(match node.value {
-            NodeValue::Null => OverrideSource::Null,
-            NodeValue::Bool(b) => OverrideSource::Integer(b.into()),
-            NodeValue::Int(n) => OverrideSource::Integer(n.into()),
-            NodeValue::UInt(n) => OverrideSource::Integer(n.into()),
-            NodeValue::Float(x) => OverrideSource::Float(x),
-            NodeValue::List(items) if items.is_empty() => OverrideSource::Empty,
+        Some(OverrideSource::Value(match node.value {
+            NodeValue::Null => OverrideValue::Null,
+            NodeValue::Bool(b) => OverrideValue::Integer(b.into()),
+            NodeValue::Int(n) => OverrideValue::Integer(n.into()),
+            NodeValue::UInt(n) => OverrideValue::Integer(n.into()),
+            NodeValue::Float(x) => OverrideValue::Float(x),
+            NodeValue::List(items) if items.is_empty() => OverrideValue::Empty,
             NodeValue::Text(text) => match &*text {
-                "absent" => OverrideSource::Absent,
-                "null" => OverrideSource::Null,
-                "empty" => OverrideSource::Empty,
+                "absent" => OverrideValue::Absent,
+                "null" => OverrideValue::Null,
+                "empty" => OverrideValue::Empty,
                 text => match number_word(text) {
-                    Some(NumericValue::Float(x)) => OverrideSource::Float(x),
-                    _ => OverrideSource::Text(text.to_owned()),
+                    Some(NumericValue::Float(x)) => OverrideValue::Float(x),
+                    _ => OverrideValue::Text(text.to_owned()),
                 },
             },
             value @ NodeValue::Map(_) => {
@@ -513,8 +514,8 @@ impl Decoder {
                 });
                 let bytes = fields.take(field_override::bytes).and_then(|node| self.data(node));
                 match (same, bytes) {
-                    (Some(path), None) => OverrideSource::SameAs(path),
-                    (None, Some(data)) => OverrideSource::Bytes(data),
+                    (Some(path), None) => OverrideValue::SameAs(path),
+                    (None, Some(data)) => return Some(OverrideSource::Bytes(data)),
                     _ if fields.has_unknown_key => return None,
                     _ => {
                         let message = "an override has exactly one value";
@@ -525,7 +526,7 @@ impl Decoder {
             _ => {
                 return self.wrong(&node, "a number, absent, null, empty, a string, {same_as: PATH} or {bytes: DATA}");
             }
-        })
+        }))
     }
 
     fn field_path(&mut self, at: NodeId, text: &str, label: &str) -> Option<FieldPath> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::grammar::grammar;
 use crate::layout::options::LayoutOptions;
+use crate::raw::OverrideValue;
 use pte_model::data::number::NumericValue;
 use pte_model::data::random::Distribution;
 use pte_model::format::path::FieldPath;
@@ -55,20 +56,8 @@ grammar!(structs);
 /// An override of a field, as parsed.
 #[derive(Debug)]
 pub enum OverrideSource<'a> {
-    /// An integer.
-    Integer(i128),
-    /// A floating point number.
-    Float(f64),
-    /// A string, for an identifier.
-    Text(String),
-    /// The field is absent.
-    Absent,
-    /// An offset of zero.
-    Null,
-    /// An empty vector.
-    Empty,
-    /// The target of the offset at another path.
-    SameAs(FieldPath),
+    /// Content that the document has.
+    Value(OverrideValue),
     /// Bytes.
     Bytes(Data<'a>),
 }

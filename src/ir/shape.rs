@@ -107,6 +107,20 @@ impl Shape {
     }
 }
 
+/// An array whose items a constant expression computes by index.
+macro_rules! array {
+    ([$first:expr; $len:expr] $index:ident => $value:expr) => {{
+        let (mut items, mut $index) = ([const { $first }; $len], 0);
+        while $index < items.len() {
+            items[$index] = $value;
+            $index += 1;
+        }
+        items
+    }};
+}
+
+const NO_KEY: KeySpec = key("", Form::Null, "");
+
 const fn key(name: &'static str, form: Form, doc: &'static str) -> KeySpec {
     KeySpec { name, form, what: "", doc }
 }
@@ -157,15 +171,7 @@ use pte_payload::xnnpack::model::UNKNOWN_WORD;
 use pte_payload::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 
 /// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
-const PLANNERS: &[&str] = &{
-    let mut words = [""; MemoryPlanner::ALL.len()];
-    let mut index = 0;
-    while index < words.len() {
-        words[index] = MemoryPlanner::ALL[index].word();
-        index += 1;
-    }
-    words
-};
+const PLANNERS: &[&str] = &array!([""; MemoryPlanner::ALL.len()] index => MemoryPlanner::ALL[index].word());
 
 /// Words for the memory of a tensor.
 pub const MEMORY_PLACEMENT_WORDS: &[&str] = &["auto", "none"];
@@ -217,26 +223,17 @@ pub static TENSOR: Shape = Shape { keys: &TENSOR_KEYS, ..TENSOR_SHAPE };
 
 const TENSOR_SHAPE: Shape = Shape { name: "tensor", doc: "A tensor.", keys: &[], required: &[], one_of: &[], or: &[] };
 
-static TENSOR_KEYS: [KeySpec; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = {
-    let mut keys = [const { key("", Form::Null, "") }; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()];
-    let mut index = 0;
-    while index < keys.len() {
-        keys[index] = if index < TENSOR_BASE.keys.len() {
-            let base = &TENSOR_BASE.keys[index];
-            KeySpec { ..*base }
-        } else {
-            let attribute = &TENSOR_ATTRIBUTES[index - TENSOR_BASE.keys.len()];
-            let form = match attribute.kind {
-                AttributeKind::Bool => Form::Bool,
-                AttributeKind::Int => Form::Int,
-                AttributeKind::Byte(words) => Form::WordOrInt(words),
-            };
-            key(attribute.key, form, attribute.doc)
-        };
-        index += 1;
-    }
-    keys
-};
+static TENSOR_KEYS: [KeySpec; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] = array!([NO_KEY; TENSOR_BASE.keys.len() + TENSOR_ATTRIBUTES.len()] index => if index < TENSOR_BASE.keys.len() {
+    KeySpec { ..TENSOR_BASE.keys[index] }
+} else {
+    let attribute = &TENSOR_ATTRIBUTES[index - TENSOR_BASE.keys.len()];
+    let form = match attribute.kind {
+        AttributeKind::Bool => Form::Bool,
+        AttributeKind::Int => Form::Int,
+        AttributeKind::Byte(words) => Form::WordOrInt(words),
+    };
+    key(attribute.key, form, attribute.doc)
+});
 
 /// The keys of `layout:`, which are the rows of the table of layout options.
 pub static LAYOUT: Shape = Shape {
@@ -248,27 +245,13 @@ pub static LAYOUT: Shape = Shape {
     or: &[],
 };
 
-static LAYOUT_KEYS: [KeySpec; OPTIONS.len()] = {
-    let mut keys = [const { key("", Form::Null, "") }; OPTIONS.len()];
-    let mut index = 0;
-    while index < keys.len() {
-        let option = &OPTIONS[index];
-        keys[index] = key(option.name, Form::Option(option), option.doc);
-        index += 1;
-    }
-    keys
-};
+static LAYOUT_KEYS: [KeySpec; OPTIONS.len()] = array!([NO_KEY; OPTIONS.len()] index => {
+    let option = &OPTIONS[index];
+    key(option.name, Form::Option(option), option.doc)
+});
 
 /// Names of the element types of XNNPACK, by number.
-static DATATYPE_WORDS: [&str; DATATYPES.len()] = {
-    let mut words = [""; DATATYPES.len()];
-    let mut index = 0;
-    while index < words.len() {
-        words[index] = DATATYPES[index].name;
-        index += 1;
-    }
-    words
-};
+static DATATYPE_WORDS: [&str; DATATYPES.len()] = array!([""; DATATYPES.len()] index => DATATYPES[index].name);
 
 /// An operation of a graph: a key for each operation, and the keys of [`GRAPH_NODE_BASE`].
 pub static GRAPH_NODE: Shape = Shape {
@@ -280,31 +263,17 @@ pub static GRAPH_NODE: Shape = Shape {
     or: &[],
 };
 
-static OPERATION_WORDS: [&str; Operation::ALL.len() + 1] = {
-    let mut words = [UNKNOWN_WORD; Operation::ALL.len() + 1];
-    let mut index = 0;
-    while index < Operation::ALL.len() {
-        words[index] = Operation::ALL[index].word();
-        index += 1;
-    }
-    words
-};
+static OPERATION_WORDS: [&str; Operation::ALL.len() + 1] = array!([""; Operation::ALL.len() + 1] index => match index < Operation::ALL.len() {
+    true => Operation::ALL[index].word(),
+    false => UNKNOWN_WORD,
+});
 
-static GRAPH_NODE_KEYS: [KeySpec; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()] = {
-    let mut keys = [const { key("", Form::Null, "") }; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()];
-    let mut index = 0;
-    while index < keys.len() {
-        keys[index] = if index < Operation::ALL.len() {
-            let operation = Operation::ALL[index];
-            key(operation.word(), Form::Shape(shape_of(operation)), shape_of(operation).doc)
-        } else {
-            let base = &GRAPH_NODE_BASE.keys[index - Operation::ALL.len()];
-            KeySpec { ..*base }
-        };
-        index += 1;
-    }
-    keys
-};
+static GRAPH_NODE_KEYS: [KeySpec; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()] = array!([NO_KEY; Operation::ALL.len() + GRAPH_NODE_BASE.keys.len()] index => if index < Operation::ALL.len() {
+    let operation = Operation::ALL[index];
+    key(operation.word(), Form::Shape(shape_of(operation)), shape_of(operation).doc)
+} else {
+    KeySpec { ..GRAPH_NODE_BASE.keys[index - Operation::ALL.len()] }
+});
 
 static OPERAND: Form = Either(&[Text, UInt, Null]);
 
@@ -353,23 +322,17 @@ const fn doc_of(name: &str) -> &'static str {
 }
 
 const fn field_keys<const N: usize>(table: &TableSchema) -> [KeySpec; N] {
-    let mut keys = [const { key("", Form::Null, "") }; N];
-    let mut slot = 0;
-    while slot < N {
+    const DOC: &str =
+        "A value; null or left out for none. A number is an id, which need not exist; no sizes are inferred from it.";
+    array!([NO_KEY; N] slot => {
         let name = field_key(table, slot);
-        keys[slot] = match table.fields[slot].kind {
+        match table.fields[slot].kind {
             Kind::Float => key(name, Number, doc_of(name)),
             Kind::UInts => key(name, SIZES, doc_of(name)),
-            _ if !same_text(name, table.fields[slot].name) => key(
-                name,
-                OPERAND,
-                "A value; null or left out for none. A number is an id, which need not exist; no sizes are inferred from it.",
-            ),
+            _ if !same_text(name, table.fields[slot].name) => key(name, OPERAND, DOC),
             _ => key(name, UInt, doc_of(name)),
-        };
-        slot += 1;
-    }
-    keys
+        }
+    })
 }
 
 macro_rules! operation_shapes {

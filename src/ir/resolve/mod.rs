@@ -193,13 +193,7 @@ fn raw<'d, 'a>(
     let mut out = FileOverrides { fill: raw.fill.unwrap_or(0), truncate: raw.truncate, ..FileOverrides::default() };
     for (path, value) in &raw.fields {
         let value = match value {
-            document::OverrideSource::Integer(n) => OverrideValue::Integer(*n),
-            document::OverrideSource::Float(x) => OverrideValue::Float(*x),
-            document::OverrideSource::Text(text) => OverrideValue::Text(text.clone()),
-            document::OverrideSource::Absent => OverrideValue::Absent,
-            document::OverrideSource::Null => OverrideValue::Null,
-            document::OverrideSource::Empty => OverrideValue::Empty,
-            document::OverrideSource::SameAs(path) => OverrideValue::SameAs(path.clone()),
+            document::OverrideSource::Value(value) => value.clone(),
             document::OverrideSource::Bytes(data) => match finder.in_memory(data, DataRequest::Bytes) {
                 Some(bytes) => OverrideValue::Bytes(bytes),
                 None => continue,
