@@ -218,34 +218,19 @@ pub enum Action<'a> {
 impl<'a> Action<'a> {
     /// Returns true if the action is an instruction of the program.
     pub fn emits(&self) -> bool {
-        match self {
-            Action::Kernel { .. } | Action::Delegate { .. } | Action::Plain(..) | Action::Unknown(_) => true,
-            Action::View { .. } | Action::Value(_) => false,
-        }
+        !matches!(self, Action::View { .. } | Action::Value(_))
     }
 
     /// The names in `out` of a kernel call; none of any other instruction.
     pub fn outs(&self) -> &[Word<'a>] {
-        match self {
-            Action::Kernel { out, .. } => out.as_deref().unwrap_or_default(),
-            Action::Delegate { .. }
-            | Action::Plain(..)
-            | Action::Unknown(_)
-            | Action::View { .. }
-            | Action::Value(_) => &[],
-        }
+        let Action::Kernel { out, .. } = self else { return &[] };
+        out.as_deref().unwrap_or_default()
     }
 
     /// Returns the operand with a role of an instruction that is not a call.
     pub(crate) fn operand(&self, role: FieldRole) -> Option<&At<Literal<'a>>> {
-        match self {
-            Action::Plain(_, operands) => operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand),
-            Action::Kernel { .. }
-            | Action::Delegate { .. }
-            | Action::Unknown(_)
-            | Action::View { .. }
-            | Action::Value(_) => None,
-        }
+        let Action::Plain(_, operands) = self else { return None };
+        operands.iter().find(|(other, _)| *other == role).map(|(_, operand)| operand)
     }
 
     /// The node to which messages about the action as a whole refer.

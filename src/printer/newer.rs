@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::yaml;
+use super::yaml::{self, FlowMap};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::unknown::table_named;
 use pte_model::program::{Program, UnknownObject, UnknownParts};
@@ -43,17 +43,16 @@ pub fn print(program: &Program, parts: &UnknownParts, out: &mut String) {
 
 /// Appends an object.
 fn object(of: &UnknownObject, out: &mut String) {
-    let _ = write!(out, "{{end: {}", of.end);
+    let mut fields = FlowMap::new(out);
+    fields.optional("end", Some(of.end));
     if !of.vtable.is_empty() {
-        out.push_str(", vtable: ");
-        yaml::list(out, &of.vtable, yaml::number);
+        yaml::list(fields.key("vtable"), &of.vtable, yaml::number);
     }
-    out.push_str(", bytes: {hex: \"");
-    of.bytes.iter().for_each(|byte| _ = write!(out, "{byte:02x}"));
-    out.push_str("\"}");
+    fields.key("bytes").push_str(&yaml::hex(&of.bytes));
     if !of.references.is_empty() {
-        let references = of.references.iter().map(|(position, id)| format!("{position}: {id}"));
-        let _ = write!(out, ", references: {{{}}}", references.collect::<Vec<String>>().join(", "));
+        let mut references = FlowMap::new(fields.key("references"));
+        of.references.iter().for_each(|(position, id)| references.optional(&position.to_string(), Some(id)));
+        references.end();
     }
-    out.push('}');
+    fields.end();
 }

@@ -530,11 +530,9 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 let message = format!("the sizes {} of `{}` exceed 32 bits", meta.size_list(), name.value);
                 return self.error(Code::InvalidSizes, name.id, message, "expected sizes below 2^31");
             };
-            if let Err(diagnostic) =
-                data::check_sizes(&At { id: self.values[declaration].name.id, value: sizes.clone() })
-            {
+            let id = self.values[declaration].name.id;
+            if self.noted(data::check_sizes(&At { id, value: sizes.clone() })).is_none() {
                 pass.failed.insert(value);
-                self.diagnostics.push(diagnostic);
                 return;
             }
             tensor.sizes = Some(sizes.into());
@@ -563,10 +561,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 written.dim_order.as_ref().map_or_else(|| DimOrder::contiguous(rank), |order| order.value.clone()),
             );
         }
-        if let Some(order) = &written.dim_order
-            && let Err(diagnostic) = data::check_dim_order(order, rank)
-        {
-            self.diagnostics.push(diagnostic);
+        if let Some(order) = &written.dim_order {
+            self.noted(data::check_dim_order(order, rank));
         }
         if let Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })) = written.memory {
             self.check_offset(value_of, tensor.scalar_type, offset);
@@ -626,11 +622,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 tensor.requires_grad = required;
             }
             let sizes = match &written.sizes {
-                Some(stated) => match view_sizes(stated, count) {
-                    Ok(sizes) => sizes,
-                    Err(diagnostic) => {
+                Some(stated) => match self.noted(view_sizes(stated, count)) {
+                    Some(sizes) => sizes,
+                    None => {
                         pass.failed.insert(key);
-                        self.diagnostics.push(diagnostic);
                         continue;
                     }
                 },
@@ -735,15 +730,8 @@ fn stated_mismatch(written: &ParsedTensor<'_>, meta: &TensorMeta, operator: &Res
 
 /// Returns true if a call must agree with inference. Without `out`, and with an argument by index, the stack is taken as it stands.
 fn is_checked(action: &Action<'_>) -> bool {
-    match action {
-        Action::Kernel { args, out: Some(_), .. } => !args.iter().any(|arg| matches!(arg.value, Literal::Index(_))),
-        Action::Kernel { out: None, .. }
-        | Action::Delegate { .. }
-        | Action::Plain(..)
-        | Action::Unknown(_)
-        | Action::View { .. }
-        | Action::Value(_) => false,
-    }
+    let Action::Kernel { args, out: Some(_), .. } = action else { return false };
+    !args.iter().any(|arg| matches!(arg.value, Literal::Index(_)))
 }
 
 /// Returns true if a tensor has an explicit attribute.

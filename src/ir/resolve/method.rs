@@ -150,6 +150,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         self.diagnostics.push(code.error(at, message).label(label));
     }
 
+    /// Reports an error that was found.
+    pub(super) fn noted<T>(&mut self, found: Result<T, NodeDiagnostic>) -> Option<T> {
+        found.map_err(|diagnostic| self.diagnostics.push(diagnostic)).ok()
+    }
+
     /// Resolves the method. Value indices are assigned in this order: declared values that no instruction produces, then
     /// the values of the instructions, then those that only the outputs use.
     pub(super) fn run(&mut self) -> ExecutionPlan {

@@ -153,8 +153,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         }
         let is_view = written.view_of.is_some();
         let has_open_size = is_view && stated.is_some_and(|sizes| sizes.contains(&-1));
-        if !has_open_size && let Some(Err(diagnostic)) = written.sizes.as_ref().map(data::check_sizes) {
-            self.diagnostics.push(diagnostic);
+        let sizes = written.sizes.as_ref().filter(|_| !has_open_size);
+        if sizes.is_some_and(|sizes| self.noted(data::check_sizes(sizes)).is_none()) {
             return tensor;
         }
         // Results and views are completed by inference.
@@ -252,36 +252,25 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
-        if let (Some(order), Some(sizes)) = (&written.dim_order, stated)
-            && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
-        {
-            self.diagnostics.push(diagnostic);
-            return None;
+        if let (Some(order), Some(sizes)) = (&written.dim_order, stated) {
+            self.noted(data::check_dim_order(order, sizes.len()))?;
         }
-        let found = written
-            .data
-            .as_ref()
-            .map(|data| (data, self.finder.find(data, DataRequest::Tensor(scalar_type, stated, order))));
-        let inferred = match &found {
-            Some((_, Some(found))) => found.sizes.clone(),
-            Some((_, None)) => return None,
+        let found = match &written.data {
+            Some(data) => Some((data, self.finder.find(data, DataRequest::Tensor(scalar_type, stated, order))?)),
             None => None,
         };
-        let Some(sizes) = stated.map(<[i32]>::to_vec).or(inferred) else {
+        let inferred = || found.as_ref()?.1.sizes.clone();
+        let Some(sizes) = stated.map(<[i32]>::to_vec).or_else(inferred) else {
             let is_given = known.is_input || written.mutable || written.data.is_some() || written.external.is_some();
             let label = if is_given { "add `sizes`" } else { "add `sizes`, or delete it: no instruction writes it" };
             let message = format!("the sizes of `{}` are not known", value.name.value);
             self.error(Code::UndeterminedTensor, value.name.id, message, label);
             return None;
         };
-        if stated.is_none()
-            && let Some(order) = &written.dim_order
-            && let Err(diagnostic) = data::check_dim_order(order, sizes.len())
-        {
-            self.diagnostics.push(diagnostic);
-            return None;
+        if let (Some(order), None) = (&written.dim_order, stated) {
+            self.noted(data::check_dim_order(order, sizes.len()))?;
         }
-        if let Some((data, Some(found))) = found {
+        if let Some((data, found)) = found {
             // The size of an element type of a newer schema is unknown.
             let is_known = scalar_type.info().is_some();
             if is_known && pte_model::program::nbytes(scalar_type, &sizes) != Some(found.blob.len) {
