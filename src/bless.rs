@@ -139,9 +139,9 @@ impl Model {
         if contents(&before).map_err(unreadable)? != contents(&after).map_err(unreadable)? {
             return Err(changed());
         }
-        let methods =
-            [&before, &after].map(|assembly| assembly.tests.iter().map(|tests| &tests.method).collect::<Vec<_>>());
-        if methods[0] != methods[1] {
+        let counts = [&before, &after]
+            .map(|assembly| assembly.tests.iter().map(|tests| (&tests.method, tests.cases.len())).collect::<Vec<_>>());
+        if counts[0] != counts[1] {
             return Err(changed());
         }
         let blessed = |method: &str, index: usize| {
@@ -172,9 +172,6 @@ impl Model {
                 if new_case.outputs.is_none() || !is_expected {
                     return Err(self.refused(uneditable(outcome)));
                 }
-            }
-            if old.cases.len() != new.cases.len() {
-                return Err(changed());
             }
         }
         Ok(())

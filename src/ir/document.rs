@@ -16,7 +16,7 @@ use pte_model::format::path::FieldPath;
 use pte_model::format::program::InstructionType;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
-use pte_model::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
+use pte_model::program::{ContainerMetadata, Device, EValue, MemoryPlanner, StackFrame};
 use pte_payload::xnnpack::model::NodeOperation;
 use pte_releases::Release;
 use pte_yaml::tree::{NodeId, SourceNode};
@@ -145,6 +145,22 @@ pub enum Literal<'a> {
     Index(i32),
     /// A value of a newer schema, by its number in the union.
     Unknown(u8),
+}
+
+impl Literal<'_> {
+    /// The value of a literal of any kind but lists, words and references to values.
+    pub fn scalar(&self) -> Option<EValue> {
+        Some(match self {
+            Literal::Null => EValue::Null,
+            Literal::Int(n) | Literal::MemoryFormat(n) => EValue::Int(*n),
+            Literal::Dtype(dtype) => EValue::Int(dtype.0.into()),
+            Literal::Double(x) => EValue::Double(*x),
+            Literal::Bool(b) => EValue::Bool(*b),
+            Literal::String(text) => EValue::String(Some(text.to_string())),
+            Literal::Unknown(tag) => EValue::Unknown(*tag),
+            Literal::Word(_) | Literal::List(_) | Literal::Typed(..) | Literal::Index(_) => return None,
+        })
+    }
 }
 
 /// Kind of a list.

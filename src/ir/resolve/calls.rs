@@ -80,15 +80,12 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let message = format!("{} writes {takes}: {names}; `out` names {}", name.value, outs.len());
             self.error(Code::ArgumentCount, at, message, format!("expected {}", counted(takes as u64, "name")));
         }
-        if out_count == 0 && outs.len() != usize::from(signature.result.is_some()) {
+        let count = usize::from(signature.result.is_some());
+        if out_count == 0 && outs.len() != count {
             let at = outs.get(1).map_or(name.id, |out| out.id);
-            let count = usize::from(signature.result.is_some());
-            self.error(
-                Code::ArgumentCount,
-                at,
-                format!("{} returns {}, `out` names {}", name.value, counted(count as u64, "value"), outs.len()),
-                format!("expected {count}"),
-            );
+            let (returns, found) = (counted(count as u64, "value"), outs.len());
+            let message = format!("{} returns {returns}, `out` names {found}", name.value);
+            self.error(Code::ArgumentCount, at, message, format!("expected {count}"));
         }
         let out_first = out_count > 0;
         self.check_outs(outs, if out_first { Some(Base::Tensor) } else { signature.result });
@@ -189,12 +186,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 (None, Some(default)) => stack.push(self.default(default, arg.kind, name.id)),
                 (None, None) => {
                     let message = format!("{} needs the argument `{}`, a {}", name.value, arg.name, arg.kind);
-                    self.error(
-                        Code::ArgumentCount,
-                        name.id,
-                        message,
-                        format!("{} of {} given", args.len(), counted(takes as u64, "argument")),
-                    );
+                    let label = format!("{} of {} given", args.len(), counted(takes as u64, "argument"));
+                    self.error(Code::ArgumentCount, name.id, message, label);
                     break;
                 }
             }

@@ -69,12 +69,7 @@ fn result(operator: &Word<'_>) -> Option<EValue> {
 
 /// Returns a literal that is a number.
 fn number(literal: &Literal<'_>) -> Option<EValue> {
-    match literal {
-        Literal::Bool(value) => Some(EValue::Bool(*value)),
-        Literal::Double(value) => Some(EValue::Double(*value)),
-        Literal::Int(value) => Some(EValue::Int(*value)),
-        _ => None,
-    }
+    literal.scalar().filter(|_| matches!(literal, Literal::Bool(_) | Literal::Double(_) | Literal::Int(_)))
 }
 
 /// Returns the declaration of a value that instructions write: a number like this one, or a tensor to be inferred.

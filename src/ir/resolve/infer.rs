@@ -192,12 +192,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let call = self.describe(pass, call);
             let message = format!("{call} gives {}, and `out` has {}", counted(parts.len(), "tensor"), items.len());
             let at = outs.first().map_or(name.id, |out| out.id);
-            self.error(
-                Code::ArgumentCount,
-                at,
-                message,
-                format!("expected a list of {}", counted(parts.len(), "name")),
-            );
+            let label = format!("expected a list of {}", counted(parts.len(), "name"));
+            self.error(Code::ArgumentCount, at, message, label);
         }
     }
 
@@ -233,12 +229,8 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
             let described = |tensor: &Tensor, sizes: &[i32]| format!("{} {sizes:?}", tensor.scalar_type);
             let (from, to) = (described(from, from_sizes), described(to, to_sizes));
             let message = format!("`{target}` is {to}, and this moves `{source}`, which is {from}, to it");
-            self.error(
-                Code::Contradiction,
-                *id,
-                message,
-                "expected the same element type and sizes of all tensors that are moved to it",
-            );
+            let label = "expected the same element type and sizes of all tensors that are moved to it";
+            self.error(Code::Contradiction, *id, message, label);
         }
     }
 

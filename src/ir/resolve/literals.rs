@@ -49,13 +49,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 }
                 _ => self.read(word, at),
             },
-            Literal::Null => self.push(EValue::Null, at),
             Literal::Int(n) if base == Some(Base::Float) => self.push(EValue::Double(*n as f64), at),
-            Literal::Int(n) | Literal::MemoryFormat(n) => self.push(EValue::Int(*n), at),
-            Literal::Dtype(dtype) => self.push(EValue::Int(dtype.0.into()), at),
-            Literal::Double(x) => self.push(EValue::Double(*x), at),
-            Literal::Bool(b) => self.push(EValue::Bool(*b), at),
-            Literal::String(text) => self.push(EValue::String(Some(text.to_string())), at),
             Literal::Index(number) => self.refer(ValueId(*number), at),
             Literal::Unknown(_) => {
                 let message = "a value of a newer schema has no place here";
@@ -67,6 +61,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 None => ValueId(0),
             },
             Literal::Typed(kind, items) => self.list(*kind, items, at),
+            scalar => self.push(scalar.scalar().unwrap_or(EValue::Null), at),
         }
     }
 

@@ -478,13 +478,25 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
     /// Index of a named value that an instruction reads.
     pub(super) fn read(&mut self, name: &str, at: NodeId) -> ValueId {
         let Some(declaration) = self.find(name, at) else { return ValueId(0) };
+        let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
+        let message = || format!("`{name}` is read before anything writes it");
+        self.number_with_content(declaration, at, message, "has no content here", help)
+    }
+
+    /// Index of a named value that has content, which is reported, once, if it has none.
+    fn number_with_content(
+        &mut self,
+        declaration: usize,
+        at: NodeId,
+        message: impl Fn() -> String,
+        label: &str,
+        help: &str,
+    ) -> ValueId {
         let base = self.base_of(declaration);
         let known = &mut self.declared[base];
         if !known.written && !known.reported && !self.wrong_outs {
             known.reported = true;
-            let unwritten = Code::UnwrittenValue.error(at, format!("`{name}` is read before anything writes it"));
-            let help = "make it an input, give it `data`, make it `mutable`, or write it earlier";
-            self.diagnostics.push(unwritten.label("has no content here").help(help));
+            self.diagnostics.push(Code::UnwrittenValue.error(at, message()).label(label).help(help));
         }
         self.number(declaration)
     }
@@ -648,12 +660,8 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
         if self.view_of(declaration).is_none_or(|of| of.value != base.value) {
             let message = format!("`{}` is declared, but not as a view of `{}`", out.value, base.value);
-            self.error(
-                Code::InvalidView,
-                out.id,
-                message,
-                format!("declare it with `view_of: {}`, or not at all", base.value),
-            );
+            let label = format!("declare it with `view_of: {}`, or not at all", base.value);
+            self.error(Code::InvalidView, out.id, message, label);
         }
         self.number(declaration);
     }
@@ -682,14 +690,7 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
             self.suggest_string(name);
             return ValueId(0);
         };
-        let base = self.base_of(declaration);
-        let known = &mut self.declared[base];
-        if !known.written && !known.reported && !self.wrong_outs {
-            known.reported = true;
-            let unwritten = Code::UnwrittenValue.error(literal.id, format!("nothing writes the output `{name}`"));
-            self.diagnostics
-                .push(unwritten.label("has no content at the end").help("let an instruction name it as `out`"));
-        }
-        self.number(declaration)
+        let (message, label) = (|| format!("nothing writes the output `{name}`"), "has no content at the end");
+        self.number_with_content(declaration, literal.id, message, label, "let an instruction name it as `out`")
     }
 }

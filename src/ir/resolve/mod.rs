@@ -234,11 +234,8 @@ fn named_data<'d, 'a>(
         if let Some(scalar_type) = entry.scalar_type {
             let stated = entry.sizes.as_ref().map(|sizes| sizes.value.clone());
             let Some(sizes) = stated.or(found.sizes) else {
-                finder.diagnostics.push(
-                    Code::UndeterminedTensor
-                        .error(entry.key.id, "the tensor's sizes are not known")
-                        .label("add `sizes`"),
-                );
+                let unknown = Code::UndeterminedTensor.error(entry.key.id, "the tensor's sizes are not known");
+                finder.diagnostics.push(unknown.label("add `sizes`"));
                 continue;
             };
             let id = entry.sizes.as_ref().map_or(entry.key.id, |sizes| sizes.id);

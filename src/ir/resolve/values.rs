@@ -103,13 +103,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         match &value.value {
             Declared::Tensor(tensor) => EValue::Tensor(self.tensor(declaration, value, tensor)),
             Declared::Other(literal) => match &literal.value {
-                Literal::Null => EValue::Null,
-                Literal::Unknown(tag) => EValue::Unknown(*tag),
-                Literal::Int(n) | Literal::MemoryFormat(n) => EValue::Int(*n),
-                Literal::Dtype(dtype) => EValue::Int(dtype.0.into()),
-                Literal::Double(x) => EValue::Double(*x),
-                Literal::Bool(b) => EValue::Bool(*b),
-                Literal::Word(text) | Literal::String(text) => EValue::String(Some(text.to_string())),
+                Literal::Word(text) => EValue::String(Some(text.to_string())),
                 Literal::Typed(_, items) | Literal::List(items) => {
                     let kind = match &literal.value {
                         Literal::Typed(kind, _) => Some(*kind),
@@ -124,6 +118,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                     self.error(Code::WrongKind, literal.id, message, "expected a tensor, or a literal");
                     EValue::Null
                 }
+                scalar => scalar.scalar().unwrap_or(EValue::Null),
             },
         }
     }
@@ -195,29 +190,26 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         scalar_type: Option<ScalarType>,
     ) {
         let name = &value.name;
-        match (written.mutable, written.memory) {
+        let wrong = match (written.mutable, written.memory) {
             (false, Some(MemoryPlacement::Auto | MemoryPlacement::In(_))) if written.data.is_some() => {
                 let message = format!("`{}` is a constant and cannot be placed in planned memory", name.value);
-                self.error(
-                    Code::MemoryPlacement,
-                    name.id,
-                    message,
-                    "add `mutable: true` if the data are its initial state, or drop `memory`",
-                );
+                Some((message, "add `mutable: true` if the data are its initial state, or drop `memory`"))
             }
             (true, Some(MemoryPlacement::None)) if written.data.is_some() => {
                 let message = format!("`{}` is mutable, but has no memory for its initial state", name.value);
-                self.error(Code::MemoryPlacement, name.id, message, "drop `memory: none`, or `mutable`");
+                Some((message, "drop `memory: none`, or `mutable`"))
             }
             (_, Some(MemoryPlacement::In(ParsedPlacement { pool: 0, .. }))) => {
-                let message = format!("`{}` is placed in pool 0, which is reserved", name.value);
-                self.error(Code::MemoryPlacement, name.id, message, "pools count from 1");
+                Some((format!("`{}` is placed in pool 0, which is reserved", name.value), "pools count from 1"))
             }
             (_, Some(MemoryPlacement::In(ParsedPlacement { pool, .. }))) if pool as usize > MAX_POOLS => {
-                let message = format!("pool {pool} exceeds the maximum of {} pools of a method", MAX_POOLS);
-                self.error(Code::MemoryPlacement, name.id, message, "expected a smaller number");
+                let message = format!("pool {pool} exceeds the maximum of {MAX_POOLS} pools of a method");
+                Some((message, "expected a smaller number"))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some((message, label)) = wrong {
+            self.error(Code::MemoryPlacement, name.id, message, label);
         }
         if let (Some(MemoryPlacement::In(ParsedPlacement { offset: Some(offset), .. })), Some(scalar_type)) =
             (written.memory, scalar_type)
@@ -307,23 +299,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         // `check_bases` reports a base that is no tensor, and cycles.
         let Some(of) = value.tensor().filter(|of| of.view_of.is_none()) else { return };
         if of.external.is_some() {
-            return self.error(
-                Code::InvalidView,
-                view_of.id,
-                format!("`{}` is in a .ptd, where each tensor has a key", value.name.value),
-                expected,
-            );
+            let message = format!("`{}` is in a .ptd, where each tensor has a key", value.name.value);
+            return self.error(Code::InvalidView, view_of.id, message, expected);
         }
         if let (Some(data), false) = (&of.data, of.mutable) {
             let (order, sizes) = (of.dim_order.as_ref().map(|o| &o.value), of.sizes.as_ref().map(|s| &*s.value));
             let Some(scalar_type) = of.scalar_type.as_ref().map(|stated| stated.value) else { return };
             let Some(found) = self.finder.find(data, DataRequest::Tensor(scalar_type, sizes, order)) else { return };
             if tensor.nbytes().is_none_or(|nbytes| nbytes > found.blob.len) {
-                let message = format!(
-                    "a view of {} of a constant of {}",
-                    counted(tensor.nbytes().unwrap_or(0), "byte"),
-                    found.blob.len
-                );
+                let own = counted(tensor.nbytes().unwrap_or(0), "byte");
+                let message = format!("a view of {own} of a constant of {}", found.blob.len);
                 return self.error(Code::InvalidView, view_of.id, message, "expected at most that many");
             }
             tensor.data = TensorData::Blob(self.program.add_blob(found.blob));
