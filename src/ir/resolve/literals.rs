@@ -2,7 +2,7 @@
 
 use super::method::MethodResolver;
 use crate::ir::document::{At, Declared, ListKind, Literal};
-use pte_model::data::number::number_word;
+use pte_model::data::number::{NumericValue, number_word};
 use pte_model::diagnostics::Code;
 use pte_model::format::ScalarType;
 use pte_model::format::words::MEMORY_FORMATS;
@@ -72,8 +72,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn is_declared_string(&self, name: &str) -> bool {
-        let declared = self.names.get(name).map(|declaration| &self.values[*declaration].value);
-        matches!(declared, Some(Declared::Other(At { value: Literal::Word(_) | Literal::String(_), .. })))
+        matches!(self.declared_as(name), Some(Declared::Other(At { value: Literal::Word(_) | Literal::String(_), .. })))
     }
 
     /// Description of a literal that does not fit an argument of this kind; `None` if it fits.
@@ -98,7 +97,7 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
     }
 
     pub(super) fn mismatch_of_named(&self, name: &str, kind: ArgKind) -> Option<String> {
-        let declared = &self.values[*self.names.get(name)?].value;
+        let declared = self.declared_as(name)?;
         let wrong = match declared {
             Declared::Tensor(_) => kind.list || kind.base != Base::Tensor,
             // A move may have changed the kind of a number, so only kinds that never fit are reported.
@@ -131,11 +130,10 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
                 Literal::Double(_) => Some(ListKind::Double),
                 Literal::Bool(_) => Some(ListKind::Bool),
                 Literal::Null => Some(ListKind::OptionalTensor),
-                Literal::Word(name) => match self.names.get(&**name).map(|d| &self.values[*d].value) {
-                    Some(Declared::Tensor(_)) => Some(ListKind::Tensor),
-                    Some(Declared::Other(_)) => Some(ListKind::Int),
-                    None => None,
-                },
+                Literal::Word(name) => self.declared_as(name).map(|declared| match declared {
+                    Declared::Tensor(_) => ListKind::Tensor,
+                    Declared::Other(_) => ListKind::Int,
+                }),
                 Literal::String(_)
                 | Literal::List(_)
                 | Literal::Typed(..)
@@ -181,31 +179,16 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
         let mut wrong = Vec::new();
         let value = match kind {
             ListKind::Int => EValue::IntList(Some(self.int_items(items, numbers, &mut wrong))),
-            ListKind::Double => {
-                let mut numbers = Vec::with_capacity(items.len());
-                for item in items {
-                    match &item.value {
-                        Literal::Double(x) => numbers.push(*x),
-                        Literal::Int(n) => numbers.push(*n as f64),
-                        Literal::Word(word) => match number_word(word) {
-                            Some(number) => numbers.push(number.to_f64()),
-                            None => wrong.push((item, "a number")),
-                        },
-                        _ => wrong.push((item, "a number")),
-                    }
-                }
-                EValue::DoubleList(Some(numbers))
-            }
-            ListKind::Bool => {
-                let mut bools = Vec::with_capacity(items.len());
-                for item in items {
-                    match &item.value {
-                        Literal::Bool(b) => bools.push(*b),
-                        _ => wrong.push((item, "true or false")),
-                    }
-                }
-                EValue::BoolList(Some(bools))
-            }
+            ListKind::Double => EValue::DoubleList(Some(scalars(items, "a number", &mut wrong, |item| match item {
+                Literal::Double(x) => Some(*x),
+                Literal::Int(n) => Some(*n as f64),
+                Literal::Word(word) => number_word(word).map(NumericValue::to_f64),
+                _ => None,
+            }))),
+            ListKind::Bool => EValue::BoolList(Some(scalars(items, "true or false", &mut wrong, |item| match item {
+                Literal::Bool(b) => Some(*b),
+                _ => None,
+            }))),
             ListKind::Tensor => EValue::TensorList(Some(self.tensor_items(kind, items, numbers, &mut wrong))),
             ListKind::OptionalTensor => {
                 EValue::OptionalTensorList(Some(self.tensor_items(kind, items, numbers, &mut wrong)))
@@ -271,30 +254,36 @@ impl<'d, 'a> MethodResolver<'d, 'a, '_> {
 
     /// Returns true if a name may be an item of an IntList; unknown names are reported by the look-up.
     pub(super) fn can_be_int(&self, name: &str) -> bool {
-        match self.names.get(name).map(|declaration| &self.values[*declaration].value) {
-            None => true,
-            Some(Declared::Tensor(_)) => false,
-            Some(Declared::Other(literal)) => {
-                matches!(
-                    literal.value,
-                    Literal::Int(_) | Literal::Bool(_) | Literal::Dtype(_) | Literal::MemoryFormat(_)
-                )
+        self.declared_as(name).is_none_or(|declared| match declared {
+            Declared::Tensor(_) => false,
+            Declared::Other(At { value, .. }) => {
+                matches!(value, Literal::Int(_) | Literal::Bool(_) | Literal::Dtype(_) | Literal::MemoryFormat(_))
             }
-        }
+        })
     }
 
     /// Returns true if a name may be an item of a list of tensors.
     pub(super) fn can_be_tensor(&self, name: &str, kind: ListKind) -> bool {
-        match self.names.get(name).map(|declaration| &self.values[*declaration].value) {
-            None | Some(Declared::Tensor(_)) => true,
-            Some(Declared::Other(literal)) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
-        }
+        self.declared_as(name).is_none_or(|declared| match declared {
+            Declared::Tensor(_) => true,
+            Declared::Other(literal) => kind == ListKind::OptionalTensor && literal.value == Literal::Null,
+        })
     }
 
     pub(super) fn is_tensor(&self, name: &str) -> bool {
-        let declared = self.names.get(name).map(|declaration| &self.values[*declaration].value);
-        matches!(declared, Some(Declared::Tensor(_)))
+        matches!(self.declared_as(name), Some(Declared::Tensor(_)))
     }
+}
+
+/// The items of a list of numbers or bools; adds those of another kind to `wrong`.
+fn scalars<'l, 'a, T>(
+    items: &'l [At<Literal<'a>>],
+    what: &'static str,
+    wrong: &mut Vec<WrongItem<'l, 'a>>,
+    value: impl Fn(&Literal<'a>) -> Option<T>,
+) -> Vec<T> {
+    wrong.extend(items.iter().filter(|item| value(&item.value).is_none()).map(|item| (item, what)));
+    items.iter().filter_map(|item| value(&item.value)).collect()
 }
 
 pub(super) fn is_of_tensors(kind: ListKind) -> bool {

@@ -598,6 +598,11 @@ impl<'d, 'a, 'f> MethodResolver<'d, 'a, 'f> {
         }
     }
 
+    /// What a name is declared as.
+    pub(super) fn declared_as(&self, name: &str) -> Option<&'d Declared<'a>> {
+        self.names.get(name).map(|declaration| &self.values[*declaration].value)
+    }
+
     /// A tensor as declared; `None` of a literal.
     pub(super) fn written(&self, declaration: usize) -> Option<&'d ParsedTensor<'a>> {
         self.values[declaration].tensor()
