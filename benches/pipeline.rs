@@ -23,11 +23,11 @@ use pte_model::data::{Blob, Origin};
 use pte_model::format::Format;
 use pte_model::format::table::Union;
 use pte_model::reader;
-use pte_payload::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
-use pte_payload::xnnpack::model::NodeOperation;
-use pte_payload::xnnpack::schema::{FP32, Operation};
-use pte_payload::xnnpack::{self, Xnnpack};
-use pte_payload::{GraphFormat, PayloadFormat};
+use pte_payload::PayloadFormat;
+use pte_xnnpack::Xnnpack;
+use pte_xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue, default_field};
+use pte_xnnpack::model::NodeOperation;
+use pte_xnnpack::schema::{FP32, Operation};
 use pte_yaml::tree;
 
 fn whole(text: &str) -> Vec<u8> {
@@ -357,15 +357,15 @@ fn payload(count: u32, rounds: usize) {
         }
     };
     draft.nodes = (0..count as usize).map(node).collect();
-    let bytes = Xnnpack.encode(&draft).and_then(|payload| payload.to_vec()).expect("a valid graph");
+    let bytes = draft.encode().and_then(|payload| payload.to_vec()).expect("a valid graph");
     let payload = Blob::bytes(&bytes[..]);
     let mut cases: Vec<Case<'_>> = vec![
         ("copy in memory (baseline)", Box::new(|| drop(black_box(bytes.clone())))),
         ("describe", Box::new(|| drop(black_box(Xnnpack.describe(&payload).expect("a valid payload"))))),
-        ("decode", Box::new(|| drop(black_box(xnnpack::decode::decode(&payload).expect("a valid payload"))))),
+        ("decode", Box::new(|| drop(black_box(pte_xnnpack::decode::decode(&payload).expect("a valid payload"))))),
         (
             "decode, and encode to compare",
-            Box::new(|| drop(black_box(Xnnpack.decode(&payload).expect("a valid payload")))),
+            Box::new(|| drop(black_box(Draft::read(&payload).expect("a valid payload")))),
         ),
     ];
     let times = interleaved(rounds, &mut cases);

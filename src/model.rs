@@ -340,7 +340,7 @@ impl Model {
     pub fn payload_format(&self) -> Result<Option<&'static str>, Error> {
         let head = self.head(pte_payload::HEAD as u64)?;
         // Without the name of a backend, only the bytes count.
-        Ok(pte_payload::recognise("", &head).map(|format| format.name()))
+        Ok(pte_xnnpack::FORMATS.recognise("", &head).map(|format| format.name()))
     }
 
     /// Returns the size of the content in bytes.

@@ -175,12 +175,12 @@ fn list(
             let backend = delegate.id.clone().unwrap_or_default();
             let same_as = first.get(&same(delegate.processed)).map(|first| &payloads[*first]);
             let (format, overlaps) = match same_as {
-                Some(first) => (pte_payload::format_of(&backend, data)?, first.overlaps),
+                Some(first) => (pte_xnnpack::FORMATS.format_of(&backend, data)?, first.overlaps),
                 None => {
                     first.insert(same(delegate.processed), payloads.len());
                     let rest = left.checked_sub(data.len());
                     left = rest.unwrap_or(left);
-                    (pte_payload::format_of(&backend, data)?, rest.is_none())
+                    (pte_xnnpack::FORMATS.format_of(&backend, data)?, rest.is_none())
                 }
             };
             let same_as = same_as.map(|first| first.path.clone());
@@ -218,7 +218,7 @@ impl Payload {
             // Payloads that share bytes could otherwise be described once per delegate.
             return Ok(Description::unreadable(self.format, self.data.len(), "it overlaps other payloads"));
         }
-        pte_payload::describe(&self.backend, &self.data).map_err(|error| self.error(&error))
+        pte_xnnpack::FORMATS.describe(&self.backend, &self.data).map_err(|error| self.error(&error))
     }
 
     /// Returns the payload with its description. If `is_shared` is true, a payload with the same data as an earlier one
@@ -253,7 +253,7 @@ impl Payload {
         let description = self.describe()?;
         let mut out = String::new();
         printer::payload::facts(&description.all(), indent, &mut out);
-        let is_graph = self.format == Some(pte_payload::xnnpack::NAME) && !self.overlaps;
+        let is_graph = self.format == Some(pte_xnnpack::NAME) && !self.overlaps;
         if is_graph && self.is_text && self.data.len() > MAX_INLINE {
             let size = counted(self.data.len(), "byte");
             out += &format!("{indent}# The graph of a payload of {size} is printed for a .pte only.\n");

@@ -13,11 +13,11 @@ use pte_model::diagnostics::{Code, Report, clipped, first_names};
 use pte_model::error::Error;
 use pte_model::program::TensorLayout;
 use pte_model::reader;
-use pte_payload::xnnpack::decode;
 use pte_transform::payloads::{self, NewPayload, PayloadChange};
 use pte_transform::weights::delegate_name;
 use pte_transform::weights::payload as payload_weights;
 use pte_transform::weights::set::{SetRequest, WeightChanges};
+use pte_xnnpack::decode;
 
 /// Content of a payload that replaces another, for [`Resolved::replace_payload`].
 #[derive(Debug, Clone)]
@@ -220,7 +220,7 @@ impl Resolved {
         let delegate = self.program.plans().get(method).and_then(|plan| plan.delegates().get(index));
         let delegate = delegate.ok_or_else(|| unmet(format!("unknown payload `{name}`")))?;
         let backend = delegate.id.as_deref().unwrap_or_default();
-        if backend != pte_payload::xnnpack::BACKEND {
+        if backend != pte_xnnpack::BACKEND {
             let backend = clipped(backend);
             let message = format!("the layout of weights is known for XnnpackBackend only: `{name}` is of {backend}");
             return Err(unmet(message));

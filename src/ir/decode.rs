@@ -28,10 +28,10 @@ use pte_model::format::{DimOrder, Kind, ScalarType};
 use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use pte_model::program::instruction::{FieldRole, INSTRUCTION_ROWS, InstructionRow};
 use pte_model::program::{ContainerMetadata, Device, DeviceType, MemoryPlanner, StackFrame};
-use pte_payload::xnnpack::draft::is_operand;
-use pte_payload::xnnpack::model::NodeOperation;
-use pte_payload::xnnpack::schema::{Operation, field_key};
 use pte_releases::Release;
+use pte_xnnpack::draft::is_operand;
+use pte_xnnpack::model::NodeOperation;
+use pte_xnnpack::schema::{Operation, field_key};
 use pte_yaml::bytes::parse_bytes;
 use pte_yaml::tree::{MapKey, NodeId, NodeValue, SourceNode};
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::shape::shape_of;
 use pte_model::format::Kind;
 use pte_model::format::table::Union;
-use pte_payload::xnnpack::schema::{OPTIONAL_OPERAND, Operation, field_key};
+use pte_xnnpack::schema::{OPTIONAL_OPERAND, Operation, field_key};
 
 /// Start of the names of operations, which have no namespace in YAML.
 const NAMESPACE: &str = "xnnpack::";

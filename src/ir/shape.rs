@@ -167,8 +167,8 @@ use pte_model::format::{Kind, TableSchema};
 use pte_model::program::MemoryPlanner;
 use pte_model::program::attributes::{AttributeKind, TENSOR_ATTRIBUTES};
 use pte_model::program::instruction::INSTRUCTION_ROWS;
-use pte_payload::xnnpack::model::UNKNOWN_WORD;
-use pte_payload::xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
+use pte_xnnpack::model::UNKNOWN_WORD;
+use pte_xnnpack::schema::{self, DATATYPES, IDENTIFIERS, Operation, field_key};
 
 /// Words for the algorithms of the memory planner, in the order of [`MemoryPlanner::ALL`].
 const PLANNERS: &[&str] = &array!([""; MemoryPlanner::ALL.len()] index => MemoryPlanner::ALL[index].word());

@@ -15,17 +15,14 @@ use pte_model::data::{Blob, BlobId};
 use pte_model::format::ScalarType;
 use pte_model::format::scalar_type::{Encoding, FloatFormat};
 use pte_model::program::{Program, Tensor};
-use pte_payload::GraphFormat;
-use pte_payload::xnnpack::arguments::{self, GraphArgument};
-use pte_payload::xnnpack::draft::{
+use pte_xnnpack::arguments::{self, GraphArgument};
+use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
     is_operand, scale_size,
 };
-use pte_payload::xnnpack::model::{Container, FieldContent, NodeOperation};
-use pte_payload::xnnpack::schema::{
-    DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
-};
-use pte_payload::xnnpack::{BACKEND, Xnnpack, parameters};
+use pte_xnnpack::model::{Container, FieldContent, NodeOperation};
+use pte_xnnpack::schema::{DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use pte_xnnpack::{BACKEND, parameters};
 
 /// Graphs of the payloads of a program, or descriptions of those that stay opaque.
 #[derive(Debug, Default)]
@@ -60,7 +57,7 @@ impl PayloadGraphs {
                         graph.map_err(|reason| format!("is not printed as a graph: {reason}"))
                     }
                     // A payload of an unknown format has no comment.
-                    _ => Err(rest.and_then(|_| pte_payload::summary(backend, payload)).unwrap_or_default()),
+                    _ => Err(rest.and_then(|_| pte_xnnpack::FORMATS.summary(backend, payload)).unwrap_or_default()),
                 }
             });
         }
@@ -220,7 +217,7 @@ impl NamedGraph {
     /// # Errors
     /// The part that YAML cannot express, as a clause.
     pub fn of(payload: &Blob) -> Result<NamedGraph, String> {
-        let draft = Xnnpack.decode(payload)?;
+        let draft = Draft::read(payload)?;
         match defect(&draft) {
             Some(defect) => Err(defect),
             None => {

@@ -6,10 +6,10 @@
 
 use std::cell::RefCell;
 
-use pte_payload::xnnpack::draft::{Draft, DraftNode, DraftValue};
-use pte_payload::xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
-use pte_payload::xnnpack::model::NodeOperation;
-use pte_payload::xnnpack::sizes;
+use pte_xnnpack::draft::{Draft, DraftNode, DraftValue};
+use pte_xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
+use pte_xnnpack::model::NodeOperation;
+use pte_xnnpack::sizes;
 
 /// Properties of a value that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

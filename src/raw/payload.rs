@@ -12,7 +12,7 @@ use pte_model::data::Blob;
 use pte_model::format::path::{FieldPath, PathStep};
 use pte_model::program::Program;
 use pte_payload::header::{HEADER, HEADER_FIELDS, Sections};
-use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
+use pte_xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 
 /// Step from a delegate to its payload.
 const PAYLOAD: &str = "payload";

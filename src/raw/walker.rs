@@ -9,7 +9,7 @@ use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, mem
 use pte_model::format::path::{FieldPath, PathStep};
 use pte_model::format::table::Field;
 use pte_model::format::{Kind, TableSchema, program};
-use pte_payload::xnnpack::schema as xnnpack;
+use pte_xnnpack::schema as xnnpack;
 
 /// Offset and type of a field or an item in a FlatBuffer.
 #[derive(Debug, Clone, Copy)]

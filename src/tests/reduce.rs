@@ -4,10 +4,8 @@ use super::resolve::forward;
 use crate::{Model, ScalarType};
 use pte_model::program::test_cases::TestData;
 use pte_model::program::{EValue, ExecutionPlan, Memory, Program, Tensor, TensorData, ValueId};
-use pte_payload::GraphFormat;
-use pte_payload::xnnpack::Xnnpack;
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftConstant};
 use pte_reduce::{Candidate, Stopped, reduce_program};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant};
 
 fn candidate(parts: &str) -> Candidate {
     let source = Model::from_yaml("test", forward(parts), ".");
@@ -121,7 +119,7 @@ fn operations_of_a_graph_are_removed_and_their_results_become_zeros() {
         instructions: [{delegate: one, args: [x, y]}]";
     let graph = |candidate: &Candidate| {
         let delegate = plan(candidate).delegates().first()?;
-        Xnnpack.decode(candidate.program.blob(delegate.processed)).ok()
+        Draft::read(candidate.program.blob(delegate.processed)).ok()
     };
     let words = |draft: &Draft| draft.nodes.iter().map(|node| node.operation.word()).collect::<Vec<_>>();
     let needs_square = |best: &Candidate| graph(best).is_some_and(|draft| words(&draft).contains(&"square"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pte_emit::RuleId;
 use pte_model::format::program;
-use pte_payload::xnnpack::schema as xnnpack;
+use pte_xnnpack::schema as xnnpack;
 
 use crate::support::patch::Patch;
 use crate::support::{root, sources};

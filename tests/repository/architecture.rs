@@ -28,6 +28,7 @@ const CRATES: &[(&str, u32)] = &[
     ("pte-memory", 3),
     ("pte-transform", 3),
     ("pte-analysis", 2),
+    ("pte-xnnpack", 2),
     ("pte-etdump", 1),
     ("pte-operators", 1),
     ("pte-payload", 1),

@@ -19,7 +19,7 @@ use pte_model::data::{Blob, Origin};
 use pte_model::format::Kind;
 use pte_model::format::table::Union;
 use pte_model::reader;
-use pte_payload::xnnpack::schema::{self as xnnpack, Operation};
+use pte_xnnpack::schema::{self as xnnpack, Operation};
 
 use crate::support::driver::{Driver, crashed};
 use crate::support::structured::{self, ProgramFile, Run, Subject};

@@ -19,7 +19,6 @@ use pte_model::data::{Blob, Origin};
 use pte_model::format::Kind;
 use pte_model::format::program::PROGRAM;
 use pte_model::reader;
-use pte_payload::xnnpack;
 
 use crate::support::folder::{Folder, RELU};
 use crate::support::program;
@@ -1546,7 +1545,7 @@ fn git_shows_differences_of_files() {
 }
 
 /// What the runtime reads of a graph, without its numbering of constants and without their bytes.
-fn graph_meaning(graph: &xnnpack::model::Graph) -> String {
+fn graph_meaning(graph: &pte_xnnpack::model::Graph) -> String {
     let mut graph = graph.clone();
     let keys: Vec<Option<String>> = graph.constants.iter().map(|constant| constant.key.clone()).collect();
     (graph.version, graph.constants, graph.constants_len, graph.mem_buffer_sizes) = Default::default();
@@ -1567,7 +1566,7 @@ fn every_byte_of_an_xnnpack_payload_is_compared() {
     };
     let original = payload(&bytes).unwrap();
     let at = (0..bytes.len()).find(|at| bytes[*at..].starts_with(&original)).unwrap();
-    let decode = |payload: &[u8]| xnnpack::decode::decode(&Blob::bytes(payload.to_vec())).ok();
+    let decode = |payload: &[u8]| pte_xnnpack::decode::decode(&Blob::bytes(payload.to_vec())).ok();
     let expected = graph_meaning(&decode(&original).unwrap());
     let (mut changed, mut keys) = (0, 0);
     for offset in 0..original.len() {

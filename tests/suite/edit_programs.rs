@@ -260,7 +260,7 @@ fn stripped_debug_handles_leave_the_operations() {
     let graphs = |content: &[u8]| {
         let payloads = Model::from_binary("", content).payloads().unwrap();
         let graphs = payloads.iter().map(|payload| {
-            let mut graph = pte_payload::xnnpack::decode::decode(&payload.data).unwrap();
+            let mut graph = pte_xnnpack::decode::decode(&payload.data).unwrap();
             let handles = graph.nodes.iter().filter(|node| node.debug_handle != 0).count();
             graph.nodes.iter_mut().for_each(|node| node.debug_handle = 0);
             (graph, handles)

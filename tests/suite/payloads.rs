@@ -5,9 +5,9 @@ use std::process::Command;
 
 use pte_emit::{Model, Options, PrintOptions};
 use pte_model::data::Blob;
-use pte_payload::FORMATS;
 use pte_payload::description::DescribeError;
 use pte_payload::memory::Processor;
+use pte_xnnpack::FORMATS;
 
 use crate::support::root;
 
@@ -78,7 +78,7 @@ fn truncated_payloads_are_described() {
             let problem = problem(format, &all[..len]);
             assert!(problem.is_some() || len > all.len() / 4, "{name} cut at {len}");
         }
-        let description = pte_payload::describe(backend(format), &Blob::bytes(&all[..8])).unwrap();
+        let description = FORMATS.describe(backend(format), &Blob::bytes(&all[..8])).unwrap();
         assert!(description.problem.is_some() && description.facts[0].0 == "sha256", "{description:?}");
     }
 }

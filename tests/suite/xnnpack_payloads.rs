@@ -8,8 +8,8 @@ use pte_emit::RuleId;
 use pte_emit::{CheckOptions, LargeData, Model, Options, PrintOptions};
 use pte_model::data::{Blob, Origin};
 use pte_model::reader;
-use pte_payload::xnnpack::draft::Draft;
-use pte_payload::xnnpack::{self, decode, encode};
+use pte_xnnpack::draft::Draft;
+use pte_xnnpack::{decode, encode};
 
 use crate::support::folder::Folder;
 use crate::support::{files_below, root};
@@ -29,7 +29,7 @@ fn payloads(mut take: impl FnMut(&str, &Blob)) {
         let Ok(found) = reader::program::read(&Origin::File(file.as_path().into())) else { continue };
         for plan in found.program.plans() {
             for (index, delegate) in plan.delegates().iter().enumerate() {
-                if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
+                if delegate.id.as_deref() == Some(pte_xnnpack::BACKEND) {
                     let name = format!("{} {:?} {index}", file.display(), plan.name);
                     take(&name, &found.program.blobs[delegate.processed.0 as usize]);
                 }

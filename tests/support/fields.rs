@@ -3,7 +3,7 @@
 //! Used in messages about mutated bytes. Panics if the file is malformed.
 
 use pte_model::format::{Kind, TableSchema, bundled_program, flat_tensor, program};
-use pte_payload::xnnpack::schema as xnnpack;
+use pte_xnnpack::schema as xnnpack;
 
 /// Kind of data inside the metadata: inline payloads and constants, segments of a bundled program.
 pub const DATA: &str = "data";

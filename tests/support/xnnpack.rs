@@ -3,7 +3,7 @@
 use pte_emit::{MethodBuilder, Options, Resolved};
 use pte_model::format::ScalarType;
 use pte_model::format::table::Union;
-use pte_payload::xnnpack::schema::{self as xnnpack, Datatype, Operation, Quantization};
+use pte_xnnpack::schema::{self as xnnpack, Datatype, Operation, Quantization};
 
 use super::tree::{Item, Tree, align, number};
 

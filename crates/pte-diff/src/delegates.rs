@@ -12,8 +12,7 @@ use super::view::{MethodView, by_key, distinct, grouped};
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::program::element::Part;
 use pte_model::program::{BackendDelegate, CompileSpec, DelegateId, FieldReference};
-use pte_payload::xnnpack;
-use pte_payload::xnnpack::model::Graph;
+use pte_xnnpack::model::Graph;
 
 /// Compares the delegates of two methods; `called` has the pairs that aligned instructions call.
 pub fn compare(
@@ -72,8 +71,8 @@ fn compare_pair(
 
 /// Returns the graph of a payload of XNNPACK; `None` for other payloads, and for one that cannot be decoded.
 fn decoded(id: Option<&str>, payload: &pte_model::data::Blob, data: &mut DataPairs) -> Option<Graph> {
-    (id == Some(xnnpack::BACKEND) && data.may_decode(payload.len()))
-        .then(|| xnnpack::decode::decode(payload).ok())
+    (id == Some(pte_xnnpack::BACKEND) && data.may_decode(payload.len()))
+        .then(|| pte_xnnpack::decode::decode(payload).ok())
         .flatten()
 }
 

@@ -13,8 +13,8 @@ use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
 use pte_model::format::table::Union;
-use pte_payload::xnnpack::model::{Constant, ExtraContent, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
-use pte_payload::xnnpack::schema::{Datatype, NO_ID, Operand, QuantParams};
+use pte_xnnpack::model::{Constant, ExtraContent, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
+use pte_xnnpack::schema::{Datatype, NO_ID, Operand, QuantParams};
 
 const AREA: DiffArea = DiffArea::Meaning;
 const TOPIC: DiffTopic = DiffTopic::Delegate;

@@ -19,7 +19,6 @@ use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{EValue, ExecutionPlan, OperatorId, Program, TensorData, TensorLayout};
 use pte_model::reader;
 use pte_model::reader::program::{DataEntry, ProgramContents};
-use pte_payload::xnnpack;
 
 /// A key of a `.ptd` or of a `.safetensors`.
 pub struct ExternalEntry {
@@ -339,13 +338,13 @@ impl Side {
             return found;
         }
         let delegates = self.program.plans().iter().flat_map(|plan| plan.delegates());
-        let graphs = delegates.filter(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND));
+        let graphs = delegates.filter(|delegate| delegate.id.as_deref() == Some(pte_xnnpack::BACKEND));
         let payloads: HashSet<BlobId> = graphs.map(|delegate| delegate.processed).collect();
         let mut left = self.size;
         for payload in payloads.into_iter().map(|payload| self.program.blob(payload)) {
             let Some(rest) = left.checked_sub(payload.len()) else { break };
             left = rest;
-            let constants = xnnpack::decode::decode(payload).map(|graph| graph.constants).unwrap_or_default();
+            let constants = pte_xnnpack::decode::decode(payload).map(|graph| graph.constants).unwrap_or_default();
             let keys = constants.into_iter().filter_map(|constant| constant.key);
             found.extend(keys.filter(|key| self.named(key).is_none()));
         }

@@ -18,8 +18,8 @@ use pte_analysis::blocks;
 use pte_memory::labels::Labels;
 use pte_model::data::BlobId;
 use pte_model::program::{EValue, ExecutionPlan, Instruction, Memory, Program, StackFrame, TensorData, ValueId};
-use pte_payload::xnnpack::draft::{ConstantSource, Draft};
-use pte_payload::xnnpack::schema::Datatype;
+use pte_xnnpack::draft::{ConstantSource, Draft};
+use pte_xnnpack::schema::Datatype;
 
 /// Version of the serialised form.
 const VERSION: u32 = 3;

@@ -7,7 +7,7 @@ use super::Subject;
 use super::summary::payload_graphs;
 use crate::annotate::leaves::named_data_owner;
 use pte_model::program::element::{Element, Part};
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField, DraftQuantization, DraftValue, Scales};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftField, DraftQuantization, DraftValue, Scales};
 
 /// Returns, by value of a payload, the name of a constant: the first operation that reads it, and its role, such as
 /// `conv2d_43 filter`. `None` for values without data, and for those that no operation reads.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::names::constant_names;
 use super::statistics::TensorStatistics;
 use super::summary::value_type;
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftField};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftField};
 
 /// A decoded payload.
 #[derive(Debug, Clone, Serialize)]

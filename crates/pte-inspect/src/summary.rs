@@ -15,13 +15,9 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
 use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
-use pte_payload::GraphFormat;
 use pte_payload::description::as_map;
-use pte_payload::xnnpack::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales,
-};
-use pte_payload::xnnpack::schema::Datatype;
-use pte_payload::xnnpack::{self, Xnnpack};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales};
+use pte_xnnpack::schema::Datatype;
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
 const MAX_COMPARED: u64 = 16 << 20;
@@ -382,13 +378,13 @@ pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
     let mut seen = BTreeSet::new();
     let mut graphs = HashMap::new();
     let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
-    for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(xnnpack::BACKEND)) {
+    for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(pte_xnnpack::BACKEND)) {
         let payload = program.blob(delegate.processed);
         if seen.insert(delegate.processed)
             && let Some(rest) = left.checked_sub(payload.len())
         {
             left = rest;
-            graphs.extend(Xnnpack.decode(payload).ok().map(|draft| (delegate.processed, draft)));
+            graphs.extend(Draft::read(payload).ok().map(|draft| (delegate.processed, draft)));
         }
     }
     graphs

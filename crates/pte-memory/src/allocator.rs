@@ -9,8 +9,8 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::{
     EValue, ExecutionPlan, MAX_DIMENSIONS, Memory, Program, Tensor, TensorShapeDynamism, ValueId,
 };
+use pte_payload::ethos_u;
 use pte_payload::memory::Processor;
-use pte_payload::{ethos_u, xnnpack};
 
 pub use crate::abi::Abi;
 
@@ -47,7 +47,7 @@ pub fn lookup_bytes(arguments: usize, abi: Abi) -> u64 {
 
 /// Returns `true` if the allocations of a backend from the method allocator are known. Ethos-U takes nothing since ExecuTorch 1.2.
 pub fn is_known(backend: &str) -> bool {
-    backend == xnnpack::BACKEND || ethos_u::BACKENDS.contains(&backend)
+    backend == pte_xnnpack::BACKEND || ethos_u::BACKENDS.contains(&backend)
 }
 
 /// Returns the bytes that loading a method takes from the method allocator. `external` is true if the program is loaded
@@ -84,7 +84,7 @@ impl Loading<'_> {
         for delegate in delegates {
             self.bump.list(Structure::CompileSpec, delegate.compile_specs.as_ref().map_or(0, Vec::len));
             match delegate.id.as_deref() {
-                Some(xnnpack::BACKEND) => self.bump.instance(Structure::XnnpackExecutor),
+                Some(pte_xnnpack::BACKEND) => self.bump.instance(Structure::XnnpackExecutor),
                 Some(id) if is_known(id) => {}
                 Some(_) | None => self.is_lower_bound = true,
             }

@@ -10,7 +10,6 @@ use pte_model::data::BlobId;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
 use pte_payload::memory::{DelegateMemory, Held, MemorySource, Processor};
-use pte_payload::memory_of;
 
 /// Largest number of payloads of a method that are counted: each may take as much work as planning the memory of a large graph.
 const MAX_PAYLOADS: usize = 1 << 10;
@@ -58,7 +57,7 @@ pub(crate) fn footprints<'p>(
         let is_over = known.len() >= MAX_PAYLOADS;
         let memory = known.entry((backend, payload)).or_insert_with(|| match is_over {
             true => Err(format!("only the first {MAX_PAYLOADS} payloads of a program are counted")),
-            false => memory_of(backend, subject.program.blob(payload), processor),
+            false => pte_xnnpack::FORMATS.memory_of(backend, subject.program.blob(payload), processor),
         });
         DelegateFootprint {
             name: subject.delegate_name(method, index),

@@ -9,7 +9,6 @@ use super::delegates::DelegateFootprint;
 use pte_model::program::{ExecutionPlan, Memory, Program};
 use pte_model::reader::program::ProgramContents;
 use pte_payload::memory::{Held, MemorySource};
-use pte_payload::xnnpack;
 
 /// Bytes of the files that are in RAM as long as the program, part of [`crate::memory::ProgramMemory`]. The runtime reads each part into a
 /// buffer of its own, which `FileDataLoader` aligns to 16 bytes by default.
@@ -80,7 +79,7 @@ impl LoadedMethod {
         let (mut payloads, mut most, mut at_least) = (0_u64, 0_u64, false);
         for (delegate, footprint) in plan.delegates().iter().zip(delegates) {
             let payload = if delegate.inline == Some(true) { 0 } else { program.blob(delegate.processed).len() };
-            if delegate.id.as_deref() == Some(xnnpack::BACKEND) {
+            if delegate.id.as_deref() == Some(pte_xnnpack::BACKEND) {
                 let (named, in_place) = match &footprint.memory {
                     Some(memory) => (memory.named_data, memory.bytes(MemorySource::Loader, &[Held::Load])),
                     None => {

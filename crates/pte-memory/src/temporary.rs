@@ -13,7 +13,6 @@ use pte_analysis::operators::MethodOperators;
 use pte_model::program::ExecutionPlan;
 use pte_model::program::instruction::Callee;
 use pte_payload::memory::{Held, MemorySource};
-use pte_payload::xnnpack;
 
 /// Size of the temporary allocator of a method, part of [`crate::memory::MethodFootprint`]. The start of its memory is aligned to
 /// 16 bytes.
@@ -81,6 +80,6 @@ impl TemporaryAllocator {
 fn taken_by(delegate: &DelegateFootprint) -> Option<u64> {
     match &delegate.memory {
         Some(memory) => Some(memory.bytes(MemorySource::TemporaryAllocator, Held::ALL)),
-        None => (delegate.backend == xnnpack::BACKEND).then_some(0),
+        None => (delegate.backend == pte_xnnpack::BACKEND).then_some(0),
     }
 }

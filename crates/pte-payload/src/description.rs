@@ -44,7 +44,7 @@ pub enum Fact {
     Map(Vec<(Cow<'static, str>, Fact)>),
 }
 
-/// Content of a payload, as far as its format is known: the result of [`describe`](crate::describe).
+/// Content of a payload, as far as its format is known: the result of [`Formats::describe`](crate::Formats::describe).
 ///
 /// It implements [`Serialize`]: JSON has the fields `format` and `problem`, and the facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,7 +154,7 @@ const MORE: &str = "more";
 
 impl Fact {
     /// Returns the first [`MAX_LISTED`] of `total` items.
-    pub(crate) fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
+    pub fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
         let mut items: Vec<Fact> = items.into_iter().take(MAX_LISTED).collect();
         let more = Fact::more(total - items.len().min(total));
         items.extend(more);
@@ -180,13 +180,13 @@ impl Fact {
     }
 
     /// Returns sizes of dimensions.
-    pub(crate) fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
+    pub fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         let total = sizes.len();
         Fact::list(sizes.map(Fact::Number), total)
     }
 
     /// Returns element type and sizes of a tensor.
-    pub(crate) fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
+    pub fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into_fact()
     }
 

@@ -104,35 +104,17 @@ fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, Descri
             "no block `{SCRATCH_SIZE}`, expected one with the size of the scratch"
         )));
     };
-    let handle = DelegatePart {
-        content: "state of the delegate",
-        bytes: HANDLE_WORDS * processor.pointer(),
-        alignment: processor.pointer(),
-        source: MemorySource::Heap,
-        held: Held::Load,
-        shared: false,
-    };
-    let scratch = DelegatePart {
-        content: "scratch",
-        bytes: block.number(payload)?,
-        alignment: ALIGNMENT,
-        source: MemorySource::TemporaryAllocator,
-        held: Held::Call,
-        shared: false,
-    };
-    let in_place = DelegatePart {
-        content: "payload in place",
-        bytes: payload.len(),
-        alignment: ALIGNMENT,
-        source: MemorySource::Loader,
-        held: Held::Load,
-        shared: false,
-    };
-    let parts = [handle, scratch, in_place].into_iter().filter(|part| part.bytes > 0).collect();
+    let pointer = processor.pointer();
+    let scratch = block.number(payload)?;
+    let parts = [
+        DelegatePart::new("state of the delegate", HANDLE_WORDS * pointer, pointer, MemorySource::Heap, Held::Load),
+        DelegatePart::new("scratch", scratch, ALIGNMENT, MemorySource::TemporaryAllocator, Held::Call),
+        DelegatePart::new("payload in place", payload.len(), ALIGNMENT, MemorySource::Loader, Held::Load),
+    ];
     // The application defines its address and size, and the compiler does not write the size that it assumed.
     let not_counted =
         vec!["fast scratch memory (`ethosu_fast_scratch_size`), which the application provides".to_owned()];
-    Ok(DelegateMemory { parts, named_data: 0, accuracy: Accuracy::Exact, not_counted })
+    Ok(DelegateMemory { not_counted, ..DelegateMemory::new(parts, Accuracy::Exact) })
 }
 
 /// Returns the blocks up to the last one, which ends the payload.

@@ -99,7 +99,15 @@ pub struct DelegatePart {
     pub shared: bool,
 }
 
-/// Distance of the bytes of a [`DelegateMemory`] from those of the runtime.
+impl DelegatePart {
+    /// Creates a part that other delegates do not share.
+    #[doc(hidden)]
+    pub fn new(content: &'static str, bytes: u64, alignment: u64, source: MemorySource, held: Held) -> DelegatePart {
+        DelegatePart { content, bytes, alignment, source, held, shared: false }
+    }
+}
+
+/// How far the bytes of a [`DelegateMemory`] are from those of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -131,6 +139,13 @@ pub struct DelegateMemory {
 }
 
 impl DelegateMemory {
+    /// Creates the memory of a delegate from its parts, of which the empty ones are left out.
+    #[doc(hidden)]
+    pub fn new(parts: impl IntoIterator<Item = DelegatePart>, accuracy: Accuracy) -> DelegateMemory {
+        let parts = parts.into_iter().filter(|part| part.bytes > 0).collect();
+        DelegateMemory { parts, named_data: 0, accuracy, not_counted: Vec::new() }
+    }
+
     /// Returns the sum of the parts from a source that are in use at a time, in bytes; it saturates.
     pub fn bytes(&self, source: MemorySource, held: &[Held]) -> u64 {
         let parts = self.parts.iter().filter(|part| part.source == source && held.contains(&part.held));

@@ -8,13 +8,12 @@ use super::candidate::{Candidate, Reduction, zeros_of};
 use super::search::Stopped;
 use pte_model::data::{Blob, BlobId};
 use pte_model::program::{BackendDelegate, NamedData};
-use pte_payload::xnnpack::Xnnpack;
-use pte_payload::xnnpack::draft::{
+use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales,
 };
-use pte_payload::xnnpack::draft_sizes::position;
-use pte_payload::xnnpack::model::{Container, NodeOperation};
-use pte_payload::{GraphFormat, PayloadFormat, format_of};
+use pte_xnnpack::draft_sizes::position;
+use pte_xnnpack::model::{Container, NodeOperation};
+use pte_xnnpack::{FORMATS, NAME};
 
 /// Maximum size in bytes of the zeros that replace results in a graph.
 const MAX_ZEROS: u64 = 1 << 30;
@@ -46,15 +45,15 @@ fn payloads(candidate: &Candidate) -> BTreeSet<BlobId> {
     let delegates = candidate.program.plans().iter().flat_map(|plan| plan.delegates());
     let is_graph = |delegate: &&BackendDelegate| {
         let backend = delegate.id.as_deref().unwrap_or_default();
-        let format = format_of(backend, candidate.program.blob(delegate.processed));
-        format.is_ok_and(|format| format.is_some_and(|format| format.name() == Xnnpack.name()))
+        let format = FORMATS.format_of(backend, candidate.program.blob(delegate.processed));
+        format.is_ok_and(|format| format.is_some_and(|format| format.name() == NAME))
     };
     delegates.filter(is_graph).map(|delegate| delegate.processed).collect()
 }
 
 /// Returns the graph of a payload; `None` if it is malformed, or has operations whose operands are unknown.
 fn decode(candidate: &Candidate, payload: BlobId) -> Option<Draft> {
-    let draft = Xnnpack.decode(candidate.program.blob(payload)).ok()?;
+    let draft = Draft::read(candidate.program.blob(payload)).ok()?;
     let is_known = |node: &DraftNode| matches!(node.operation, NodeOperation::Known(_)) && node.extra.is_empty();
     draft.nodes.iter().all(is_known).then_some(draft)
 }
@@ -64,7 +63,7 @@ fn with_graph(base: &Candidate, payload: BlobId, draft: &Draft) -> Candidate {
     let mut candidate = base.clone();
     draft.values.iter().for_each(|value| add_zeros(&mut candidate, value));
     let copy = candidate.program.blob(payload).copy;
-    let encoded = Xnnpack.encode(draft).unwrap_or_else(|_| Blob::bytes([]));
+    let encoded = draft.encode().unwrap_or_else(|_| Blob::bytes([]));
     candidate.program.blobs[payload.0 as usize] = Blob { copy, ..encoded };
     candidate
 }

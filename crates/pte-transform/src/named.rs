@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 
 use pte_model::data::{Blob, BlobId, BlobSource};
 use pte_model::program::Program;
-use pte_payload::xnnpack::model::Graph;
-use pte_payload::xnnpack::{BACKEND, constants, decode};
+use pte_xnnpack::model::Graph;
+use pte_xnnpack::{BACKEND, constants, decode};
 
 /// Graphs of the XNNPACK delegates of a program, by payload.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use crate::weights::delegate_name;
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::{clipped, first_names, text::nearest};
 use pte_model::program::{NamedData, Program};
-use pte_payload::xnnpack::model::{Container, Graph};
-use pte_payload::xnnpack::{constants, decode, encode};
+use pte_xnnpack::model::{Container, Graph};
+use pte_xnnpack::{constants, decode, encode};
 
 /// A payload with the data that it refers to by keys.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +42,7 @@ pub struct PayloadChange {
     pub kept: Vec<String>,
 }
 
-/// Value of [`pte_payload::xnnpack::model::Constant::offset`] of named data.
+/// Value of [`pte_xnnpack::model::Constant::offset`] of named data.
 const NAMED: u64 = u64::MAX;
 
 /// Returns a payload whose constants are named data. Their keys are the SHA-256 of their bytes, as the exporter has them.

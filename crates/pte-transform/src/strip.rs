@@ -9,7 +9,7 @@ use std::fmt;
 use pte_model::data::{Blob, BlobId};
 use pte_model::program::test_cases::MethodTests;
 use pte_model::program::{EValue, ExtraTensorInfo, Memory, Program};
-use pte_payload::xnnpack::{decode, encode};
+use pte_xnnpack::{decode, encode};
 use serde::Serialize;
 
 use crate::prune::{drop_blobs, prune};

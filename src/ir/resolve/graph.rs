@@ -1,6 +1,6 @@
 //! ParsedGraph -> payload of an XNNPACK delegate: names become ids, data become constants, and sizes that are left out are inferred.
 //!
-//! Ids, offsets and indices follow from the rules of [`pte_payload::xnnpack::draft`]. `check` determines whether
+//! Ids, offsets and indices follow from the rules of [`pte_xnnpack::draft`]. `check` determines whether
 //! the runtime accepts the graph.
 
 use std::cell::RefCell;
@@ -16,19 +16,16 @@ use crate::ir::document::{
 use pte_model::data::Blob;
 use pte_model::diagnostics::{Code, counted};
 use pte_model::format::Field;
-use pte_payload::GraphFormat;
-use pte_payload::xnnpack::arguments::{self, GraphArgument};
-use pte_payload::xnnpack::draft::{
+use pte_xnnpack::BACKEND;
+use pte_xnnpack::arguments::{self, GraphArgument};
+use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
-use pte_payload::xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
-use pte_payload::xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
-use pte_payload::xnnpack::schema::{
-    Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key,
-};
-use pte_payload::xnnpack::{BACKEND, Xnnpack};
-use pte_payload::xnnpack::{parameters, sizes};
+use pte_xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
+use pte_xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
+use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
+use pte_xnnpack::{parameters, sizes};
 use pte_yaml::tree::NodeId;
 
 /// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
@@ -49,7 +46,7 @@ pub(super) fn payload<'d, 'a>(
     let named = resolver.values.iter().zip(&complete.values);
     let values = named.map(|(open, value)| (open.id, open.name.to_owned(), value.id)).collect();
     let origins = GraphOrigins { values, nodes: graph.nodes.iter().map(|node| node.id).collect() };
-    let encoded = Xnnpack.encode(&draft);
+    let encoded = draft.encode();
     if finder.diagnostics[before..].iter().any(NodeDiagnostic::is_error) {
         return None;
     }

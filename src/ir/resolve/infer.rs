@@ -19,7 +19,7 @@ use pte_model::program::attributes::TENSOR_ATTRIBUTES;
 use pte_model::program::instruction::{Callee, FieldRole};
 use pte_model::program::{DelegateId, EValue, ExecutionPlan, Memory, Tensor, TensorData, TensorShapeDynamism, ValueId};
 use pte_operators::inference::{Dim, InferenceError, IntMeta, InvalidArgument, ResultMeta, TensorMeta};
-use pte_payload::xnnpack::arguments;
+use pte_xnnpack::arguments;
 use pte_yaml::tree::NodeId;
 
 impl<'d, 'a> MethodResolver<'d, 'a, '_> {

@@ -21,8 +21,8 @@ use pte_model::program::{
     Chain, ContainerMetadata, EValue, ExecutionPlan, MemoryRequest, NonConstBufferDevice, OperatorId, Program, ValueId,
 };
 use pte_operators::Base;
-use pte_payload::xnnpack::arguments::GraphArgument;
 use pte_transform::prune::renumber_values;
+use pte_xnnpack::arguments::GraphArgument;
 use pte_yaml::tree::NodeId;
 
 /// State of the resolution of one method.

@@ -8,7 +8,7 @@ use pte_analysis::inference::{self, Inference};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{DelegateId, ExecutionPlan, ValueId};
 use pte_operators::inference::{InferenceError, TensorMeta};
-use pte_payload::xnnpack::arguments;
+use pte_xnnpack::arguments;
 
 /// Returns the properties that assembling infers for each value that an instruction declares; `None` for other values.
 /// Changes the forms of calls that assembling would reject.

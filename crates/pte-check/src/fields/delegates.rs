@@ -18,7 +18,7 @@ pub fn check(
     path: &Trail<'_>,
     report: &mut Reporter<'_, '_>,
 ) {
-    let known = pte_payload::backends();
+    let known = pte_xnnpack::FORMATS.backends();
     for (index, delegate) in delegates.iter().enumerate() {
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {

@@ -10,11 +10,11 @@ use pte_model::format::ScalarType;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::instruction::Callee;
 use pte_model::program::{BackendDelegate, ExecutionPlan, Instruction, Program, Tensor};
-use pte_payload::xnnpack::decode::decode;
-use pte_payload::xnnpack::model::{Graph, GraphValue};
-use pte_payload::xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
-use pte_payload::xnnpack::{BACKEND, parts};
 use pte_releases::Release;
+use pte_xnnpack::decode::decode;
+use pte_xnnpack::model::{Graph, GraphValue};
+use pte_xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
+use pte_xnnpack::{BACKEND, parts};
 
 /// The parts of all payloads of a program: each once, with the first place where it is.
 pub struct Payloads {

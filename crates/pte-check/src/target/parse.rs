@@ -220,7 +220,7 @@ impl Decoder<'_> {
         let mut names = BTreeSet::new();
         for item in Decoder::items(node) {
             let Some(name) = self.text(item, "the name of a backend") else { continue };
-            let known = pte_payload::backends();
+            let known = pte_xnnpack::FORMATS.backends();
             if !known.contains(&name) {
                 self.misspelt(item.id, "backend", name, known.into_iter());
             }

@@ -13,10 +13,10 @@ use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::{ReadError, Result, TableRef};
 use pte_model::format::table::Union;
 use pte_model::program::element::Part;
-use pte_payload::xnnpack::arguments::{GraphArgument, Readers};
-use pte_payload::xnnpack::draft::{count, nbytes};
-use pte_payload::xnnpack::schema::*;
-use pte_payload::xnnpack::sizes;
+use pte_xnnpack::arguments::{GraphArgument, Readers};
+use pte_xnnpack::draft::{count, nbytes};
+use pte_xnnpack::schema::*;
+use pte_xnnpack::sizes;
 
 /// Maximum size in bytes of a value that is not a constant.
 const MAX_VALUE: u64 = 1 << 32;

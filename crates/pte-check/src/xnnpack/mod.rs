@@ -20,8 +20,8 @@ use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::counted;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
-use pte_payload::xnnpack::BACKEND;
-use pte_payload::xnnpack::arguments;
+use pte_xnnpack::BACKEND;
+use pte_xnnpack::arguments;
 use scales::ScaleReader;
 
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files

@@ -10,7 +10,7 @@ use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::Buffer;
 use pte_model::program::Program;
 use pte_payload::header::{HEADER, Sections};
-use pte_payload::xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
+use pte_xnnpack::schema::{GRAPH, IDENTIFIERS, MAGIC};
 
 /// The graph of a payload.
 pub(super) struct Payload {

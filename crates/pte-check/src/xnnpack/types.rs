@@ -5,7 +5,7 @@
 //! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime does not execute is an
 //! error of the table, and so is a combination without a row that it does execute.
 
-use pte_payload::xnnpack::schema::*;
+use pte_xnnpack::schema::*;
 
 /// Types of operands, in the order of [`Operation::operands`].
 pub(super) enum OperandTypes {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pte_model::format::flatbuffer::read::{ReadError, Result, TableRef};
-use pte_payload::xnnpack::sizes::SizedOperands;
+use pte_xnnpack::sizes::SizedOperands;
 
 /// Scales of a value.
 pub(super) enum ValueScales {

@@ -6,7 +6,7 @@ use super::needs::FirmwareNeeds;
 use super::text::{Comment, cmake_cache, cmake_string};
 use pte_model::diagnostics::text::{clipped, first_names};
 use pte_operators::{find, target};
-use pte_payload::{ethos_u, xnnpack};
+use pte_payload::ethos_u;
 
 /// Name of the file.
 pub const FILE: &str = "executorch-cache.cmake";
@@ -27,7 +27,7 @@ const BACKENDS: &[(&str, &str)] = &[
     ("MPSBackend", "EXECUTORCH_BUILD_MPS"),
     ("QnnBackend", "EXECUTORCH_BUILD_QNN"),
     ("VulkanBackend", "EXECUTORCH_BUILD_VULKAN"),
-    (xnnpack::BACKEND, "EXECUTORCH_BUILD_XNNPACK"),
+    (pte_xnnpack::BACKEND, "EXECUTORCH_BUILD_XNNPACK"),
 ];
 
 /// Option of an operator, which may be empty; `None` if it is not known.

@@ -16,9 +16,9 @@ use pte_model::format::flatbuffer::ObjectKind;
 use pte_model::format::flatbuffer::walk::Objects;
 use pte_model::format::table::Union;
 use pte_payload::header::{HEADER, Sections};
-use pte_payload::xnnpack::decode;
-use pte_payload::xnnpack::model::{Container, FieldContent, Graph};
-use pte_payload::xnnpack::schema::{BUFFER, Datatype, GRAPH, MAGIC};
+use pte_xnnpack::decode;
+use pte_xnnpack::model::{Container, FieldContent, Graph};
+use pte_xnnpack::schema::{BUFFER, Datatype, GRAPH, MAGIC};
 
 /// Largest graph that is explained, in bytes.
 const MAX_GRAPH: u64 = 64 << 20;

@@ -18,7 +18,7 @@ use pte_model::format::program::{
     DataLocation, backend_delegate, backend_delegate_data_reference, backend_delegate_inline_data, buffer,
     data_segment, evalue, execution_plan, extra_tensor_info, named_data, program, subsegment_offsets, tensor,
 };
-use pte_payload::xnnpack::BACKEND;
+use pte_xnnpack::BACKEND;
 
 /// Number of bytes of a range that are read for display.
 pub const SHOWN: usize = 64;

@@ -9,9 +9,9 @@ use super::values::{is_dynamic, sizes_of};
 use pte_model::data::Blob;
 use pte_model::diagnostics::clipped;
 use pte_model::program::{BackendDelegate, DelegateId, Tensor, ValueId};
-use pte_payload::xnnpack::BACKEND;
-use pte_payload::xnnpack::arguments;
-use pte_payload::xnnpack::decode::decode;
+use pte_xnnpack::BACKEND;
+use pte_xnnpack::arguments;
+use pte_xnnpack::decode::decode;
 
 impl Propagation<'_> {
     pub(super) fn delegate_call(&mut self, at: &dyn Fn() -> String, id: DelegateId, args: &[ValueId]) {

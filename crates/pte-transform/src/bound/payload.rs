@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use super::report::BoundedDelegate;
 use pte_model::data::Blob;
 use pte_model::program::Tensor;
-use pte_payload::xnnpack::arguments::{self, GraphArgument};
-use pte_payload::xnnpack::encode::encode;
-use pte_payload::xnnpack::model::Graph;
-use pte_payload::xnnpack::{BACKEND, resize::resize};
+use pte_xnnpack::arguments::{self, GraphArgument};
+use pte_xnnpack::encode::encode;
+use pte_xnnpack::model::Graph;
+use pte_xnnpack::{BACKEND, resize::resize};
 
 /// Payloads that were changed.
 #[derive(Default)]

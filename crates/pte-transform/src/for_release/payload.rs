@@ -13,11 +13,11 @@ use pte_model::format::exporter::XnnpackConstants;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::is_xnnpack_call;
 use pte_model::program::{EValue, NamedData, Program, ValueId};
-use pte_payload::xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization, Scales};
-use pte_payload::xnnpack::model::{FieldContent, Graph};
-use pte_payload::xnnpack::schema::QuantParams;
-use pte_payload::xnnpack::{constants, encode, parts};
 use pte_releases::{Answer, Release};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization, Scales};
+use pte_xnnpack::model::{FieldContent, Graph};
+use pte_xnnpack::schema::QuantParams;
+use pte_xnnpack::{constants, encode, parts};
 
 /// Result of rewriting the payloads of a program.
 #[derive(Debug, Default)]

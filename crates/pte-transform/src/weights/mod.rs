@@ -19,7 +19,7 @@ use pte_model::data::{Blob, BlobId, BlobSource, workers};
 use pte_model::format::ScalarType;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::program::{Memory, Program, Tensor, TensorData, TensorLayout, nbytes};
-use pte_payload::xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::constants::{self, ConstantContent};
 
 /// Kind of a [`Weight`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

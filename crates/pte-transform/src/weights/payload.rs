@@ -15,10 +15,10 @@ use crate::payloads::{NewPayload, key_of};
 use pte_model::data::Blob;
 use pte_model::format::ScalarType;
 use pte_model::program::{Program, TensorLayout};
-use pte_payload::xnnpack::constants::{self, ConstantContent};
-use pte_payload::xnnpack::encode;
-use pte_payload::xnnpack::model::{FieldContent, Graph};
-use pte_payload::xnnpack::schema::field_key;
+use pte_xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::encode;
+use pte_xnnpack::model::{FieldContent, Graph};
+use pte_xnnpack::schema::field_key;
 
 /// Dimensions of the filter of a convolution in XNNPACK (out, height, width, in), by those of torch (out, in, height, width).
 const CHANNELS_LAST: [u8; 4] = [0, 2, 3, 1];

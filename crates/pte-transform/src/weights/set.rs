@@ -21,7 +21,7 @@ use pte_model::diagnostics::{clipped, text::nearest};
 use pte_model::format::DimOrder;
 use pte_model::format::safetensors::{METADATA, is_key_of};
 use pte_model::program::{EValue, Memory, Program, Tensor, TensorData, TensorLayout};
-use pte_payload::xnnpack::constants::{self, ConstantContent};
+use pte_xnnpack::constants::{self, ConstantContent};
 
 /// A name of a constant in the source, other than its own: that of a tensor with its old bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Parts of FlatBuffer writers, on top of the `flatbuffers` crate: values of fields, the order of slots, vectors with an alignment.
 //!
-//! The writer of ExecuTorch files is in `pte-emit`, those of payloads are in `pte-payload`.
+//! The writer of ExecuTorch files is in `pte-emit`, that of XNNPACK graphs in `pte-xnnpack`.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Other sizes of the inputs of a graph: computes those of all other values by the rules of [`super::sizes`].
+//! Other sizes of the inputs of a graph: computes those of all other values by the rules of [`crate::sizes`].
 //!
 //! Constants and parameters stay. A parameter that no longer fits, such as a shape with the former size, is an error.
 
@@ -6,9 +6,9 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::model::{FieldContent, Graph, Node, NodeOperation};
-use super::schema::{EXTERNAL_INPUT, NO_ID, Operation};
-use super::sizes::{self, SizedOperands, to_torch};
+use crate::model::{FieldContent, Graph, Node, NodeOperation};
+use crate::schema::{EXTERNAL_INPUT, NO_ID, Operation};
+use crate::sizes::{self, SizedOperands, to_torch};
 
 /// Reason why a graph does not take other sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +34,10 @@ impl fmt::Display for ResizeError {
 /// The first operation that does not take the sizes, or whose results do not follow from rules. The graph is then partly changed.
 ///
 /// ```
-/// use pte_payload::GraphFormat;
-/// use pte_payload::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue};
-/// use pte_payload::xnnpack::model::{FieldContent, NodeOperation};
-/// use pte_payload::xnnpack::resize::resize;
-/// use pte_payload::xnnpack::schema::Operation;
+/// use pte_xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue};
+/// use pte_xnnpack::model::{FieldContent, NodeOperation};
+/// use pte_xnnpack::resize::resize;
+/// use pte_xnnpack::schema::Operation;
 ///
 /// let fields = vec![DraftField::Value(0), DraftField::Value(1), DraftField::Parameter(FieldContent::UInt(0))];
 /// let operation = NodeOperation::Known(Operation::Abs);

@@ -7,14 +7,14 @@ use std::io;
 
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
-use super::model::{Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node};
-use super::schema::*;
-use crate::header::{HEADER, Sections};
+use crate::model::{Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node};
+use crate::schema::*;
 use pte_model::data::{Blob, BlobSource};
 use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};
 use pte_model::format::serializer::Serializer;
 use pte_model::format::table::Union;
+use pte_payload::header::{HEADER, Sections};
 
 /// Encodes a graph as a payload. Constants after the graph are not read.
 ///
@@ -98,7 +98,7 @@ impl Writer {
     /// # Errors
     /// Constants that cannot be read.
     fn graph(mut self, graph: &Graph) -> io::Result<Vec<u8>> {
-        use super::schema::graph::*;
+        use crate::schema::graph::*;
         let mut slots = vec![(version, self.text(&graph.version))];
         let nodes: Vec<Offset> = graph.nodes.iter().map(|node| self.node(node)).collect();
         slots.push((xnodes, self.vector(&nodes)));
@@ -128,7 +128,7 @@ impl Writer {
     }
 
     fn node(&mut self, node: &Node) -> Offset {
-        use super::schema::node::*;
+        use crate::schema::node::*;
         let mut fields = self.fields(&node.fields);
         let known = fields.len() as u16;
         fields.extend(node.extra.iter().map(|field| (field.slot, self.extra(field))));
@@ -144,12 +144,12 @@ impl Writer {
             (xnode_union_type, FieldValue::Byte(node.operation.tag())),
             (xnode_union, FieldValue::Child(Some(member))),
             (debug_handle, FieldValue::UInt(node.debug_handle)),
-            (super::schema::node::output_min_max, FieldValue::Child(bounds)),
+            (crate::schema::node::output_min_max, FieldValue::Child(bounds)),
         ])
     }
 
     fn value(&mut self, found: &GraphValue) -> Offset {
-        use super::schema::{quantized_tensor_value as quantized, tensor_value, value};
+        use crate::schema::{quantized_tensor_value as quantized, tensor_value, value};
         let dims = self.vector(&found.dims);
         let tensor = self.table(&[
             (tensor_value::datatype, FieldValue::Short(found.datatype)),
@@ -181,7 +181,7 @@ impl Writer {
     }
 
     fn constant(&mut self, constant: &Constant) -> Offset {
-        use super::schema::constant_data_offset::*;
+        use crate::schema::constant_data_offset::*;
         let key = constant.key.as_ref().map_or(FieldValue::Child(None), |key| self.text(key));
         self.table(&[
             (offset, FieldValue::ULong(constant.offset)),

@@ -9,7 +9,7 @@ use pte_model::format::Kind::{
 use pte_model::format::table::{Union, tables};
 use pte_model::format::{ScalarType, TableSchema};
 
-/// Bytes 4..8 of a payload with a [header](crate::header).
+/// Bytes 4..8 of a payload with a [header](pte_payload::header).
 pub const MAGIC: &[u8; 4] = b"XH00";
 
 /// The file identifiers at bytes 4..8 of the graph.

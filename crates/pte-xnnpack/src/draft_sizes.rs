@@ -1,11 +1,11 @@
-//! Computes the sizes of the results of a draft's operations by the rules of [`super::sizes`]. The assembler infers
+//! Computes the sizes of the results of a draft's operations by the rules of [`crate::sizes`]. The assembler infers
 //! them, and the printer omits inferred ones.
 
 use std::cell::RefCell;
 
-use super::draft::{DraftField, DraftNode};
-use super::model::FieldContent;
-use super::sizes::SizedOperands;
+use crate::draft::{DraftField, DraftNode};
+use crate::model::FieldContent;
+use crate::sizes::SizedOperands;
 
 /// A value of a draft whose sizes may not be known yet.
 pub trait SizedValue {

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use super::schema::{Operand, Operation, QuantParams};
+use crate::schema::{Operand, Operation, QuantParams};
 use pte_model::data::Blob;
 use pte_model::format::TableSchema;
 use pte_model::format::table::Union;
@@ -30,7 +30,7 @@ pub type Fields = SmallVec<[FieldContent; 4]>;
 pub struct Graph {
     /// Location of the constants.
     pub container: Container,
-    /// File identifier: one of [`super::schema::IDENTIFIERS`].
+    /// File identifier: one of [`crate::schema::IDENTIFIERS`].
     pub identifier: &'static str,
     /// Version of the schema.
     pub version: String,
@@ -68,7 +68,7 @@ pub struct Constant {
 /// A value of the graph, which operations refer to by id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphValue {
-    /// Element type: an index of [`super::schema::DATATYPES`].
+    /// Element type: an index of [`crate::schema::DATATYPES`].
     pub datatype: i16,
     /// Number of dimensions that the graph states.
     pub num_dims: u32,
@@ -76,9 +76,9 @@ pub struct GraphValue {
     pub dims: Dims,
     /// Index of the constant; 0 for none.
     pub constant: u32,
-    /// Number of the argument of the delegate, or [`super::schema::NO_ID`].
+    /// Number of the argument of the delegate, or [`crate::schema::NO_ID`].
     pub external_id: u32,
-    /// [`super::schema::EXTERNAL_INPUT`] and [`super::schema::EXTERNAL_OUTPUT`].
+    /// [`crate::schema::EXTERNAL_INPUT`] and [`crate::schema::EXTERNAL_OUTPUT`].
     pub flags: u32,
     /// Id that nodes refer to.
     pub id: u32,

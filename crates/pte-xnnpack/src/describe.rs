@@ -3,17 +3,17 @@
 
 use std::borrow::Cow;
 
-use super::schema::*;
-use crate::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN};
-use crate::header::{HEADER, Sections};
+use crate::schema::*;
 use pte_model::data::Blob;
 use pte_model::format::flatbuffer::read::{self, TableRef};
 use pte_model::format::table::Union;
+use pte_payload::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN};
+use pte_payload::header::{HEADER, Sections};
 
 /// Returns the facts of a payload.
 ///
 /// # Errors
-/// As [`PayloadFormat::describe`](crate::format::PayloadFormat::describe).
+/// As [`PayloadFormat::describe`](pte_payload::format::PayloadFormat::describe).
 pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
     let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
     let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DescribeError::Malformed)?;

@@ -1,21 +1,21 @@
 //! Decodes the bytes of a payload to a [`Graph`]. The bytes are untrusted: work and memory are proportional to the size
 //! of the payload.
 //!
-//! Only payloads that [`super::encode`] can write again are accepted. Whether XNNPACK accepts the graph is not checked.
+//! Only payloads that [`crate::encode`] can write again are accepted. Whether XNNPACK accepts the graph is not checked.
 
 use std::{fmt, io, thread};
 
-use super::model::{
+use crate::model::{
     Constant, Container, ExtraContent, FieldContent, Fields, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
 };
-use super::schema::*;
-use crate::header::{ALIGNMENT, HEADER, Sections};
+use crate::schema::*;
 use pte_model::data::{Blob, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::{Buffer, ExtraField, ReadError, TableRef};
 use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent};
 use pte_model::format::table::Union;
 use pte_model::format::{Kind, TableSchema};
+use pte_payload::header::{ALIGNMENT, HEADER, Sections};
 
 /// Maximum size in bytes of a graph that is decoded. A graph without a header contains its constants.
 const MAX_GRAPH: u64 = 1 << 30;
@@ -50,7 +50,7 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 /// Decodes a payload.
 ///
 /// # Errors
-/// A payload that is malformed, cannot be read, or has content that [`super::encode::encode`] does not write.
+/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write.
 pub fn decode(payload: &Blob) -> Result<Graph> {
     let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
     let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DecodeError)?;

@@ -1,7 +1,7 @@
 //! Constants of a graph with their readers: the values whose data they are, and the quantized values whose scales they are.
 
-use super::model::{Constant, FieldContent, Graph, QuantParamsValue};
-use super::schema::{Datatype, QuantParams, per_channel_group_quant, per_channel_quant};
+use crate::model::{Constant, FieldContent, Graph, QuantParamsValue};
+use crate::schema::{Datatype, QuantParams, per_channel_group_quant, per_channel_quant};
 use pte_model::format::ScalarType;
 
 /// A constant of a graph: data in the payload, or a key of named data.
@@ -73,7 +73,7 @@ pub fn of(graph: &Graph) -> Vec<GraphConstant> {
 }
 
 /// Returns the index of the constant with the scales of a value; 0 for none.
-pub(super) fn scale_buffer(params: &QuantParamsValue) -> u32 {
+pub(crate) fn scale_buffer(params: &QuantParamsValue) -> u32 {
     let slot = match params.kind {
         QuantParams::PerChannel => per_channel_quant::scale_buffer_idx,
         QuantParams::PerChannelGroup => per_channel_group_quant::scale_buffer_idx,

@@ -3,9 +3,9 @@
 //! A stride, a dilation and a number of groups are 1, and the kernel and the channels of a convolution follow from its filter. Other
 //! parameters are 0.
 
-use super::draft::{DraftField, default_field};
-use super::model::{FieldContent, NodeOperation};
-use super::schema::{Operation, conv, pooling};
+use crate::draft::{DraftField, default_field};
+use crate::model::{FieldContent, NodeOperation};
+use crate::schema::{Operation, conv, pooling};
 
 /// Returns the content of a field of an operation that is left out; `None` if it follows from a filter whose sizes are not known. The other
 /// fields are those that are given, or left out before. `filter` returns the sizes of the value at a position, if they are known.

@@ -3,9 +3,9 @@
 
 use super::lower::{Kind, Lowered, LoweredNode, LoweredValue, Storage};
 use super::structures::{self, Structures};
-use super::tiles::{self, Product, Tile};
-use crate::memory::Processor;
-use crate::xnnpack::schema::*;
+use super::tiles::{self, Product, Tile, column};
+use crate::schema::*;
+use pte_payload::memory::Processor;
 
 /// Memory of an operation in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,11 +30,8 @@ const TABLE: u64 = 256;
 pub const ROW_PARAMETERS: u64 = 8;
 
 /// Returns the alignment of memory for data in bytes.
-pub const fn alignment(processor: Processor) -> u64 {
-    match processor {
-        Processor::X86Avx512 | Processor::X86Avx2 => 64,
-        Processor::Arm64 | Processor::Arm32 => 16,
-    }
+pub fn alignment(processor: Processor) -> u64 {
+    [64, 64, 16, 16][column(processor)]
 }
 
 /// Rounds up to a multiple; saturates to the largest one.
@@ -176,7 +173,7 @@ impl<'l> Operators<'l> {
 
     /// Table of an operation on 8 bits that has no microkernel.
     fn table(&self, node: &LoweredNode<'_>) -> u64 {
-        use crate::xnnpack::model::NodeOperation::Known;
+        use crate::model::NodeOperation::Known;
         let has_kernel = node.source.is_some_and(|source| {
             matches!(source.operation, Known(Operation::LeakyReLU | Operation::Convert | Operation::Copy))
         });

@@ -3,8 +3,8 @@
 //!
 //! The rules read operations through [`SizedOperands`]: those of a FlatBuffer, which are compared, and those of YAML, which are inferred.
 
-use super::draft::count;
-use super::schema::*;
+use crate::draft::count;
+use crate::schema::*;
 use pte_model::diagnostics::counted;
 
 /// Operands and parameters of one operation.
@@ -560,7 +560,7 @@ impl<'t, T: SizedOperands> SizedOperation<'t, T> {
 }
 
 /// Returns the sizes of an image in torch's order: batch, channels, height, width.
-pub(super) fn to_torch(dims: &[u64]) -> Vec<u64> {
+pub(crate) fn to_torch(dims: &[u64]) -> Vec<u64> {
     match *dims {
         [batch, height, width, channels] => vec![batch, channels, height, width],
         _ => dims.to_vec(),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use crate::xnnpack::model::{FieldContent, Graph, GraphValue, Node, NodeOperation};
-use crate::xnnpack::schema::*;
+use crate::model::{FieldContent, Graph, GraphValue, Node, NodeOperation};
+use crate::schema::*;
 
 /// Location of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The memory of small graphs, whose figures the runtime was measured to take (`xnnpack_memory` in tests/runtime), and of malformed ones.
 
 use super::*;
-use crate::xnnpack::draft::{Draft, DraftField, DraftNode, DraftValue};
-use crate::xnnpack::encode;
-use crate::xnnpack::schema::Operation;
+use crate::draft::{Draft, DraftField, DraftNode, DraftValue};
+use crate::encode;
+use crate::schema::Operation;
 
 fn node(operation: Operation, fields: Vec<DraftField>) -> DraftNode {
     DraftNode {

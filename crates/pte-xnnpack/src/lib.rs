@@ -6,6 +6,8 @@
 //! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
 //! the values that read them, [`parts`] what a release may not
 //! accept. Nothing here depends on YAML, and only [`arguments`] on a program.
+//!
+//! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
 
 pub mod arguments;
 pub mod constants;
@@ -22,13 +24,19 @@ pub mod resize;
 pub mod schema;
 pub mod sizes;
 
-use std::io;
-
-use super::description::{DescribeError, Facts};
-use super::format::{GraphFormat, PayloadFormat};
-use super::memory::{DelegateMemory, Processor};
-use draft::Draft;
 use pte_model::data::Blob;
+pub use pte_payload;
+use pte_payload::description::{DescribeError, Facts};
+use pte_payload::memory::{DelegateMemory, Processor};
+use pte_payload::{Formats, PayloadFormat};
+
+/// Compiles and runs the Rust block of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// The payload formats of all backends.
+pub static FORMATS: Formats = Formats(&[&[&Xnnpack], pte_payload::FORMATS]);
 
 /// Name of the backend in a program.
 pub const BACKEND: &str = "XnnpackBackend";
@@ -60,38 +68,6 @@ impl PayloadFormat for Xnnpack {
 
     fn memory(&self, payload: &Blob, processor: Processor) -> Option<Result<DelegateMemory, DescribeError>> {
         Some(memory::memory(payload, processor))
-    }
-}
-
-impl GraphFormat for Xnnpack {
-    type Graph = Draft;
-
-    fn decode(&self, payload: &Blob) -> Result<Draft, String> {
-        read(payload)
-    }
-
-    fn encode(&self, draft: &Draft) -> io::Result<Blob> {
-        encode::encode(&draft.complete())
-    }
-}
-
-/// Returns the draft of a payload that reproduces it byte for byte.
-///
-/// # Errors
-/// Description of a part that a draft cannot express.
-fn read(payload: &Blob) -> Result<Draft, String> {
-    let graph = decode::decode(payload).map_err(|error| error.to_string())?;
-    let draft = Draft::of(&graph)?;
-    let encoded = encode::encode(&graph).map_err(|error| error.to_string())?;
-    // Constants after the graph are not changed. The bytes between them must be zeros.
-    let head = encoded.len().saturating_sub(graph.constants_len);
-    let is_same = encoded.len() == payload.len() && payload.len() >= head && {
-        let bytes = |blob| Blob::contents(blob, 0, head as usize).map_err(|error| error.to_string());
-        bytes(&encoded)? == bytes(payload)?
-    };
-    match is_same {
-        true => Ok(draft),
-        false => Err("the exporter's serializer writes this graph in another way".to_owned()),
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::constants::scale_buffer;
-use super::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
-use super::schema::{Datatype, Operation};
+use crate::constants::scale_buffer;
+use crate::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
+use crate::schema::{Datatype, Operation};
 
 /// Part of a graph whose constants are named data of the program.
 pub const NAMED_CONSTANT: &str = "payload.named_constant";

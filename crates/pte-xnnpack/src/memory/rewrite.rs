@@ -4,8 +4,8 @@
 use smallvec::SmallVec;
 
 use super::lower::{Kind, Lowered, Storage};
-use crate::xnnpack::model::FieldContent;
-use crate::xnnpack::schema::{FP32, constant_pad, transpose};
+use crate::model::FieldContent;
+use crate::schema::{FP32, constant_pad, transpose};
 
 /// Number of operations that XNNPACK replaces by one table.
 const MAX_TABLE: usize = 10;

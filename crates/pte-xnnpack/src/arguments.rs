@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::model::{Graph, NodeOperation};
-use super::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operand, Operation, QDINT8};
+use crate::model::{Graph, NodeOperation};
+use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operand, Operation, QDINT8};
 use pte_model::format::ScalarType;
 use pte_model::program::{Tensor, TensorShapeDynamism};
 
@@ -14,7 +14,7 @@ pub struct GraphArgument {
     pub number: u32,
     /// True if the graph reads the argument, false if it writes it.
     pub is_input: bool,
-    /// Element type: an index of [`super::schema::DATATYPES`].
+    /// Element type: an index of [`crate::schema::DATATYPES`].
     pub datatype: i16,
     /// Sizes in the order of memory, or in torch's.
     pub dims: Vec<u64>,

@@ -15,13 +15,13 @@ use std::collections::HashSet;
 use super::decode;
 use super::model::{FieldContent, Graph, NodeOperation};
 use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, OPTIONAL_OPERAND, QDINT8};
-use crate::description::DescribeError;
-use crate::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 use lower::{Kind, Lowered, LoweredValue, Storage};
 use operators::{EXTRA_BYTES, NodeMemory, Operators, ROW_PARAMETERS, alignment, rounded};
 use planner::Usage;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
+use pte_payload::description::DescribeError;
+use pte_payload::memory::{Accuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor};
 
 /// Largest number of values in a workspace: planning takes the square of it. A language model of 32 layers has some 1,500.
 const MAX_PLANNED: usize = 1 << 12;
@@ -55,29 +55,20 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
         // Sparse microkernels read after its end.
         bytes => bytes.saturating_add(2 * EXTRA_BYTES),
     };
-    let part = |content, bytes, alignment, held, shared| DelegatePart {
-        content,
-        bytes,
-        alignment,
-        source: MemorySource::Heap,
-        held,
-        shared,
-    };
     let pointer = processor.pointer();
     let in_place = in_place(&graph);
     let objects = total(|node| node.objects).saturating_add(fixed_objects(&graph, &lowered, in_place.len(), processor));
-    let mut parts = vec![
-        part("packed weights", total(|node| node.packed), alignment(processor), Held::Load, false),
-        part("operators and values", objects, pointer, Held::Load, false),
-        part("workspace", workspace, alignment(processor), Held::FirstExecution, true),
-        part("pointers to pixels", total(|node| node.buffers), pointer, Held::FirstExecution, false),
+    let part = |content, bytes, alignment, held| DelegatePart::new(content, bytes, alignment, MemorySource::Heap, held);
+    let mut workspace = part("workspace", workspace, alignment(processor), Held::FirstExecution);
+    workspace.shared = true;
+    let constants = in_place.iter().copied().fold(0, u64::saturating_add);
+    let parts = [
+        part("packed weights", total(|node| node.packed), alignment(processor), Held::Load),
+        part("operators and values", objects, pointer, Held::Load),
+        workspace,
+        part("pointers to pixels", total(|node| node.buffers), pointer, Held::FirstExecution),
+        DelegatePart::new("constants in place", constants, 1, MemorySource::Loader, Held::Load),
     ];
-    let constants = DelegatePart {
-        source: MemorySource::Loader,
-        ..part("constants in place", in_place.iter().copied().fold(0, u64::saturating_add), 1, Held::Load, false)
-    };
-    parts.push(constants);
-    parts.retain(|part| part.bytes > 0);
     let accuracy = match processor {
         // How many rows are quantized at once depends on the number of threads, and on the cache.
         Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64
@@ -86,11 +77,12 @@ pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, De
             Accuracy::AtMost
         }
         Processor::X86Avx512 | Processor::X86Avx2 | Processor::Arm64 => Accuracy::Percent(MEASURED),
-        Processor::Arm32 => Accuracy::Unmeasured,
+        _ => Accuracy::Unmeasured,
     };
+    let mut memory = DelegateMemory::new(parts, accuracy);
     let named = graph.constants.iter().filter(|constant| constant.key.is_some());
-    let named_data = named.map(|constant| constant.size).fold(0, u64::saturating_add);
-    Ok(DelegateMemory { parts, named_data, accuracy, not_counted: Vec::new() })
+    memory.named_data = named.map(|constant| constant.size).fold(0, u64::saturating_add);
+    Ok(memory)
 }
 
 /// Objects of the graph itself, of its values, and of the arguments of the delegate.

@@ -6,13 +6,13 @@ use super::draft::{
 use super::encode::encode;
 use super::model::{Container, FieldContent, NodeOperation};
 use super::schema::*;
-use super::{Xnnpack, read};
-use crate::format::PayloadFormat;
-use crate::memory::Processor;
+use super::{FORMATS, Xnnpack};
 use proptest::prelude::*;
 use pte_model::data::Blob;
 use pte_model::format::Kind;
 use pte_model::format::table::Union;
+use pte_payload::PayloadFormat;
+use pte_payload::memory::Processor;
 
 fn data(bytes: &[u8]) -> Option<DraftConstant> {
     Some(DraftConstant { source: ConstantSource::Data(Blob::bytes(bytes)), size: None })
@@ -98,7 +98,7 @@ fn ids_offsets_and_indices_follow_from_the_rules() {
 fn a_payload_is_read_as_it_was_written() {
     for draft in [sample(), bare()] {
         let bytes = payload(&draft);
-        assert_eq!(read(&Blob::bytes(bytes.clone())), Ok(draft.clone()));
+        assert_eq!(Draft::read(&Blob::bytes(bytes.clone())), Ok(draft.clone()));
         let header = draft.container == Container::Header;
         assert_eq!(&bytes[4..8], if header { b"XH00" } else { b"XN00" });
     }
@@ -114,7 +114,7 @@ fn deviations_from_the_rules_are_stated() {
     (draft.num_externs, draft.input_ids) = (Some(9), Some(vec![4, 0]));
     (draft.version, draft.has_named_keys) = (Some("x".into()), false);
     draft.nodes[1].fields[4] = DraftField::Parameter(FieldContent::UInt(1));
-    assert_eq!(read(&Blob::bytes(payload(&draft))), Ok(draft));
+    assert_eq!(Draft::read(&Blob::bytes(payload(&draft))), Ok(draft));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn constants_that_overlap_or_that_nothing_uses_are_no_graph() {
     let mut graph = sample().complete();
     graph.values[2].constant = 0;
     let payload = encode(&graph).unwrap();
-    assert_eq!(read(&payload), Err("1 constant that no value uses".to_owned()));
+    assert_eq!(Draft::read(&payload), Err("1 constant that no value uses".to_owned()));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn malformed_bytes_are_an_error_or_reproduced() {
     for draft in [sample(), bare()] {
         let bytes = payload(&draft);
         for len in 0..bytes.len() {
-            assert!(read(&Blob::bytes(&bytes[..len])).is_err(), "{len} bytes");
+            assert!(Draft::read(&Blob::bytes(&bytes[..len])).is_err(), "{len} bytes");
         }
         for at in 0..bytes.len() {
             for byte in [0, 1, 0x7f, 0xff, bytes[at] ^ 4] {
@@ -142,7 +142,7 @@ fn malformed_bytes_are_an_error_or_reproduced() {
                 for processor in Processor::ALL {
                     drop(Xnnpack.memory(&Blob::bytes(changed.clone()), *processor));
                 }
-                if let Ok(draft) = read(&Blob::bytes(changed.clone())) {
+                if let Ok(draft) = Draft::read(&Blob::bytes(changed.clone())) {
                     assert!(payload(&draft) == changed, "byte {at} = {byte}");
                 }
             }
@@ -242,8 +242,22 @@ proptest! {
         let (inputs, outputs) = ((0..inputs.min(count)).collect(), (count - outputs.min(count)..count).collect());
         let draft = Draft { values, nodes, inputs, outputs, has_named_keys: named, ..Draft::new() };
         let bytes = payload(&draft);
-        let found = read(&Blob::bytes(bytes.clone()));
+        let found = Draft::read(&Blob::bytes(bytes.clone()));
         prop_assert!(found.is_ok(), "{:?}", found);
         prop_assert!(payload(&found.unwrap()) == bytes);
+    }
+}
+
+#[test]
+fn formats_are_recognised_by_magic_then_by_backend() {
+    let name = |backend: &str, head: &[u8]| FORMATS.recognise(backend, head).map(|format| format.name());
+    assert_eq!(name("VulkanBackend", b"\0\0\0\0VH00"), Some("Vulkan"));
+    assert_eq!(name("WebGPU", b"\0\0\0\0VH00"), Some("Vulkan"));
+    assert_eq!(name("XnnpackBackend", b"\0\0\0\0VK00"), Some("Vulkan"));
+    assert_eq!(name("XnnpackBackend", b""), Some("XNNPACK"));
+    assert_eq!(name("Mine", b"vela_bin_stream\0"), Some("Ethos-U"));
+    assert_eq!(name("Mine", b"\0\0\0\0"), None);
+    for format in FORMATS.iter() {
+        assert!(format.backends().iter().all(|backend| name(backend, b"") == Some(format.name())));
     }
 }

@@ -13,17 +13,21 @@
 //! | offset of a constant | the end of the one before, aligned |
 //! | numbers of dimensions and scales | those of the lists; of scales in a constant those that the sizes need |
 
+use std::io;
+
 use smallvec::smallvec;
 
-use super::model::{
+use crate::decode::decode;
+use crate::encode::encode;
+use crate::model::{
     Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
 };
-use super::schema::*;
-use crate::header::ALIGNMENT;
+use crate::schema::*;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::Kind;
 use pte_model::format::table::Field;
+use pte_payload::header::ALIGNMENT;
 
 /// Version that all exporters write.
 pub const VERSION: &str = "0";
@@ -335,6 +339,34 @@ impl Draft {
             output_ids: None,
             mem_buffer_sizes: None,
         }
+    }
+
+    /// Returns the draft of a payload that [`Draft::encode`] encodes to the same bytes.
+    ///
+    /// # Errors
+    /// Description of what a draft does not express.
+    pub fn read(payload: &Blob) -> Result<Draft, String> {
+        let graph = decode(payload).map_err(|error| error.to_string())?;
+        let draft = Draft::of(&graph)?;
+        let encoded = encode(&graph).map_err(|error| error.to_string())?;
+        // Constants after the graph are taken as they are, and so is what is between them: only zeros.
+        let head = encoded.len().saturating_sub(graph.constants_len);
+        let is_same = encoded.len() == payload.len() && payload.len() >= head && {
+            let bytes = |blob| Blob::contents(blob, 0, head as usize).map_err(|error| error.to_string());
+            bytes(&encoded)? == bytes(payload)?
+        };
+        match is_same {
+            true => Ok(draft),
+            false => Err("the exporter's serializer writes this graph in another way".to_owned()),
+        }
+    }
+
+    /// Returns the payload of the draft.
+    ///
+    /// # Errors
+    /// A payload cannot contain the graph, or data cannot be read.
+    pub fn encode(&self) -> io::Result<Blob> {
+        encode(&self.complete())
     }
 
     /// Applies the rules. Positions of values that do not exist count as no value.

@@ -1,7 +1,8 @@
 //! Sizes of the objects that XNNPACK and the backend of ExecuTorch 1.5.1 create for a graph and its operations, by processor. They were
 //! measured with compilers for 64-bit x86, 64-bit Arm and 32-bit Arm, from the headers of XNNPACK.
 
-use crate::memory::Processor;
+use super::tiles::column;
+use pte_payload::memory::Processor;
 
 /// Sizes in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -86,10 +87,6 @@ const ARM32: Structures = Structures {
 };
 
 /// Returns the sizes for a processor.
-pub const fn of(processor: Processor) -> Structures {
-    match processor {
-        Processor::X86Avx512 | Processor::X86Avx2 => X86,
-        Processor::Arm64 => ARM64,
-        Processor::Arm32 => ARM32,
-    }
+pub fn of(processor: Processor) -> Structures {
+    [X86, X86, ARM64, ARM32][column(processor)]
 }

@@ -1,7 +1,7 @@
 //! Sizes of the tiles that XNNPACK packs weights into, by processor: a table of the microkernels that it selects, as of the commit in
 //! ExecuTorch 1.5.1. The sizes that follow are computed in [`super::operators`].
 
-use crate::memory::Processor;
+use pte_payload::memory::Processor;
 
 /// A kind of matrix product or convolution: element types of input and weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,8 @@ const DEPTHWISE_CHANNEL: Depthwise = (&[3, 9, 25], [&[32; 3], &[16; 3], &[16; 3]
 const DEPTHWISE_INT8: Depthwise = (&[9, 25], [&[32; 2], &[16; 2], &[16; 2], &[16, 8]]);
 const DEPTHWISE_UINT8: Depthwise = (&[9, 25], [&[32; 2], &[16; 2], &[16, 8], &[16, 8]]);
 
-fn column(processor: Processor) -> usize {
+/// Returns the position of a processor in tables by processor.
+pub fn column(processor: Processor) -> usize {
     Processor::ALL.iter().position(|other| *other == processor).unwrap_or(0)
 }
 
