@@ -1055,9 +1055,9 @@ impl Decoder {
             None => {
                 let At { id, value: tag } = operands.int(self, unknown_operation::tag, "a number below 256")?;
                 let message = match NodeOperation::of_tag(tag) {
-                    Some(operation @ NodeOperation::Unknown(_)) => Ok(operation),
-                    Some(NodeOperation::Known(known)) => Err(format!("operation {tag} is `{}`", known.word())),
-                    None => Err("operation 0 means none".to_owned()),
+                    NodeOperation::Known(known) => Err(format!("operation {tag} is `{}`", known.word())),
+                    NodeOperation::Unknown(0) => Err("operation 0 means none".to_owned()),
+                    operation @ NodeOperation::Unknown(_) => Ok(operation),
                 };
                 message.map_err(|message| self.error(Code::OutOfRange, id, message, "expected 48 or more")).ok()?
             }

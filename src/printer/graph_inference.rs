@@ -4,12 +4,9 @@
 //! It applies the rules in the order of the nodes, like the assembler. A property is also printed if the rules give
 //! another one.
 
-use std::cell::RefCell;
-
 use pte_xnnpack::draft::{Draft, DraftNode, DraftValue};
-use pte_xnnpack::draft_sizes::{DraftOperands, SizedValue, position};
+use pte_xnnpack::draft_sizes::{self, SizedValue, position};
 use pte_xnnpack::model::NodeOperation;
-use pte_xnnpack::sizes;
 
 /// Properties of a value that are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +75,8 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
     let first = operation.operands().filter(|operand| !operand.is_output);
     let first = first.filter_map(|operand| position(node, operand.slot)).next();
     let datatype = first.map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
-    let found = RefCell::new(Vec::new());
     // Nothing is inferred from a node that violates a rule.
-    let is_inferred = sizes::check(operation, &DraftOperands { node, values, found: &found }).is_ok();
-    let found = if is_inferred { found.into_inner() } else { Vec::new() };
+    let found = draft_sizes::outputs(node, values).unwrap_or_default();
     for output in outputs(node) {
         let value = &mut values[output];
         if !value.has_type {
@@ -90,7 +85,7 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
         }
         if !value.has_sizes {
             let mut own = found.iter().filter(|(slot, _)| position(node, *slot) == Some(output));
-            value.stated.sizes = own.next().is_none_or(|(_, sizes)| *sizes != value.dims);
+            value.stated.sizes = own.next().is_none_or(|(_, sizes)| sizes[..] != value.dims[..]);
             value.has_sizes = true;
         }
     }

@@ -154,7 +154,7 @@ const MORE: &str = "more";
 
 impl Fact {
     /// Returns the first [`MAX_LISTED`] of `total` items.
-    pub fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
+    pub(crate) fn list(items: impl IntoIterator<Item = Fact>, total: usize) -> Fact {
         let mut items: Vec<Fact> = items.into_iter().take(MAX_LISTED).collect();
         let more = Fact::more(total - items.len().min(total));
         items.extend(more);
@@ -180,12 +180,13 @@ impl Fact {
     }
 
     /// Returns sizes of dimensions.
-    pub fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
+    pub(crate) fn sizes(sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         let total = sizes.len();
         Fact::list(sizes.map(Fact::Number), total)
     }
 
     /// Returns element type and sizes of a tensor.
+    #[doc(hidden)]
     pub fn tensor(datatype: &str, sizes: impl ExactSizeIterator<Item = i64>) -> Fact {
         Facts::default().with("datatype", datatype).with("sizes", Fact::sizes(sizes)).into_fact()
     }
@@ -389,7 +390,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Those of `facts`.
-    pub fn take(&mut self, number: u32, facts: impl FnOnce() -> read::Result<Fact>) -> read::Result<()> {
+    pub fn take<E>(&mut self, number: u32, facts: impl FnOnce() -> Result<Fact, E>) -> Result<(), E> {
         if self.numbers.contains(&number) && !self.found.contains_key(&number) {
             self.found.insert(number, facts()?);
         }
@@ -495,9 +496,10 @@ mod tests {
 
         let numbers: Vec<u32> = (0..1000).collect();
         let mut arguments = Arguments::new(&numbers);
-        arguments.take(1, || Ok("first".into_fact())).unwrap();
-        arguments.take(1, || Ok("second".into_fact())).unwrap();
-        arguments.take(999, || panic!("it is not listed")).unwrap();
+        let ok = |name: &str| Ok::<_, String>(name.into_fact());
+        arguments.take(1, || ok("first")).unwrap();
+        arguments.take(1, || ok("second")).unwrap();
+        arguments.take::<String>(999, || panic!("it is not listed")).unwrap();
         let list = arguments.into_fact();
         assert_eq!(list.total(), 1000);
         let Fact::List(items) = list else { panic!() };

@@ -23,8 +23,8 @@ pub struct GraphArgument {
 }
 
 /// Uses of the values of a graph by operations, by their ids, for [`GraphArgument::is_torch`].
-#[derive(Debug, Default)]
-pub struct Readers {
+#[derive(Default)]
+struct Readers {
     /// Values that a value is quantized to at run time.
     quantized: HashMap<u32, Vec<u32>>,
     /// Values whose sizes operations read in the order of memory.
@@ -32,27 +32,22 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// Adds an operation that reads and writes the values with these ids; `is_dynamic` returns `true` for those that are quantized at run time.
-    pub fn add(
-        &mut self,
-        operation: Operation,
-        operands: impl Iterator<Item = (Operand, u32)> + Clone,
-        is_dynamic: impl Fn(u32) -> bool,
-    ) {
-        let written = operands.clone().filter(|(operand, _)| operand.is_output).map(|(_, id)| id).next();
-        for (_, id) in operands.filter(|(operand, _)| !operand.is_output) {
+    /// Adds an operation that reads and writes the values with these ids; `dynamic` are those that are quantized at run time.
+    fn add(&mut self, operation: Operation, operands: &[(Operand, u32)], dynamic: &HashSet<u32>) {
+        let written = operands.iter().find(|(operand, _)| operand.is_output).map(|(_, id)| *id);
+        for (_, id) in operands.iter().copied().filter(|(operand, _)| !operand.is_output) {
             match (operation, written) {
-                (Operation::Convert, Some(written)) if is_dynamic(written) => {
+                (Operation::Convert, Some(written)) if dynamic.contains(&written) => {
                     self.quantized.entry(id).or_default().push(written);
                 }
-                (Operation::Conv2d | Operation::ConvTranspose2d, _) if is_dynamic(id) => {}
+                (Operation::Conv2d | Operation::ConvTranspose2d, _) if dynamic.contains(&id) => {}
                 _ => _ = self.in_memory.insert(id),
             }
         }
     }
 
     /// Returns `true` if the sizes of a value may be in torch's order.
-    pub fn take_torch(&self, id: u32) -> bool {
+    fn take_torch(&self, id: u32) -> bool {
         let quantized = self.quantized.get(&id).map_or(&[][..], Vec::as_slice);
         !quantized.is_empty() && quantized.iter().chain([&id]).all(|id| !self.in_memory.contains(id))
     }
@@ -65,8 +60,7 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
     let mut readers = Readers::default();
     for node in graph.nodes.iter().filter(|_| !dynamic.is_empty()) {
         let NodeOperation::Known(operation) = node.operation else { continue };
-        let operands = operation.operands().map(|operand| (operand, node.fields[usize::from(operand.slot)].uint()));
-        readers.add(operation, operands.collect::<Vec<_>>().into_iter(), |id| dynamic.contains(&id));
+        readers.add(operation, &node.operands().collect::<Vec<_>>(), &dynamic);
     }
     let is_argument = |flags: u32| flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0;
     let values = graph.values.iter().filter(|value| value.external_id != NO_ID && is_argument(value.flags));
@@ -74,7 +68,7 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
         number: value.external_id,
         is_input: value.flags & EXTERNAL_INPUT != 0,
         datatype: value.datatype,
-        dims: value.dims.iter().map(|size| u64::from(*size)).collect(),
+        dims: value.sizes().to_vec(),
         is_torch: readers.take_torch(value.id),
     });
     argument.collect()

@@ -1,14 +1,19 @@
-//! Decodes the bytes of a payload to a [`Graph`]. The bytes are untrusted: work and memory are proportional to the size
+//! Reads the bytes of a payload to a [`Graph`]. The bytes are untrusted: work and memory are proportional to the size
 //! of the payload.
 //!
-//! Only payloads that [`crate::encode`] can write again are accepted. Whether XNNPACK accepts the graph is not checked.
+//! [`ReadGraph`] is a payload as far as it can be read, to describe and check it. [`decode`] accepts only payloads that
+//! [`crate::encode`] can write again. Whether XNNPACK accepts the graph is not decided here.
 
 use std::{fmt, io, thread};
 
 use crate::model::{
     Constant, Container, ExtraContent, FieldContent, Fields, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+    no_data,
 };
-use crate::schema::*;
+use crate::schema::{
+    BUFFER, CONSTANT_DATA_OFFSET, Datatype, GRAPH, IDENTIFIERS, MAGIC, NODE, OUTPUT_MIN_MAX, QuantParams, TENSOR_VALUE,
+    VALUE, VALUES, buffer, constant_data_offset, graph, node, output_min_max, tensor_value, value,
+};
 use pte_model::data::{Blob, workers};
 use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::{Buffer, ExtraField, ReadError, TableRef};
@@ -24,6 +29,36 @@ const MAX_GRAPH: u64 = 1 << 30;
 /// memory.
 const MAX_ITEMS: usize = 1 << 18;
 
+/// Reason why a payload is not read at all.
+#[derive(Debug)]
+pub enum PayloadError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// It is too short for its header, its graph or its constants.
+    Header(String),
+    /// Size of a graph that is too large, and the limit.
+    Size(u64, u64),
+    /// It has no graph of XNNPACK.
+    Identifier(Box<ReadError>),
+}
+
+impl fmt::Display for PayloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PayloadError::Io(error) => write!(f, "the payload cannot be read: {error}"),
+            PayloadError::Header(problem) => f.write_str(problem),
+            PayloadError::Size(size, max) => write!(f, "a graph of {}, expected at most {max}", counted(*size, "byte")),
+            PayloadError::Identifier(_) => f.write_str("no XNNPACK identifier (XN00, XN01)"),
+        }
+    }
+}
+
+impl From<io::Error> for PayloadError {
+    fn from(error: io::Error) -> PayloadError {
+        PayloadError::Io(error)
+    }
+}
+
 /// Reason why a payload is not decoded, with its position in the bytes of the payload if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError(pub String);
@@ -36,7 +71,7 @@ impl fmt::Display for DecodeError {
 
 impl From<io::Error> for DecodeError {
     fn from(error: io::Error) -> DecodeError {
-        DecodeError(format!("the payload cannot be read: {error}"))
+        DecodeError(PayloadError::Io(error).to_string())
     }
 }
 
@@ -47,186 +82,369 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
     Err(DecodeError(message.into()))
 }
 
-/// Decodes a payload.
-///
-/// # Errors
-/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write.
-pub fn decode(payload: &Blob) -> Result<Graph> {
-    let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
-    let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DecodeError)?;
-    let (start, size) = sections.graph;
-    if size > MAX_GRAPH {
-        return fail(format!("a graph of {}, expected at most {MAX_GRAPH}", counted(size, "byte")));
+/// Problems of the graph as a whole, of its values, or of its operations.
+#[derive(Debug, Default)]
+pub struct Problems {
+    /// The first malformed part: index of the value or operation, and error.
+    pub malformed: Option<(usize, Box<ReadError>)>,
+    /// Items are missing from the first malformed one on.
+    pub is_cut: bool,
+    /// The first part that [`crate::encode`] does not write again.
+    unlike: Option<Box<ReadError>>,
+}
+
+impl Problems {
+    fn malformed(&mut self, index: usize, error: Box<ReadError>) {
+        self.unlike.get_or_insert_with(|| error.clone());
+        self.malformed.get_or_insert((index, error));
     }
-    let bytes = payload.contents(start, size as usize)?;
-    let identifier = IDENTIFIERS.into_iter().find(|identifier| bytes.get(4..8) == Some(identifier.as_bytes()));
-    let Some(identifier) = identifier else { return fail("no XNNPACK identifier (XN00, XN01)") };
-    let at = |mut error: Box<ReadError>| {
-        error.offset = error.offset.saturating_add(start);
-        DecodeError(error.to_string())
-    };
-    let container = if sections.constants.is_some() { Container::Header } else { Container::Bare };
-    let mut graph = read(&bytes, container, identifier).map_err(at)?;
-    match sections.constants {
-        Some((data, len)) => after_graph(&mut graph, payload, data, len)?,
-        None => {
-            let buffer = Buffer::new(&bytes);
-            let root = buffer.root(identifier, &GRAPH).map_err(at)?;
-            graph.constants = inside(&root, payload).map_err(at)??;
+
+    /// Returns what was read. What is malformed is the default.
+    fn take<T: Default>(&mut self, found: Read<T>) -> T {
+        found.unwrap_or_else(|error| {
+            self.malformed(0, error);
+            T::default()
+        })
+    }
+
+    /// Returns what was read. An error is ignored if the payload is not written again.
+    fn take_unread<T: Default>(&mut self, found: Read<T>) -> T {
+        found.unwrap_or_else(|error| {
+            self.unlike.get_or_insert(error);
+            T::default()
+        })
+    }
+
+    /// Checks that a table has only fields of the schema: the others would be lost.
+    fn known(&mut self, t: &TableRef<'_, '_>) {
+        let found = t.beyond_schema().and_then(|slot| match slot {
+            Some(slot) => t.wrong(slot, format!("field {slot} is not in the schema of ExecuTorch 1.5.1")),
+            None => Ok(()),
+        });
+        self.take_unread(found);
+    }
+
+    /// Reads the items of a vector of tables, also those after a malformed one.
+    fn items<'b, 'a, T>(
+        &mut self,
+        t: &TableRef<'b, 'a>,
+        slot: u16,
+        schema: &'static TableSchema,
+        mut read: impl FnMut(&mut Problems, usize, TableRef<'b, 'a>) -> T,
+    ) -> Vec<T> {
+        let mut items = Vec::new();
+        let found = t.tables(slot, schema).and_then(|tables| match tables {
+            Some(tables) if tables.len > MAX_ITEMS => {
+                t.wrong(slot, format!("{}, expected at most {MAX_ITEMS}", counted(tables.len, "item")))
+            }
+            Some(tables) => {
+                items.reserve(tables.len.min(1 << 16));
+                t.children(slot, schema, |t| {
+                    items.push(read(self, items.len(), t));
+                    Ok(())
+                })
+            }
+            None => Ok(None),
+        });
+        if let Err(error) = found {
+            self.malformed(items.len(), error);
+            self.is_cut = true;
         }
+        items
     }
-    Ok(graph)
+}
+
+/// Offsets in the graph of the tables of a value; 0 for those that were not read.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct ValueTables {
+    /// `XValue`
+    pub value: u32,
+    /// `XNNTensorValue`
+    pub tensor: u32,
+    /// `XNNQuantizedTensorValue`, whose tensor was read.
+    pub quantized: u32,
+    /// Member of `XNNQuantParams`.
+    pub params: u32,
+}
+
+/// Offsets in the graph of the tables of an operation; 0 for those that were not read.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NodeTables {
+    /// `XNode`
+    pub node: u32,
+    /// Member of `XNodeUnion`.
+    pub member: u32,
+    /// `OutputMinMax`
+    pub bounds: u32,
+}
+
+/// A payload as far as it can be read: parts that are malformed are missing, and fields that the schema does not have.
+#[derive(Debug)]
+pub struct ReadGraph {
+    /// The graph.
+    pub graph: Graph,
+    /// Problems of the graph as a whole and of its constants.
+    pub whole: Problems,
+    /// Problems of values.
+    pub values: Problems,
+    /// Problems of operations.
+    pub nodes: Problems,
+    /// Offset of the root table in the graph.
+    pub root: u32,
+    /// By value.
+    pub value_tables: Vec<ValueTables>,
+    /// By operation.
+    pub node_tables: Vec<NodeTables>,
+    /// Parts of the payload.
+    pub sections: Sections,
 }
 
 /// Size in bytes from which a graph is read by two threads.
 const LARGE: usize = 1 << 20;
 
-/// Reads the graph, but not the data of constants after it.
-fn read(bytes: &[u8], container: Container, identifier: &'static str) -> Read<Graph> {
-    let buffer = Buffer::new(bytes);
-    let root = buffer.root(identifier, &GRAPH)?;
-    let values = || -> Read<_> {
-        let buffer = Buffer::new(bytes);
-        let values = read_values(&buffer.root(identifier, &GRAPH)?)?;
-        Ok((values, buffer.spent()))
-    };
-    thread::scope(|scope| {
-        let values = (bytes.len() >= LARGE).then(|| scope.spawn(values));
-        let mut graph = read_others(&root, container, identifier)?;
-        graph.values = match values {
-            Some(values) => {
-                let (values, spent) = workers::join(values)?;
-                buffer.settle(spent)?;
-                values
-            }
-            None => read_values(&root)?,
-        };
-        Ok(graph)
-    })
-}
-
-fn read_values(root: &TableRef<'_, '_>) -> Read<Vec<GraphValue>> {
-    Ok(items(root, graph::xvalues, &VALUE, |t| read_value(&t))?.unwrap_or_default())
-}
-
-/// Reads the graph without its values.
-fn read_others(t: &TableRef<'_, '_>, container: Container, identifier: &'static str) -> Read<Graph> {
-    let header = container == Container::Header;
-    known(t)?;
-    let constants = items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-        known(&t)?;
-        Ok(Constant {
-            key: t.text(constant_data_offset::named_key)?,
-            offset: t.u64(constant_data_offset::offset)?,
-            size: t.u64(constant_data_offset::size)?,
-            data: Blob::bytes([]),
-        })
-    })?;
-    if header && constants.as_ref().is_none_or(Vec::is_empty) {
-        return t.wrong(graph::constant_data, "no constants, expected at least the one that stands for none");
-    }
-    let constants = constants.unwrap_or_default();
-    // The exporter's serializer writes the nodes in their order from the end, so that the content of each node ends
-    // where that of the previous one begins.
-    let mut end = t.target(graph::version)?.unwrap_or(t.at());
-    let nodes = items(t, graph::xnodes, &NODE, |t| {
-        let node = read_node(&t, end)?;
-        end = t.at();
-        Ok(node)
-    })?;
-    Ok(Graph {
-        container,
-        identifier,
-        version: t.text(graph::version)?.unwrap_or_default(),
-        nodes: nodes.unwrap_or_default(),
-        values: Vec::new(),
-        num_externs: t.u32(graph::num_externs)?,
-        input_ids: t.u32s(graph::input_ids)?.unwrap_or_default(),
-        output_ids: t.u32s(graph::output_ids)?.unwrap_or_default(),
-        constants,
-        constants_len: 0,
-        mem_buffer_sizes: t.u32s(graph::mem_buffer_sizes)?,
-    })
-}
-
-/// Reads the items of a vector of tables.
-fn items<'b, 'a, T>(
-    t: &TableRef<'b, 'a>,
-    slot: u16,
-    schema: &'static TableSchema,
-    read: impl FnMut(TableRef<'b, 'a>) -> Read<T>,
-) -> Read<Option<Vec<T>>> {
-    match t.tables(slot, schema)? {
-        Some(tables) if tables.len > MAX_ITEMS => {
-            t.wrong(slot, format!("{}, expected at most {MAX_ITEMS}", counted(tables.len, "item")))
+impl ReadGraph {
+    /// Reads a payload whose graph has at most `max` bytes.
+    ///
+    /// # Errors
+    /// The payload has no graph, or cannot be read.
+    pub fn read(payload: &Blob, max: u64) -> std::result::Result<ReadGraph, PayloadError> {
+        let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
+        let sections = Sections::read(MAGIC, &head, payload.len()).map_err(PayloadError::Header)?;
+        let (start, size) = sections.graph;
+        if size > max {
+            return Err(PayloadError::Size(size, max));
         }
-        Some(_) | None => t.children(slot, schema, read),
+        let bytes = payload.contents(start, size as usize)?;
+        let found = IDENTIFIERS.into_iter().find(|identifier| bytes.get(4..8) == Some(identifier.as_bytes()));
+        let buffer = Buffer::new(&bytes);
+        let identifier = found.unwrap_or(IDENTIFIERS[0]);
+        let container = if sections.constants.is_some() { Container::Header } else { Container::Bare };
+        let mut read = ReadGraph {
+            graph: Graph { container, identifier, ..Graph::default() },
+            whole: Problems::default(),
+            values: Problems::default(),
+            nodes: Problems::default(),
+            root: 0,
+            value_tables: Vec::new(),
+            node_tables: Vec::new(),
+            sections,
+        };
+        match buffer.root(identifier, &GRAPH) {
+            Ok(root) => read.parts(&bytes, &buffer, &root, payload)?,
+            Err(error) if found.is_none() => return Err(PayloadError::Identifier(read.at(error))),
+            Err(error) => {
+                read.whole.malformed(0, error);
+                read.whole.is_cut = true;
+            }
+        }
+        Ok(read)
+    }
+
+    /// Returns an error with its offset in the payload.
+    pub fn at(&self, mut error: Box<ReadError>) -> Box<ReadError> {
+        error.offset = error.offset.saturating_add(self.sections.graph.0);
+        error
+    }
+
+    fn parts(&mut self, bytes: &[u8], buffer: &Buffer<'_>, root: &TableRef<'_, '_>, payload: &Blob) -> io::Result<()> {
+        let identifier = self.graph.identifier;
+        let values = || -> Read<_> {
+            let buffer = Buffer::new(bytes);
+            let values = read_values(&buffer.root(identifier, &GRAPH)?);
+            Ok((values, buffer.spent()))
+        };
+        let (values, problems) = thread::scope(|scope| {
+            let values = (bytes.len() >= LARGE).then(|| scope.spawn(values));
+            self.others(root, payload)?;
+            let values = match values {
+                Some(values) => workers::join(values).and_then(|(values, spent)| {
+                    buffer.settle(spent)?;
+                    Ok(values)
+                }),
+                None => Ok(read_values(root)),
+            };
+            io::Result::Ok(values.unwrap_or_else(|error| {
+                let mut problems = Problems { is_cut: true, ..Problems::default() };
+                problems.malformed(0, error);
+                (Vec::new(), problems)
+            }))
+        })?;
+        (self.graph.values, self.value_tables) = values.into_iter().unzip();
+        self.values = problems;
+        Ok(())
+    }
+
+    /// Reads the graph without its values.
+    fn others(&mut self, t: &TableRef<'_, '_>, payload: &Blob) -> io::Result<()> {
+        let whole = &mut self.whole;
+        self.root = t.at() as u32;
+        whole.known(t);
+        self.graph.constants = match self.sections.constants {
+            Some((start, len)) => {
+                self.graph.constants_len = len;
+                let constants = whole.items(t, graph::constant_data, &CONSTANT_DATA_OFFSET, |whole, _, t| {
+                    whole.known(&t);
+                    let constant = || -> Read<Constant> {
+                        let key = t.text(constant_data_offset::named_key)?;
+                        let (offset, size) = (t.u64(constant_data_offset::offset)?, t.u64(constant_data_offset::size)?);
+                        Ok(Constant { key, offset, size, ..Constant::default() })
+                    };
+                    whole.take(constant())
+                });
+                if constants.is_empty() {
+                    let none = "no constants, expected at least the one that stands for none";
+                    whole.take_unread(t.wrong(graph::constant_data, none))
+                }
+                let data = |constant: &Constant| match start.checked_add(constant.offset) {
+                    Some(at) if constant.is_inside() => payload.part(at, constant.size),
+                    Some(_) | None => Ok(None),
+                };
+                constants
+                    .into_iter()
+                    .map(|constant| Ok(Constant { data: data(&constant)?.unwrap_or_else(no_data), ..constant }))
+                    .collect::<io::Result<_>>()
+            }
+            None => {
+                let ranges = whole.items(t, graph::constant_buffer, &BUFFER, |whole, _, t| {
+                    whole.known(&t);
+                    // It fails unless they are inside the graph.
+                    whole.take(t.range(buffer::storage)).unwrap_or_default()
+                });
+                let constants = ranges.into_iter().map(|(offset, size)| {
+                    let data = payload.part(offset, size)?.unwrap_or_else(no_data);
+                    Ok(Constant { key: None, offset: 0, size, data })
+                });
+                constants.collect::<io::Result<_>>()
+            }
+        }?;
+        // The exporter's serializer writes the nodes in their order from the end, so that the content of each node ends where that of the
+        // previous one begins.
+        let mut end = t.target(graph::version).ok().flatten().unwrap_or(t.at());
+        let nodes = self.nodes.items(t, graph::xnodes, &NODE, |nodes, index, t| {
+            let node = read_node(nodes, index, &t, end);
+            end = t.at();
+            node
+        });
+        (self.graph.nodes, self.node_tables) = nodes.into_iter().unzip();
+        self.graph.version = whole.take_unread(t.text(graph::version)).unwrap_or_default();
+        self.graph.num_externs = whole.take(t.u32(graph::num_externs));
+        self.graph.input_ids = whole.take(t.u32s(graph::input_ids)).unwrap_or_default();
+        self.graph.output_ids = whole.take(t.u32s(graph::output_ids)).unwrap_or_default();
+        self.graph.mem_buffer_sizes = whole.take_unread(t.u32s(graph::mem_buffer_sizes));
+        Ok(())
     }
 }
 
-/// Checks that a table has only fields of the schema: the others would be lost.
-fn known(t: &TableRef<'_, '_>) -> Read<()> {
-    match t.beyond_schema()? {
-        Some(slot) => t.wrong(slot, format!("field {slot} is not in the schema of ExecuTorch 1.5.1")),
-        None => Ok(()),
+/// Decodes a payload.
+///
+/// # Errors
+/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write.
+pub fn decode(payload: &Blob) -> Result<Graph> {
+    let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| DecodeError(error.to_string()))?;
+    let unlike = [&mut read.whole, &mut read.nodes, &mut read.values].into_iter().find_map(|found| found.unlike.take());
+    if let Some(error) = unlike {
+        return fail(read.at(error).to_string());
     }
+    if let Some((data, len)) = read.sections.constants {
+        check_constants(&read.graph, payload, data, len)?;
+    }
+    Ok(read.graph)
 }
 
-fn read_value(t: &TableRef<'_, '_>) -> Read<GraphValue> {
-    known(t)?;
+fn read_values(root: &TableRef<'_, '_>) -> (Vec<(GraphValue, ValueTables)>, Problems) {
+    let mut problems = Problems::default();
+    let values = problems.items(root, graph::xvalues, &VALUE, |problems, index, t| {
+        let (mut value, mut tables) = (GraphValue::default(), ValueTables::default());
+        if let Err(error) = read_value(problems, &t, &mut value, &mut tables) {
+            problems.malformed(index, error);
+        }
+        (value, tables)
+    });
+    (values, problems)
+}
+
+/// Reads a value as far as it is not malformed.
+fn read_value(
+    problems: &mut Problems,
+    t: &TableRef<'_, '_>,
+    value: &mut GraphValue,
+    tables: &mut ValueTables,
+) -> Read<()> {
+    use crate::schema::quantized_tensor_value as quantized;
+    problems.known(t);
+    tables.value = t.at() as u32;
     let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
     let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
-    let (tensor, quantization) = match tag {
-        1 => (Some(member), None),
-        _ => {
-            use quantized_tensor_value::*;
-            let (kind, params) = member.member::<QuantParams>(quant_params_type, quant_params, "quantization")?;
-            let Some(params) = params else { return member.wrong(quant_params, "quant_params are missing") };
-            known(&member)?;
-            known(&params)?;
-            let fields = contents(&params, kind.table())?;
-            (member.child(tensor_value, &TENSOR_VALUE)?, Some(Box::new(QuantParamsValue { kind, fields })))
-        }
+    let tensor = match tag {
+        1 => Some(member),
+        _ => member.child(quantized::tensor_value, &TENSOR_VALUE)?,
     };
     let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };
-    known(&tensor)?;
-    let datatype = tensor.i16(tensor_value::datatype)?;
-    if Datatype::of(datatype).is_none() {
-        return tensor.wrong(tensor_value::datatype, format!("unknown datatype {datatype}"));
+    problems.known(&tensor);
+    tables.tensor = tensor.at() as u32;
+    value.datatype = tensor.i16(tensor_value::datatype)?;
+    if Datatype::of(value.datatype).is_none() {
+        let unknown = tensor.wrong(tensor_value::datatype, format!("unknown datatype {}", value.datatype));
+        problems.take_unread(unknown)
     }
-    Ok(GraphValue {
-        datatype,
-        num_dims: tensor.u32(tensor_value::num_dims)?,
-        dims: tensor.u32s(tensor_value::dims)?.unwrap_or_default(),
-        constant: tensor.u32(tensor_value::constant_buffer_idx)?,
-        external_id: tensor.u32(tensor_value::external_id)?,
-        flags: tensor.u32(tensor_value::flags)?,
-        id: tensor.u32(tensor_value::id_out)?,
-        dq_datatype: tensor.i16(tensor_value::dq_datatype)?,
-        quantization,
-    })
+    value.id = tensor.u32(tensor_value::id_out)?;
+    value.dims = tensor.u32s(tensor_value::dims)?.unwrap_or_default();
+    value.num_dims = tensor.u32(tensor_value::num_dims)?;
+    value.constant = tensor.u32(tensor_value::constant_buffer_idx)?;
+    value.external_id = tensor.u32(tensor_value::external_id)?;
+    value.flags = tensor.u32(tensor_value::flags)?;
+    value.dq_datatype = tensor.i16(tensor_value::dq_datatype)?;
+    if tag == 1 {
+        return Ok(());
+    }
+    tables.quantized = member.at() as u32;
+    problems.known(&member);
+    let (kind, params) =
+        member.member::<QuantParams>(quantized::quant_params_type, quantized::quant_params, "kind of quantization")?;
+    let Some(params) = params else { return member.wrong(quantized::quant_params, "quant_params are missing") };
+    problems.known(&params);
+    tables.params = params.at() as u32;
+    value.quantization = Some(Box::new(QuantParamsValue { kind, fields: contents(&params, kind.table())? }));
+    Ok(())
 }
 
-/// Reads a node whose content is before offset `end` of the buffer.
-fn read_node(t: &TableRef<'_, '_>, end: usize) -> Read<Node> {
-    known(t)?;
-    let Some(operation) = NodeOperation::of_tag(t.u8(node::xnode_union_type)?) else {
-        return t.wrong(node::xnode_union_type, "no operation");
+/// Reads an operation whose content is before offset `end` of the buffer, as far as it is not malformed.
+fn read_node(problems: &mut Problems, index: usize, t: &TableRef<'_, '_>, end: usize) -> (Node, NodeTables) {
+    let mut node = Node {
+        operation: NodeOperation::Unknown(0),
+        fields: Fields::new(),
+        extra: Vec::new(),
+        debug_handle: 0,
+        output_min_max: None,
     };
-    let Some(member) = t.child(node::xnode_union, operation.table())? else {
-        return t.wrong(node::xnode_union, "xnode_union is missing");
-    };
-    let bounds = t.child(node::output_min_max, &OUTPUT_MIN_MAX)?;
-    let output_min_max = match bounds {
-        Some(t) => {
-            known(&t)?;
-            Some([t.f32(output_min_max::output_min)?, t.f32(output_min_max::output_max)?])
+    let mut tables = NodeTables { node: t.at() as u32, ..NodeTables::default() };
+    problems.known(t);
+    let mut fill = || -> Read<()> {
+        let tag = t.u8(node::xnode_union_type)?;
+        node.operation = NodeOperation::of_tag(tag);
+        if tag == 0 {
+            problems.take_unread(t.wrong(node::xnode_union_type, "no operation"))
         }
-        None => None,
+        let table = node.operation.table();
+        let Some(member) = t.child(node::xnode_union, table)? else {
+            return t.wrong(node::xnode_union, "xnode_union is missing");
+        };
+        tables.member = member.at() as u32;
+        if let Some(bounds) = t.child(node::output_min_max, &OUTPUT_MIN_MAX)? {
+            problems.known(&bounds);
+            tables.bounds = bounds.at() as u32;
+            node.output_min_max =
+                Some([bounds.f32(output_min_max::output_min)?, bounds.f32(output_min_max::output_max)?]);
+        }
+        node.fields = contents(&member, table)?;
+        node.extra = problems.take_unread(extra(&member, table, end));
+        node.debug_handle = t.u32(node::debug_handle)?;
+        Ok(())
     };
-    let fields = contents(&member, operation.table())?;
-    let extra = extra(&member, operation.table(), end)?;
-    Ok(Node { operation, fields, extra, debug_handle: t.u32(node::debug_handle)?, output_min_max })
+    if let Err(error) = fill() {
+        problems.malformed(index, error);
+    }
+    (node, tables)
 }
 
 /// Reads the fields of the table of an operation that are not in the schema. A field of four bytes is a vector if it is
@@ -294,9 +512,9 @@ fn contents(t: &TableRef<'_, '_>, schema: &'static TableSchema) -> Read<Fields> 
     Ok(contents)
 }
 
-/// Takes the constants that follow the graph, `len` bytes from `data` on. They must follow each other, with zeros between them, so that
+/// Checks the constants that follow the graph, `len` bytes from `data` on. They must follow each other, with zeros between them, so that
 /// no byte is taken twice and none is lost.
-fn after_graph(graph: &mut Graph, payload: &Blob, data: u64, len: u64) -> Result<()> {
+fn check_constants(graph: &Graph, payload: &Blob, data: u64, len: u64) -> Result<()> {
     let mut order: Vec<usize> =
         (0..graph.constants.len()).filter(|index| graph.constants[*index].is_inside()).collect();
     order.sort_by_key(|index| graph.constants[*index].offset);
@@ -311,16 +529,12 @@ fn after_graph(graph: &mut Graph, payload: &Blob, data: u64, len: u64) -> Result
             return fail(format!("constant {index} at offset {offset} overlaps another, which ends at {end}"));
         }
         padding(payload, data + end, offset - end)?;
-        let part = payload.part(data + offset, size)?;
-        graph.constants[index].data = part.unwrap_or_else(|| Blob::bytes([]));
         end = next;
     }
     padding(payload, data + end, len - end)?;
     // The bytes between header, graph and constants.
     let (start, size) = Sections::arranged(0, 0).map_or((0, 0), |sections| sections.graph);
-    padding(payload, HEADER as u64, (start + size).saturating_sub(HEADER as u64))?;
-    graph.constants_len = len;
-    Ok(())
+    padding(payload, HEADER as u64, (start + size).saturating_sub(HEADER as u64))
 }
 
 /// Checks that `len` bytes from `offset` on are zeros between constants.
@@ -332,17 +546,4 @@ fn padding(payload: &Blob, offset: u64, len: u64) -> Result<()> {
         true => Ok(()),
         false => fail(format!("padding at byte {offset:#x} that is not zero")),
     }
-}
-
-/// Reads the constants that the graph contains.
-fn inside(t: &TableRef<'_, '_>, payload: &Blob) -> Read<Result<Vec<Constant>>> {
-    let found = items(t, graph::constant_buffer, &BUFFER, |t| {
-        known(&t)?;
-        Ok(t.range(buffer::storage)?.unwrap_or_default())
-    })?;
-    let constants = found.unwrap_or_default().into_iter().map(|(offset, size)| {
-        let data = payload.part(offset, size)?.unwrap_or_else(|| Blob::bytes([]));
-        Ok(Constant { key: None, offset: 0, size, data })
-    });
-    Ok(constants.collect())
 }

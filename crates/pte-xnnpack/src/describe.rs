@@ -2,103 +2,71 @@
 //! ones.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
-use crate::schema::*;
+use crate::decode::{PayloadError, ReadGraph};
+use crate::model::NodeOperation;
+use crate::schema::Datatype;
 use pte_model::data::Blob;
-use pte_model::format::flatbuffer::read::{self, TableRef};
-use pte_model::format::table::Union;
-use pte_payload::description::{self, Arguments, ConstantTally, DescribeError, Fact, Facts, Tally, UNKNOWN};
-use pte_payload::header::{HEADER, Sections};
+use pte_model::diagnostics::counted;
+use pte_payload::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, MAX_METADATA, Tally, UNKNOWN};
 
 /// Returns the facts of a payload.
 ///
 /// # Errors
-/// As [`PayloadFormat::describe`](pte_payload::format::PayloadFormat::describe).
+/// As [`PayloadFormat::describe`](pte_payload::PayloadFormat::describe).
 pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
-    let head = payload.read_at(0, payload.len().min(HEADER as u64) as usize)?;
-    let sections = Sections::read(MAGIC, &head, payload.len()).map_err(DescribeError::Malformed)?;
-    let (start, size) = sections.graph;
-    let found = payload.read_at(start, size.min(8) as usize)?;
-    let is_found = |identifier: &&&str| found.get(4..8) == Some(identifier.as_bytes());
-    let identifier = IDENTIFIERS.iter().find(is_found).copied().unwrap_or(IDENTIFIERS[0]);
-    let facts = sections.facts().with("identifier", identifier);
-    description::flatbuffer(payload, (start, size), Some(identifier), &GRAPH, |root| {
-        graph(root, facts, sections.constants.is_some())
-    })
-}
-
-/// Adds the facts of a graph.
-fn graph(t: &TableRef<'_, '_>, mut facts: Facts, has_header: bool) -> read::Result<Facts> {
-    facts.add("version", &*t.text(graph::version)?.unwrap_or_default());
-    let mut operations = Tally::default();
-    t.children(graph::xnodes, &NODE, |t| {
-        let tag = t.u8(node::xnode_union_type)?;
-        operations.count(match Operation::of_tag(tag) {
-            Some(operation) => Cow::Borrowed(operation.word()),
-            None => format!("{UNKNOWN} {tag}").into(),
-        });
-        Ok(())
+    let read = ReadGraph::read(payload, MAX_METADATA).map_err(|error| match error {
+        PayloadError::Io(error) => DescribeError::Io(error),
+        PayloadError::Header(problem) => DescribeError::Malformed(problem),
+        PayloadError::Identifier(error) => DescribeError::malformed(error.to_string()),
+        PayloadError::Size(size, max) => {
+            DescribeError::malformed(format!("a FlatBuffer of {}, expected at most {max}", counted(size, "byte")))
+        }
     })?;
+    let cut = [&read.nodes, &read.values].into_iter().filter(|problems| problems.is_cut);
+    if let Some((_, error)) = [&read.whole].into_iter().chain(cut).find_map(|problems| problems.malformed.clone()) {
+        return Err(DescribeError::malformed(read.at(error).to_string()));
+    }
+    let graph = &read.graph;
+    let mut facts = read.sections.facts().with("identifier", graph.identifier).with("version", &*graph.version);
+    let mut operations = Tally::default();
+    for node in &graph.nodes {
+        operations.count(match node.operation {
+            NodeOperation::Known(operation) => Cow::Borrowed(operation.word()),
+            NodeOperation::Unknown(tag) => format!("{UNKNOWN} {tag}").into(),
+        });
+    }
     facts.add("operations", operations);
-    let mut inputs = Arguments::read(t, graph::input_ids)?;
-    let mut outputs = Arguments::read(t, graph::output_ids)?;
+    let (mut inputs, mut outputs) = (Arguments::new(&graph.input_ids), Arguments::new(&graph.output_ids));
     let mut values = Tally::default();
-    t.children(graph::xvalues, &VALUE, |t| {
-        let tag = t.u8(value::xvalue_union_type)?;
-        let tensor = match tag {
-            1 => t.child(value::xvalue_union, &TENSOR_VALUE)?,
-            2 => match t.child(value::xvalue_union, &QUANTIZED_TENSOR_VALUE)? {
-                Some(t) => t.child(quantized_tensor_value::tensor_value, &TENSOR_VALUE)?,
-                None => None,
-            },
-            _ => None,
-        };
-        let Some(t) = tensor else {
+    for (value, tables) in graph.values.iter().zip(&read.value_tables) {
+        if tables.tensor == 0 {
             values.count(UNKNOWN);
-            return Ok(());
-        };
-        let number = t.i16(tensor_value::datatype)?;
-        let datatype = match usize::try_from(number).ok().and_then(|number| DATATYPES.get(number)) {
+            continue;
+        }
+        let datatype = match Datatype::of(value.datatype) {
             Some(datatype) => Cow::Borrowed(datatype.name),
-            None => format!("{UNKNOWN} {number}").into(),
+            None => format!("{UNKNOWN} {}", value.datatype).into(),
         };
-        let id = t.u32(tensor_value::id_out)?;
         for arguments in [&mut inputs, &mut outputs] {
-            arguments.take(id, || {
-                let dims: Vec<u32> = t.u32s(tensor_value::dims)?.unwrap_or_default();
-                Ok(Fact::tensor(&datatype, dims.into_iter().map(i64::from)))
-            })?;
+            let fact = || Ok::<_, Infallible>(Fact::tensor(&datatype, value.dims.iter().map(|size| i64::from(*size))));
+            let Ok(()) = arguments.take(value.id, fact);
         }
         values.count(datatype);
-        Ok(())
-    })?;
+    }
+    let mut constants = ConstantTally::default();
+    for (index, constant) in graph.constants.iter().enumerate() {
+        match constant.key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => constants.named(key, constant.size),
+            // The first one is reserved and means none.
+            None if index > 0 => constants.inside(constant.size),
+            None => {}
+        }
+    }
     facts.add("values", values);
     facts.add("inputs", inputs);
     facts.add("outputs", outputs);
-    facts.add("constants", constants(t, has_header)?);
+    facts.add("constants", constants);
     Ok(facts)
-}
-
-/// Counts the constants, except the first one, which is reserved and means none.
-fn constants(t: &TableRef<'_, '_>, has_header: bool) -> read::Result<ConstantTally> {
-    let (mut constants, mut number) = (ConstantTally::default(), 0usize);
-    let mut count = |key: Option<String>, size: u64| {
-        match key.filter(|key| !key.is_empty()) {
-            Some(key) => constants.named(&key, size),
-            None if number > 0 => constants.inside(size),
-            None => {}
-        }
-        number += 1;
-    };
-    match has_header {
-        true => t.children(graph::constant_data, &CONSTANT_DATA_OFFSET, |t| {
-            count(t.text(constant_data_offset::named_key)?, t.u64(constant_data_offset::size)?);
-            Ok(())
-        })?,
-        false => t.children(graph::constant_buffer, &BUFFER, |t| {
-            count(None, t.range(buffer::storage)?.map_or(0, |(_, size)| size));
-            Ok(())
-        })?,
-    };
-    Ok(constants)
 }

@@ -22,7 +22,7 @@ use crate::encode::encode;
 use crate::model::{
     Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
 };
-use crate::schema::*;
+use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, INVALID, NO_ID, QuantParams};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::Kind;
@@ -488,10 +488,7 @@ impl Draft {
             with.sort_by_key(|position| graph.values[*position].external_id);
             with
         };
-        let mut positions = std::collections::HashMap::with_capacity(graph.values.len());
-        for (position, value) in graph.values.iter().enumerate() {
-            positions.entry(value.id).or_insert(position);
-        }
+        let positions = graph.positions();
         let nodes = graph.nodes.iter().map(|node| {
             let dims = list_len(&node.fields);
             let fields = node

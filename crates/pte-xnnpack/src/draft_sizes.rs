@@ -1,11 +1,9 @@
 //! Computes the sizes of the results of a draft's operations by the rules of [`crate::sizes`]. The assembler infers
 //! them, and the printer omits inferred ones.
 
-use std::cell::RefCell;
-
 use crate::draft::{DraftField, DraftNode};
-use crate::model::FieldContent;
-use crate::sizes::SizedOperands;
+use crate::model::{NodeOperation, Sizes};
+use crate::sizes::{self, Outputs, SizeError};
 
 /// A value of a draft whose sizes may not be known yet.
 pub trait SizedValue {
@@ -24,67 +22,25 @@ pub fn position(node: &DraftNode, slot: u16) -> Option<usize> {
     }
 }
 
-/// Error of the sizes of an operation.
-#[derive(Debug)]
-pub enum SizeError {
-    /// The sizes of the value at this position are not known.
-    Unknown(usize),
-    /// A field that does not fit.
-    Wrong(u16, String),
-}
-
-/// An operation of a draft: the sizes of its outputs are collected.
-#[derive(Debug)]
-pub struct DraftOperands<'r, V> {
-    /// Operation whose results are inferred.
-    pub node: &'r DraftNode,
-    /// The values of the graph.
-    pub values: &'r [V],
-    /// Slot and sizes of each output.
-    pub found: &'r RefCell<Vec<(u16, Vec<u64>)>>,
-}
-
-impl<V> DraftOperands<'_, V> {
-    fn is_output(&self, slot: u16) -> bool {
-        self.node.operation.operands().any(|operand| operand.slot == slot && operand.is_output)
-    }
-}
-
-impl<V: SizedValue> SizedOperands for DraftOperands<'_, V> {
-    type Error = SizeError;
-
-    fn number(&self, slot: u16) -> Result<u32, SizeError> {
-        match self.node.fields.get(usize::from(slot)) {
-            Some(DraftField::Parameter(content)) => Ok(content.uint()),
-            Some(DraftField::Value(_) | DraftField::NoValue | DraftField::Id(_) | DraftField::NumDims) | None => Ok(0),
-        }
-    }
-
-    fn list(&self, slot: u16) -> Result<Vec<u64>, SizeError> {
-        match self.node.fields.get(usize::from(slot)) {
-            Some(DraftField::Parameter(FieldContent::UInts(items))) => {
-                Ok(items.iter().map(|item| u64::from(*item)).collect())
-            }
-            Some(_) | None => Ok(Vec::new()),
-        }
-    }
-
-    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>, SizeError> {
-        let Some(DraftField::Value(position)) = self.node.fields.get(usize::from(slot)) else { return Ok(None) };
-        let value = &self.values[*position];
+/// Returns the sizes of the outputs of an operation of a draft; none if the operation is unknown.
+///
+/// # Errors
+/// An operand or parameter that does not fit, or the first input whose sizes are not known.
+pub fn outputs<V: SizedValue>(node: &DraftNode, values: &[V]) -> Result<Outputs, SizeError> {
+    let NodeOperation::Known(operation) = node.operation else { return Ok(Outputs::new()) };
+    let field = |slot: u16| match node.fields.get(usize::from(slot)) {
+        Some(DraftField::Parameter(content)) => Some(content),
+        Some(DraftField::Value(_) | DraftField::NoValue | DraftField::Id(_) | DraftField::NumDims) | None => None,
+    };
+    let is_output = |slot: u16| operation.operands().any(|operand| operand.slot == slot && operand.is_output);
+    let value = |slot: u16| {
+        let Some(position) = position(node, slot) else { return Ok(None) };
+        let value = &values[position];
         match value.sizes() {
-            Some(sizes) => Ok(Some((sizes, value.datatype()))),
-            None if self.is_output(slot) => Ok(Some((&[], value.datatype()))),
-            None => Err(SizeError::Unknown(*position)),
+            Some(sizes) => Ok(Some((sizes.into(), value.datatype()))),
+            None if is_output(slot) => Ok(Some((Sizes::new(), value.datatype()))),
+            None => Err(SizeError::Unknown(position)),
         }
-    }
-
-    fn output(&self, slot: u16, sizes: &[u64]) -> Result<(), SizeError> {
-        self.found.borrow_mut().push((slot, sizes.to_vec()));
-        Ok(())
-    }
-
-    fn wrong<T>(&self, slot: u16, message: String) -> Result<T, SizeError> {
-        Err(SizeError::Wrong(slot, message))
-    }
+    };
+    sizes::outputs(operation, &field, &value)
 }

@@ -8,7 +8,7 @@ use std::io;
 use flatbuffers::{FlatBufferBuilder, WIPOffset};
 
 use crate::model::{Constant, Container, ExtraContent, FieldContent, Graph, GraphValue, Node};
-use crate::schema::*;
+use crate::schema::{MAGIC, buffer, output_min_max};
 use pte_model::data::{Blob, BlobSource};
 use pte_model::format::container::MAX_FLATBUFFER;
 use pte_model::format::flatbuffer::write::{self, FieldValue, Offset};

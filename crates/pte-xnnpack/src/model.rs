@@ -3,17 +3,20 @@
 //! Nothing is computed or checked here: ids may be unknown, sizes wrong. A node is an operation with the fields of its table, so that no
 //! operation has a type of its own.
 
+use std::collections::HashMap;
+
 use smallvec::SmallVec;
 
-use crate::schema::{Operand, Operation, QuantParams};
+use crate::schema::{MAX_RANK, Operand, Operation, QuantParams};
 use pte_model::data::Blob;
 use pte_model::format::TableSchema;
 use pte_model::format::table::Union;
 
 /// Location of the constants of a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Container {
     /// After the graph, in a payload with a header.
+    #[default]
     Header,
     /// In the graph, which is the payload.
     Bare,
@@ -22,11 +25,14 @@ pub enum Container {
 /// Sizes of a value: most have at most four dimensions.
 pub type Dims = SmallVec<[u32; 4]>;
 
+/// Sizes as 64-bit numbers: of computed values, they may be larger than those of the schema.
+pub type Sizes = SmallVec<[u64; MAX_RANK]>;
+
 /// Fields of a table, by slot: most operations have at most four.
 pub type Fields = SmallVec<[FieldContent; 4]>;
 
-/// A decoded payload: the graph and its constants.
-#[derive(Debug, Clone, PartialEq)]
+/// A payload.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
     /// Location of the constants.
     pub container: Container,
@@ -65,8 +71,8 @@ pub struct Constant {
     pub data: Blob,
 }
 
-/// A value of the graph, which operations refer to by id.
-#[derive(Debug, Clone, PartialEq)]
+/// A value.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GraphValue {
     /// Element type: an index of [`crate::schema::DATATYPES`].
     pub datatype: i16,
@@ -117,7 +123,7 @@ pub struct Node {
 pub enum NodeOperation {
     /// One of the schema.
     Known(Operation),
-    /// The tag of one that a newer schema has.
+    /// The tag of one that a newer schema has; 0 for none.
     Unknown(u8),
 }
 
@@ -125,10 +131,9 @@ pub enum NodeOperation {
 static UNKNOWN: TableSchema = TableSchema { name: "unknown operation", fields: &[] };
 
 impl NodeOperation {
-    /// Returns the operation of a tag; `None` for 0, which means none.
-    pub fn of_tag(tag: u8) -> Option<NodeOperation> {
-        let known = Operation::of_tag(tag).map(NodeOperation::Known);
-        known.or_else(|| (tag != 0).then_some(NodeOperation::Unknown(tag)))
+    /// Returns the operation of a tag.
+    pub fn of_tag(tag: u8) -> NodeOperation {
+        Operation::of_tag(tag).map_or(NodeOperation::Unknown(tag), NodeOperation::Known)
     }
 
     /// Returns the tag in the union.
@@ -145,6 +150,11 @@ impl NodeOperation {
             NodeOperation::Known(operation) => operation.table(),
             NodeOperation::Unknown(_) => &UNKNOWN,
         }
+    }
+
+    /// Returns the name of a field in the schema; empty if it has none.
+    pub fn field_name(self, slot: u16) -> &'static str {
+        self.table().fields.get(usize::from(slot)).map_or("", |field| field.name)
     }
 
     /// Returns the operands, as [`Operation::operands`]; none if the operation is unknown.
@@ -236,10 +246,62 @@ impl PartialEq for FieldContent {
     }
 }
 
+impl Graph {
+    /// Returns the positions of the values by their ids; the first of several with an id counts.
+    pub fn positions(&self) -> HashMap<u32, usize> {
+        let mut positions = HashMap::with_capacity(self.values.len());
+        for (position, value) in self.values.iter().enumerate() {
+            positions.entry(value.id).or_insert(position);
+        }
+        positions
+    }
+}
+
+impl GraphValue {
+    /// Returns the sizes.
+    pub fn sizes(&self) -> Sizes {
+        self.dims.iter().map(|size| u64::from(*size)).collect()
+    }
+}
+
+impl Node {
+    /// Returns the id or the number in a field; 0 if it has none.
+    pub fn uint(&self, slot: u16) -> u32 {
+        self.fields.get(usize::from(slot)).map_or(0, FieldContent::uint)
+    }
+
+    /// Returns the operands with the ids of their values; none if the operation is unknown.
+    pub fn operands(&self) -> impl Iterator<Item = (Operand, u32)> {
+        self.operation.operands().map(|operand| (operand, self.uint(operand.slot)))
+    }
+}
+
+impl QuantParamsValue {
+    /// Returns the number, or the list of numbers, in a field.
+    pub fn floats(&self, slot: u16) -> &[f32] {
+        match self.fields.get(usize::from(slot)) {
+            Some(FieldContent::Float(number)) => std::slice::from_ref(number),
+            Some(FieldContent::Floats(list)) => list,
+            Some(_) | None => &[],
+        }
+    }
+}
+
 impl FieldContent {
     /// Returns a `u32`; 0 for other content.
     pub fn uint(&self) -> u32 {
         if let FieldContent::UInt(number) = self { *number } else { 0 }
+    }
+}
+
+/// Returns the data of named data: none are in the payload.
+pub fn no_data() -> Blob {
+    Blob::bytes([])
+}
+
+impl Default for Constant {
+    fn default() -> Constant {
+        Constant { key: None, offset: 0, size: 0, data: no_data() }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::constants::scale_buffer;
-use crate::model::{Constant, Container, FieldContent, Graph, GraphValue, Node, NodeOperation};
+use crate::model::{Constant, Container, Graph, GraphValue, Node, NodeOperation};
 use crate::schema::{Datatype, Operation};
 
 /// Part of a graph whose constants are named data of the program.
@@ -59,9 +59,8 @@ fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>, constants: &[Constan
     };
     parts.push(operation.word().to_owned());
     let value = |name: &str| {
-        let operand = operation.operands().find(|operand| operand.name == name)?;
-        let Some(FieldContent::UInt(id)) = node.fields.get(usize::from(operand.slot)) else { return None };
-        values.get(id)
+        let (_, id) = node.operands().find(|(operand, _)| operand.name == name)?;
+        values.get(&id)
     };
     let datatype = |name: &str| Some(Datatype::of(value(name)?.datatype)?.name);
     let slope = value("input2_id").filter(|_| operation == Operation::PReLU);

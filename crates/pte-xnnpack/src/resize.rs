@@ -2,13 +2,12 @@
 //!
 //! Constants and parameters stay. A parameter that no longer fits, such as a shape with the former size, is an error.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::model::{FieldContent, Graph, Node, NodeOperation};
+use crate::model::{Graph, Node, NodeOperation, Sizes};
 use crate::schema::{EXTERNAL_INPUT, NO_ID, Operation};
-use crate::sizes::{self, SizedOperands, to_torch};
+use crate::sizes::{self, Outputs, SizeError, to_torch};
 
 /// Reason why a graph does not take other sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,22 +49,13 @@ impl fmt::Display for ResizeError {
 /// assert_eq!(graph.values[1].dims[..], [2, 3]);
 /// ```
 pub fn resize(graph: &mut Graph, inputs: &HashMap<u32, Vec<u64>>) -> Result<usize, ResizeError> {
-    let mut positions = HashMap::with_capacity(graph.values.len());
-    for (position, value) in graph.values.iter().enumerate() {
-        positions.entry(value.id).or_insert(position);
-    }
-    let before: Vec<SizedValue> = graph
-        .values
-        .iter()
-        .map(|value| SizedValue {
-            sizes: value.dims.iter().map(|size| (*size).into()).collect(),
-            datatype: value.datatype,
-        })
-        .collect();
+    let positions = graph.positions();
+    let before: Vec<SizedValue> =
+        graph.values.iter().map(|value| SizedValue { sizes: value.sizes(), datatype: value.datatype }).collect();
     let mut after = before.clone();
     for (value, sized) in graph.values.iter().zip(&mut after).filter(|(value, _)| value.flags & EXTERNAL_INPUT != 0) {
         if let Some(sizes) = inputs.get(&value.external_id) {
-            sized.sizes.clone_from(sizes);
+            sized.sizes = sizes.iter().copied().collect();
         }
     }
     for (number, node) in graph.nodes.iter().enumerate() {
@@ -91,7 +81,7 @@ pub fn resize(graph: &mut Graph, inputs: &HashMap<u32, Vec<u64>>) -> Result<usiz
 /// Sizes and element type of a value.
 #[derive(Debug, Clone, PartialEq)]
 struct SizedValue {
-    sizes: Vec<u64>,
+    sizes: Sizes,
     datatype: i16,
 }
 
@@ -110,8 +100,8 @@ impl Step<'_> {
     /// Returns the new sizes of the results, if those of an operand changed.
     ///
     /// # Errors
-    /// Reason why the sizes do not fit.
-    fn results(&self, before: &[SizedValue], after: &[SizedValue]) -> Result<Vec<(usize, Vec<u64>)>, String> {
+    /// What does not fit.
+    fn results(&self, before: &[SizedValue], after: &[SizedValue]) -> Result<Vec<(usize, Sizes)>, String> {
         let operands = || self.node.operation.operands();
         let is_changed = |position: usize| before[position].sizes != after[position].sizes;
         let (operation, reads_changed) = match self.node.operation {
@@ -134,9 +124,8 @@ impl Step<'_> {
         for operand in operands().filter(|operand| operand.is_output) {
             let Some(position) = self.position(operand.slot) else { continue };
             let stated = &before[position].sizes;
-            let sizes_in = |list: &[(u16, Vec<u64>)]| {
-                list.iter().find(|(slot, _)| *slot == operand.slot).map(|(_, sizes)| sizes.clone())
-            };
+            let sizes_in =
+                |list: &Outputs| list.iter().find(|(slot, _)| *slot == operand.slot).map(|(_, sizes)| sizes.clone());
             let new = match (sizes_in(&former), sizes_in(&found)) {
                 // The exporter writes the sizes of an input that it quantizes for a convolution in torch's order.
                 (None, Some(new)) if operation == Operation::Convert => to_torch(&new),
@@ -159,46 +148,16 @@ impl Step<'_> {
         Ok(results)
     }
 
-    fn compute(&self, operation: Operation, values: &[SizedValue]) -> Result<Vec<(u16, Vec<u64>)>, String> {
-        let operands = Operands { step: self, values, found: RefCell::default() };
-        sizes::check(operation, &operands)?;
-        Ok(operands.found.into_inner())
-    }
-}
-
-/// The operands of an operation; collects the sizes of the outputs.
-struct Operands<'s, 'g> {
-    step: &'s Step<'g>,
-    values: &'s [SizedValue],
-    found: RefCell<Vec<(u16, Vec<u64>)>>,
-}
-
-impl SizedOperands for Operands<'_, '_> {
-    type Error = String;
-
-    fn number(&self, slot: u16) -> Result<u32, String> {
-        Ok(self.step.node.fields.get(usize::from(slot)).map_or(0, FieldContent::uint))
-    }
-
-    fn list(&self, slot: u16) -> Result<Vec<u64>, String> {
-        match self.step.node.fields.get(usize::from(slot)) {
-            Some(FieldContent::UInts(items)) => Ok(items.iter().map(|item| u64::from(*item)).collect()),
-            Some(_) | None => Ok(Vec::new()),
-        }
-    }
-
-    fn value(&self, slot: u16) -> Result<Option<(&[u64], i16)>, String> {
-        let value = self.step.position(slot).map(|position| &self.values[position]);
-        Ok(value.map(|value| (&value.sizes[..], value.datatype)))
-    }
-
-    fn output(&self, slot: u16, sizes: &[u64]) -> Result<(), String> {
-        self.found.borrow_mut().push((slot, sizes.to_vec()));
-        Ok(())
-    }
-
-    fn wrong<T>(&self, slot: u16, message: String) -> Result<T, String> {
-        let name = self.step.node.operation.table().fields.get(usize::from(slot)).map_or("", |field| field.name);
-        Err(format!("`{name}`: {message}"))
+    fn compute(&self, operation: Operation, values: &[SizedValue]) -> Result<Outputs, String> {
+        let value = |slot: u16| {
+            let value = self.position(slot).map(|position| &values[position]);
+            Ok(value.map(|value| (value.sizes.clone(), value.datatype)))
+        };
+        sizes::outputs(operation, &|slot| self.node.fields.get(usize::from(slot)), &value).map_err(
+            |error| match error {
+                SizeError::Wrong(slot, message) => format!("`{}`: {message}", self.node.operation.field_name(slot)),
+                SizeError::Unknown(position) => format!("the sizes of value {position} are not known"),
+            },
+        )
     }
 }

@@ -185,9 +185,42 @@ impl QuantParams {
 /// Members of the union `XNNQuantParams`, from tag 1.
 pub static QUANT_PARAMS: &[&TableSchema] = QuantParams::MEMBERS;
 
+/// What operations compute: the rules of their sizes, and of their memory, are those of the family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Family {
+    /// Function of an element.
+    Unary,
+    /// Function of two elements, after broadcasting.
+    Binary,
+    Clamp,
+    Copy,
+    Convert,
+    Softmax,
+    Reshape,
+    FullyConnected,
+    Convolution,
+    TransposedConvolution,
+    MatrixProduct,
+    AveragePooling,
+    MaxPooling,
+    ArgMaxPooling,
+    Mean,
+    Resize,
+    Transpose,
+    Pad,
+    Slice,
+    Concatenation,
+    Attention,
+    /// A table of 256 results, which XNNPACK makes of unary operations.
+    Table,
+    /// Conversion that quantizes at run time.
+    Quantize,
+}
+
 /// Declares the members of the union `XNodeUnion`, from tag 1.
 macro_rules! operations {
-    ($( $name:ident $word:literal: $table:ident, )*) => {
+    ($( $name:ident $word:literal: $table:ident $family:ident, )*) => {
         /// An operation: a member of the union `XNodeUnion`, without the prefix `XNN`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         // The names are those of the schema.
@@ -204,6 +237,13 @@ macro_rules! operations {
             pub const fn word(self) -> &'static str {
                 match self {
                     $( Operation::$name => $word ),*
+                }
+            }
+
+            /// Returns what the operation computes.
+            pub const fn family(self) -> Family {
+                match self {
+                    $( Operation::$name => Family::$family ),*
                 }
             }
         }
@@ -223,53 +263,53 @@ macro_rules! operations {
 }
 
 operations! {
-    Add "add": NODE_2X1,
-    FullyConnected "fully_connected": FULLY_CONNECTED,
-    Softmax "softmax": NODE_1X1,
-    Sigmoid "sigmoid": NODE_1X1,
-    StaticTranspose "static_transpose": TRANSPOSE,
-    Clamp "clamp": NODE_1X1,
-    Conv2d "conv2d": CONV,
-    Div "div": NODE_2X1,
-    StaticResizeBilinear2D "static_resize_bilinear2d": RESIZE_BILINEAR,
-    StaticConstantPad "static_constant_pad": CONSTANT_PAD,
-    AvgPooling2d "avg_pooling2d": POOLING,
-    Minimum "minimum": NODE_2X1,
-    DepthwiseConv2d "depthwise_conv2d": CONV,
-    MaxPooling2d "max_pooling2d": POOLING,
-    Multiply "multiply": NODE_2X1,
-    Subtract "subtract": NODE_2X1,
-    Floor "floor": NODE_1X1,
-    Convert "convert": NODE_1X1,
-    GlobalAvgPooling2d "global_avg_pooling2d": NODE_1X1,
-    StaticReshape "static_reshape": RESHAPE,
-    ArgMaxPooling2d "arg_max_pooling2d": ARG_MAX_POOLING,
-    SquareRoot "square_root": NODE_1X1,
-    Ceiling "ceiling": NODE_1X1,
-    Hardswish "hardswish": NODE_1X1,
-    LeakyReLU "leaky_relu": LEAKY_RELU,
-    Maximum "maximum": NODE_2X1,
-    Negate "negate": NODE_1X1,
-    Square "square": NODE_1X1,
-    ELU "elu": ELU,
-    Abs "abs": NODE_1X1,
-    PReLU "prelu": NODE_2X1,
-    Concatenate2 "concatenate2": CAT,
-    Concatenate3 "concatenate3": CAT,
-    Concatenate4 "concatenate4": CAT,
-    StaticSlice "static_slice": SLICE,
-    ScaledDotProductAttention "scaled_dot_product_attention": ATTENTION,
-    BatchMatrixMultiply "batch_matrix_multiply": NODE_2X1,
-    Concatenate5 "concatenate5": CAT,
-    ConvTranspose2d "conv_transpose2d": CONV,
-    ReciprocalSquareRoot "reciprocal_square_root": NODE_1X1,
-    Log "log": NODE_1X1,
-    Gelu "gelu": NODE_1X1,
-    Tanh "tanh": NODE_1X1,
-    Exp "exp": NODE_1X1,
-    Sin "sin": NODE_1X1,
-    Copy "copy": NODE_1X1,
-    Cos "cos": NODE_1X1,
+    Add "add": NODE_2X1 Binary,
+    FullyConnected "fully_connected": FULLY_CONNECTED FullyConnected,
+    Softmax "softmax": NODE_1X1 Softmax,
+    Sigmoid "sigmoid": NODE_1X1 Unary,
+    StaticTranspose "static_transpose": TRANSPOSE Transpose,
+    Clamp "clamp": NODE_1X1 Clamp,
+    Conv2d "conv2d": CONV Convolution,
+    Div "div": NODE_2X1 Binary,
+    StaticResizeBilinear2D "static_resize_bilinear2d": RESIZE_BILINEAR Resize,
+    StaticConstantPad "static_constant_pad": CONSTANT_PAD Pad,
+    AvgPooling2d "avg_pooling2d": POOLING AveragePooling,
+    Minimum "minimum": NODE_2X1 Binary,
+    DepthwiseConv2d "depthwise_conv2d": CONV Convolution,
+    MaxPooling2d "max_pooling2d": POOLING MaxPooling,
+    Multiply "multiply": NODE_2X1 Binary,
+    Subtract "subtract": NODE_2X1 Binary,
+    Floor "floor": NODE_1X1 Unary,
+    Convert "convert": NODE_1X1 Convert,
+    GlobalAvgPooling2d "global_avg_pooling2d": NODE_1X1 Mean,
+    StaticReshape "static_reshape": RESHAPE Reshape,
+    ArgMaxPooling2d "arg_max_pooling2d": ARG_MAX_POOLING ArgMaxPooling,
+    SquareRoot "square_root": NODE_1X1 Unary,
+    Ceiling "ceiling": NODE_1X1 Unary,
+    Hardswish "hardswish": NODE_1X1 Unary,
+    LeakyReLU "leaky_relu": LEAKY_RELU Unary,
+    Maximum "maximum": NODE_2X1 Binary,
+    Negate "negate": NODE_1X1 Unary,
+    Square "square": NODE_1X1 Unary,
+    ELU "elu": ELU Unary,
+    Abs "abs": NODE_1X1 Unary,
+    PReLU "prelu": NODE_2X1 Binary,
+    Concatenate2 "concatenate2": CAT Concatenation,
+    Concatenate3 "concatenate3": CAT Concatenation,
+    Concatenate4 "concatenate4": CAT Concatenation,
+    StaticSlice "static_slice": SLICE Slice,
+    ScaledDotProductAttention "scaled_dot_product_attention": ATTENTION Attention,
+    BatchMatrixMultiply "batch_matrix_multiply": NODE_2X1 MatrixProduct,
+    Concatenate5 "concatenate5": CAT Concatenation,
+    ConvTranspose2d "conv_transpose2d": CONV TransposedConvolution,
+    ReciprocalSquareRoot "reciprocal_square_root": NODE_1X1 Unary,
+    Log "log": NODE_1X1 Unary,
+    Gelu "gelu": NODE_1X1 Unary,
+    Tanh "tanh": NODE_1X1 Unary,
+    Exp "exp": NODE_1X1 Unary,
+    Sin "sin": NODE_1X1 Unary,
+    Copy "copy": NODE_1X1 Copy,
+    Cos "cos": NODE_1X1 Unary,
 }
 
 /// Members of the union `XNodeUnion`, from tag 1.
@@ -295,6 +335,18 @@ pub struct Operand {
 }
 
 impl Operation {
+    /// Returns the slot of the flags; `None` if the operation has none.
+    pub fn flags_slot(self) -> Option<u16> {
+        self.slot_of(&["flags"], "")
+    }
+
+    /// Returns the slot of the field whose name is one of `stems` and `end`.
+    pub fn slot_of(self, stems: &[&str], end: &str) -> Option<u16> {
+        let mut fields = (0..).zip(self.table().fields);
+        let found = fields.find(|(_, field)| field.name.strip_suffix(end).is_some_and(|stem| stems.contains(&stem)));
+        found.map(|(slot, _)| slot)
+    }
+
     /// Operands in the order of the schema, except that a fifth input of a concatenation follows the output.
     pub fn operands(self) -> impl Iterator<Item = Operand> {
         // Concatenations share a table; each uses the first of its inputs.

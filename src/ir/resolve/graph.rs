@@ -3,7 +3,6 @@
 //! Ids, offsets and indices follow from the rules of [`pte_xnnpack::draft`]. `check` determines whether
 //! the runtime accepts the graph.
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use super::origins::GraphOrigins;
@@ -22,10 +21,11 @@ use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
-use pte_xnnpack::draft_sizes::{DraftOperands, SizeError, SizedValue, position};
-use pte_xnnpack::model::{Container, ExtraContent, FieldContent, NodeOperation};
+use pte_xnnpack::draft_sizes::{self, SizedValue, position};
+use pte_xnnpack::model::{Container, ExtraContent, FieldContent};
+use pte_xnnpack::parameters;
 use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
-use pte_xnnpack::{parameters, sizes};
+use pte_xnnpack::sizes::SizeError;
 use pte_yaml::tree::NodeId;
 
 /// Returns the payload of a graph, its nodes in the source, and its arguments; `None` with errors in [`Finder::diagnostics`].
@@ -488,12 +488,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             }
         }
         let is_open = outputs.iter().any(|output| self.values[*output].sizes.is_none());
-        let found = RefCell::new(Vec::new());
-        let operands = DraftOperands { node: draft, values: &self.values, found: &found };
-        // The results of an unknown operation are not known.
-        let NodeOperation::Known(operation) = node.operation else { return };
-        match sizes::check(operation, &operands) {
-            Ok(()) => {}
+        let found = match draft_sizes::outputs(draft, &self.values) {
+            Ok(found) => found,
             Err(SizeError::Unknown(input)) => {
                 outputs.iter().for_each(|output| self.values[*output].after = Some(input));
                 return;
@@ -524,8 +520,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 outputs.iter().for_each(|output| self.values[*output].reported = true);
                 return;
             }
-        }
-        for (slot, sizes) in found.into_inner() {
+        };
+        for (slot, sizes) in found {
             let Some(output) = position(draft, slot) else { continue };
             match &self.values[output].sizes {
                 None if sizes.iter().any(|size| u32::try_from(*size).is_err()) => {
@@ -535,8 +531,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                     self.error(Code::InvalidSizes, self.values[output].id, message, "expected sizes of 32 bits");
                     self.values[output].reported = true;
                 }
-                None => self.values[output].sizes = Some(sizes),
-                Some(stated) if *stated == sizes => {}
+                None => self.values[output].sizes = Some(sizes.to_vec()),
+                Some(stated) if stated[..] == sizes[..] => {}
                 Some(stated) => {
                     let message = format!(
                         "`{}` has sizes {stated:?}, {} writes {sizes:?}",

@@ -3,26 +3,40 @@
 //! A payload is a header, a graph (a FlatBuffer) and constants; constants may also be named data of the program or of a
 //! `.ptd`. Only header, graph and scales are read. Operations that XNNPACK itself rejects are not reported.
 
-mod graph;
-mod payload;
-mod scales;
-mod types;
-mod values;
-
 use std::collections::HashMap;
 
 use super::fields::flat_tensor::ExternalKeys;
 use super::finding::{Findings, Location, Locator};
-use crate::RuleId::*;
-use graph::{Graph, GraphDefect, GraphPart, GraphRemark, UnpackedConstant};
-use payload::{GraphData, Payload};
+use crate::RuleId::{self, *};
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::counted;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::{DelegateId, EValue, ExecutionPlan, Instruction, Program, ValueId};
 use pte_xnnpack::BACKEND;
-use pte_xnnpack::arguments;
-use scales::ScaleReader;
+use pte_xnnpack::arguments::{self, GraphArgument};
+use pte_xnnpack::check::{GraphFinding, GraphPart, GraphRule, NamedData, ScaleBudget, UnpackedConstant};
+use pte_xnnpack::decode::{PayloadError, ReadGraph};
+
+/// The arguments of a graph, and its constants in the payload that operations read when they run.
+struct Graph {
+    arguments: Vec<GraphArgument>,
+    /// Number of arguments that XNNPACK allocates.
+    num_arguments: u64,
+    unpacked: Vec<UnpackedConstant>,
+}
+
+/// Returns the id of a rule for graphs.
+fn rule_id(rule: GraphRule) -> RuleId {
+    match rule {
+        GraphRule::Graph => D_12,
+        GraphRule::Constants => D_13,
+        GraphRule::Quantization => D_15,
+        GraphRule::Types => D_16,
+        GraphRule::Sizes => D_17,
+        GraphRule::Bounds => D_19,
+        GraphRule::Lists => D_20,
+    }
+}
 
 /// Checks the payloads of all XNNPACK delegates of a file of `len` bytes. `external` are the keys of the `.ptd` files
 /// loaded with the program.
@@ -33,8 +47,16 @@ pub(super) fn check(
     findings: &mut Findings,
     locate: &Locator<'_>,
 ) {
-    let named_data = GraphData::new(program, external);
-    let mut scales = ScaleReader::new(len);
+    let named = program.named_data.iter().flatten();
+    let named: HashMap<&str, &Blob> = named.map(|entry| (entry.key.as_str(), program.blob(entry.data))).collect();
+    let named_data = |key: &str| match named.get(key) {
+        Some(data) => Some(NamedData { size: data.len, data: Some(*data) }),
+        None => {
+            let entry = external.entries.get(key.as_bytes())?;
+            Some(NamedData { size: entry.size, data: entry.data.as_ref() })
+        }
+    };
+    let mut scales = ScaleBudget::new(len);
     let mut graphs: HashMap<BlobId, Option<Graph>> = HashMap::new();
     let mut left = len;
     for (method, plan) in program.plans().iter().enumerate() {
@@ -75,38 +97,40 @@ pub(super) fn check(
 }
 
 /// Checks a payload and its constants. Returns the graph; `None` if it cannot be read.
-fn check_payload(
+fn check_payload<'p>(
     blob: &Blob,
-    named_data: &GraphData<'_>,
-    scales: &mut ScaleReader,
+    named_data: &dyn Fn(&str) -> Option<NamedData<'p>>,
+    scales: &mut ScaleBudget,
     findings: &mut Findings,
     at: &dyn Fn(GraphPart) -> Location,
 ) -> Option<Graph> {
-    let payload = match Payload::read(blob) {
-        Ok(payload) => payload,
-        Err(found) => {
+    let mut report = |GraphFinding { rule, part, found, expected }: GraphFinding| {
+        findings.add(rule_id(rule), || (at(part), found, expected));
+    };
+    // The payloads of a file are not larger than the file in total.
+    let read = match ReadGraph::read(blob, u64::MAX) {
+        Ok(read) => read,
+        Err(error) => {
+            let found = match error {
+                PayloadError::Io(error) => format!("unreadable data: {error}"),
+                PayloadError::Identifier(_) => "a payload without an XNNPACK identifier".to_owned(),
+                error @ (PayloadError::Header(_) | PayloadError::Size(..)) => error.to_string(),
+            };
             findings.add(D_11, || (at(GraphPart::Whole), found, "a graph and constants inside the payload".into()));
             return None;
         }
     };
-    let mut graph = match payload.graph() {
-        Ok(graph) => graph,
-        Err(GraphDefect { rule, part, error }) => {
-            findings.add(rule, || (at(part), format!("a malformed graph: {error}"), "a valid graph".into()));
+    let checked = match pte_xnnpack::check::check(&read) {
+        Ok(checked) => checked,
+        Err(finding) => {
+            report(finding);
             return None;
         }
     };
-    let defect = graph.constants.iter().find_map(|constant| Some((constant, named_data.defect(constant, &payload)?)));
-    if let Some((constant, found)) = defect {
-        let part = constant.user.map_or(GraphPart::Whole, GraphPart::Value);
-        findings.add(D_13, || (at(part), found, format!("at least {}", counted(constant.needed, "byte"))));
-    } else if let Some((value, found, expected)) = scales.defect(blob, &graph, &payload, named_data) {
-        findings.add(D_15, || (at(GraphPart::Value(value)), found, expected));
-    }
-    for GraphRemark { rule, part, found, expected } in graph.remarks.drain(..) {
-        findings.add(rule, || (at(part), found, expected.to_owned()));
-    }
-    Some(graph)
+    checked.data_finding(&read, named_data, scales).into_iter().for_each(&mut report);
+    checked.remarks.into_iter().for_each(&mut report);
+    let num_arguments = read.graph.num_externs.into();
+    Some(Graph { arguments: checked.arguments, num_arguments, unpacked: checked.unpacked })
 }
 
 /// The delegate calls of a method.

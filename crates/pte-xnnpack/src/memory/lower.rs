@@ -6,7 +6,10 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use crate::model::{FieldContent, Graph, GraphValue, Node, NodeOperation};
-use crate::schema::*;
+use crate::schema::{
+    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, Family, NO_ID, OPTIONAL_OPERAND, Operation, QDINT8, QuantParams,
+    TRANSPOSED, conv, fully_connected, per_channel_group_quant, per_token_dynamic_quant,
+};
 
 /// Location of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,39 +58,11 @@ impl LoweredValue {
     }
 }
 
-/// Kind of an operation of XNNPACK.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Unary,
-    Clamp,
-    /// A table of 256 results.
-    Table,
-    Binary,
-    Copy,
-    Softmax,
-    Reshape,
-    /// Conversion that quantizes at run time.
-    Quantize,
-    FullyConnected,
-    Convolution,
-    TransposedConvolution,
-    MatrixProduct,
-    AveragePooling,
-    MaxPooling,
-    ArgMaxPooling,
-    Mean,
-    Resize,
-    Transpose,
-    Pad,
-    Slice,
-    Concatenation,
-}
-
-/// An operation of XNNPACK's subgraph.
+/// An operation.
 #[derive(Debug)]
 pub struct LoweredNode<'g> {
-    /// Kind.
-    pub kind: Kind,
+    /// Family.
+    pub kind: Family,
     /// Operation of the payload with the parameters; `None` if a rewrite added it.
     pub source: Option<&'g Node>,
     /// Values that it reads.
@@ -124,7 +99,7 @@ impl LoweredNode<'_> {
 
     /// Returns a parameter; 0 if there is none.
     pub fn number(&self, slot: u16) -> u64 {
-        self.source.and_then(|node| node.fields.get(usize::from(slot))).map_or(0, |field| field.uint().into())
+        self.source.map_or(0, |node| node.uint(slot).into())
     }
 }
 
@@ -145,10 +120,7 @@ impl<'g> Lowered<'g> {
     /// # Errors
     /// An operation that XNNPACK in ExecuTorch 1.5.1 does not have, or one without an operand.
     pub fn of(graph: &'g Graph) -> Result<Lowered<'g>, String> {
-        let mut ids = HashMap::with_capacity(graph.values.len());
-        for (position, value) in graph.values.iter().enumerate() {
-            ids.entry(value.id).or_insert(position);
-        }
+        let ids = graph.positions();
         let values = graph.values.iter().map(|value| lowered_value(graph, value)).collect();
         let mut lowered = Lowered { values, nodes: Vec::with_capacity(graph.nodes.len()), merged: 0 };
         for (number, node) in graph.nodes.iter().enumerate() {
@@ -161,9 +133,8 @@ impl<'g> Lowered<'g> {
     }
 
     fn add(&mut self, operation: Operation, node: &'g Node, ids: &HashMap<u32, usize>) -> Result<(), String> {
-        let (mut inputs, mut outputs) = (SmallVec::new(), SmallVec::new());
-        for operand in operation.operands() {
-            let id = node.fields.get(usize::from(operand.slot)).map_or(NO_ID, FieldContent::uint);
+        let (mut inputs, mut outputs) = (SmallVec::<[usize; 4]>::new(), SmallVec::<[usize; 2]>::new());
+        for (operand, id) in node.operands() {
             if id == NO_ID && operand.name == OPTIONAL_OPERAND {
                 continue;
             }
@@ -173,12 +144,13 @@ impl<'g> Lowered<'g> {
         let Some(output) = outputs.first().copied().filter(|_| !inputs.is_empty()) else {
             return Err("it has no operands".to_owned());
         };
-        let Some(mut kind) = kind(operation, &self.values[output]) else {
-            return Err("it is not supported".to_owned());
+        let kind = match operation.family() {
+            Family::Attention => return Err("it is not supported".to_owned()),
+            Family::Convert if self.values[output].datatype == QDINT8 => Family::Quantize,
+            Family::Convert => Family::Unary,
+            Family::Convolution if operation == Operation::Conv2d && is_pointwise(node) => Family::FullyConnected,
+            family => family,
         };
-        if operation == Operation::Conv2d && is_pointwise(node) {
-            kind = Kind::FullyConnected;
-        }
         let lowered = LoweredNode {
             kind,
             source: Some(node),
@@ -208,7 +180,7 @@ impl<'g> Lowered<'g> {
             last.outputs[0] = position;
         }
         self.nodes.push(LoweredNode {
-            kind: Kind::Clamp,
+            kind: Family::Clamp,
             source: None,
             inputs: [position].into_iter().collect(),
             outputs: [output].into_iter().collect(),
@@ -222,7 +194,7 @@ impl<'g> Lowered<'g> {
 /// Returns `true` for a convolution that XNNPACK replaces by a matrix product.
 fn is_pointwise(node: &Node) -> bool {
     use conv::*;
-    let number = |slot: u16| node.fields.get(usize::from(slot)).map_or(0, FieldContent::uint);
+    let number = |slot: u16| node.uint(slot);
     let are = |slots: &[u16], expected: u32| slots.iter().all(|slot| number(*slot) == expected);
     let has_channels = number(group_input_channels).saturating_add(number(group_output_channels)) > 2;
     has_channels
@@ -252,7 +224,7 @@ fn lowered_value(graph: &Graph, value: &GraphValue) -> LoweredValue {
     };
     let scaled = parameter(QuantParams::PerTokenDynamic, per_token_dynamic_quant::num_nonbatch_dims);
     LoweredValue {
-        dims: value.dims.iter().map(|size| u64::from(*size)).collect(),
+        dims: value.sizes().to_vec(),
         datatype: value.datatype,
         storage,
         is_output,
@@ -260,56 +232,4 @@ fn lowered_value(graph: &Graph, value: &GraphValue) -> LoweredValue {
         group: parameter(QuantParams::PerChannelGroup, per_channel_group_quant::group_size).unwrap_or(0),
         has_fixed_sizes: is_constant,
     }
-}
-
-/// Returns the kind of an operation; `None` if the runtime does not have it.
-fn kind(operation: Operation, output: &LoweredValue) -> Option<Kind> {
-    Some(match operation {
-        Operation::Add
-        | Operation::Div
-        | Operation::Minimum
-        | Operation::Multiply
-        | Operation::Subtract
-        | Operation::Maximum
-        | Operation::PReLU => Kind::Binary,
-        Operation::Sigmoid
-        | Operation::Floor
-        | Operation::SquareRoot
-        | Operation::Ceiling
-        | Operation::Hardswish
-        | Operation::Negate
-        | Operation::Square
-        | Operation::Abs
-        | Operation::ReciprocalSquareRoot
-        | Operation::Log
-        | Operation::Gelu
-        | Operation::Tanh
-        | Operation::Exp
-        | Operation::Sin
-        | Operation::Cos
-        | Operation::LeakyReLU
-        | Operation::ELU => Kind::Unary,
-        Operation::Convert if output.datatype == QDINT8 => Kind::Quantize,
-        Operation::Convert => Kind::Unary,
-        Operation::Clamp => Kind::Clamp,
-        Operation::Copy => Kind::Copy,
-        Operation::Softmax => Kind::Softmax,
-        Operation::StaticReshape => Kind::Reshape,
-        Operation::FullyConnected => Kind::FullyConnected,
-        Operation::BatchMatrixMultiply => Kind::MatrixProduct,
-        Operation::Conv2d | Operation::DepthwiseConv2d => Kind::Convolution,
-        Operation::ConvTranspose2d => Kind::TransposedConvolution,
-        Operation::AvgPooling2d => Kind::AveragePooling,
-        Operation::MaxPooling2d => Kind::MaxPooling,
-        Operation::ArgMaxPooling2d => Kind::ArgMaxPooling,
-        Operation::GlobalAvgPooling2d => Kind::Mean,
-        Operation::StaticResizeBilinear2D => Kind::Resize,
-        Operation::StaticTranspose => Kind::Transpose,
-        Operation::StaticConstantPad => Kind::Pad,
-        Operation::StaticSlice => Kind::Slice,
-        Operation::Concatenate2 | Operation::Concatenate3 | Operation::Concatenate4 | Operation::Concatenate5 => {
-            Kind::Concatenation
-        }
-        Operation::ScaledDotProductAttention => return None,
-    })
 }

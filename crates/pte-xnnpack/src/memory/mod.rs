@@ -13,9 +13,9 @@ mod tiles;
 use std::collections::HashSet;
 
 use super::decode;
-use super::model::{FieldContent, Graph, NodeOperation};
-use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, OPTIONAL_OPERAND, QDINT8};
-use lower::{Kind, Lowered, LoweredValue, Storage};
+use super::model::Graph;
+use super::schema::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, Family, OPTIONAL_OPERAND, QDINT8};
+use lower::{Lowered, LoweredValue, Storage};
 use operators::{EXTRA_BYTES, NodeMemory, Operators, ROW_PARAMETERS, alignment, rounded};
 use planner::Usage;
 use pte_model::data::Blob;
@@ -109,10 +109,8 @@ fn fixed_objects(graph: &Graph, lowered: &Lowered<'_>, in_place: usize, processo
 fn in_place(graph: &Graph) -> Vec<u64> {
     let mut is_packed = HashSet::new();
     for node in &graph.nodes {
-        let NodeOperation::Known(operation) = node.operation else { continue };
-        for operand in operation.operands().filter(|operand| matches!(operand.name, "filter_id" | OPTIONAL_OPERAND)) {
-            is_packed.insert(node.fields.get(usize::from(operand.slot)).map_or(NO_ID, FieldContent::uint));
-        }
+        let packed = node.operands().filter(|(operand, _)| matches!(operand.name, "filter_id" | OPTIONAL_OPERAND));
+        is_packed.extend(packed.map(|(_, id)| id));
     }
     let constants = graph.values.iter().filter(|value| value.constant != 0 && !is_packed.contains(&value.id));
     let constants = constants.filter_map(|value| graph.constants.get(value.constant as usize));
@@ -167,7 +165,13 @@ fn share(lowered: &Lowered<'_>, usages: &mut [Usage], consumers: &[usize], first
     for node in &lowered.nodes {
         let is_by_element = matches!(
             node.kind,
-            Kind::Unary | Kind::Clamp | Kind::Table | Kind::Binary | Kind::Copy | Kind::Softmax | Kind::Reshape
+            Family::Unary
+                | Family::Clamp
+                | Family::Table
+                | Family::Binary
+                | Family::Copy
+                | Family::Softmax
+                | Family::Reshape
         );
         let output = node.outputs[0];
         if !is_by_element || !is_single(output) {

@@ -1,10 +1,12 @@
 //! The memory that one operation of XNNPACK takes: objects, packed weights, buffers of pointers, and memory while it runs. The rules are those
 //! of the commit in ExecuTorch 1.5.1; all sums saturate.
 
-use super::lower::{Kind, Lowered, LoweredNode, LoweredValue, Storage};
+use super::lower::{Lowered, LoweredNode, LoweredValue, Storage};
 use super::structures::{self, Structures};
 use super::tiles::{self, Product, Tile, column};
-use crate::schema::*;
+use crate::schema::{
+    BF16, FP16, FP32, Family, Operation, QCINT8, QDINT8, QINT8, QUINT8, SAME_PADDING, arg_max_pooling, conv, pooling,
+};
 use pte_payload::memory::Processor;
 
 /// Memory of an operation in bytes.
@@ -126,26 +128,28 @@ impl<'l> Operators<'l> {
         let (input, output) = (self.value(node.inputs[0]), self.value(node.outputs[0]));
         let objects = |bytes: u64| NodeMemory { objects: bytes, ..NodeMemory::default() };
         match node.kind {
-            Kind::Unary => objects(s.operator + 2 * s.compute + self.table(node)),
+            Family::Unary => objects(s.operator + 2 * s.compute + self.table(node)),
             // The table is a value, too.
-            Kind::Table => objects(s.operator + 2 * s.compute + 2 * TABLE + s.value),
-            Kind::Clamp | Kind::Copy | Kind::Reshape | Kind::Quantize => objects(s.operator + 2 * s.compute),
-            Kind::Binary => objects(s.operator + s.compute + s.parameters),
-            Kind::Softmax => {
+            Family::Table => objects(s.operator + 2 * s.compute + 2 * TABLE + s.value),
+            Family::Clamp | Family::Copy | Family::Reshape | Family::Convert | Family::Quantize | Family::Attention => {
+                objects(s.operator + 2 * s.compute)
+            }
+            Family::Binary => objects(s.operator + s.compute + s.parameters),
+            Family::Softmax => {
                 let table = if input.datatype == QUINT8 { 4 * TABLE } else { 0 };
                 objects(s.operator + s.compute + table)
             }
-            Kind::Transpose | Kind::Slice => objects(s.operator + s.compute),
-            Kind::Pad => objects(s.operator + s.compute + s.pad),
-            Kind::Concatenation => objects(product(&[node.inputs.len() as u64, s.operator + 2 * s.compute])),
-            Kind::FullyConnected => self.fully_connected(node),
-            Kind::MatrixProduct => self.matrix_product(node),
-            Kind::Convolution => self.convolution(node),
-            Kind::TransposedConvolution => self.transposed_convolution(node),
-            Kind::AveragePooling => self.average_pooling(node),
-            Kind::MaxPooling => self.max_pooling(node),
-            Kind::ArgMaxPooling => self.arg_max_pooling(node),
-            Kind::Mean => {
+            Family::Transpose | Family::Slice => objects(s.operator + s.compute),
+            Family::Pad => objects(s.operator + s.compute + s.pad),
+            Family::Concatenation => objects(product(&[node.inputs.len() as u64, s.operator + 2 * s.compute])),
+            Family::FullyConnected => self.fully_connected(node),
+            Family::MatrixProduct => self.matrix_product(node),
+            Family::Convolution => self.convolution(node),
+            Family::TransposedConvolution => self.transposed_convolution(node),
+            Family::AveragePooling => self.average_pooling(node),
+            Family::MaxPooling => self.max_pooling(node),
+            Family::ArgMaxPooling => self.arg_max_pooling(node),
+            Family::Mean => {
                 let channels = input.dims.last().copied().unwrap_or(1);
                 let results = match input.datatype {
                     FP32 => 0,
@@ -158,7 +162,7 @@ impl<'l> Operators<'l> {
                     ..NodeMemory::default()
                 }
             }
-            Kind::Resize => {
+            Family::Resize => {
                 // Four pointers and two weights for each pixel.
                 let weights = if input.bits() == 32 { 8 } else { 4 };
                 let [_, height, width, _] = image(output);

@@ -3,9 +3,9 @@
 
 use smallvec::SmallVec;
 
-use super::lower::{Kind, Lowered, Storage};
+use super::lower::{Lowered, Storage};
 use crate::model::FieldContent;
-use crate::schema::{FP32, constant_pad, transpose};
+use crate::schema::{FP32, Family, constant_pad, transpose};
 
 /// Number of operations that XNNPACK replaces by one table.
 const MAX_TABLE: usize = 10;
@@ -64,18 +64,18 @@ impl Lowered<'_> {
             }
             let kinds = (self.nodes[producer].kind, self.nodes[consumer].kind);
             match kinds {
-                (Kind::Pad, Kind::Convolution) if self.is_spatial_padding(producer) => {
+                (Family::Pad, Family::Convolution) if self.is_spatial_padding(producer) => {
                     self.nodes[consumer].is_padded = true;
                     self.skip(producer, consumer, value);
                 }
-                (_, Kind::Copy) => {
+                (_, Family::Copy) => {
                     let output = self.nodes[consumer].outputs[0];
                     for written in self.nodes[producer].outputs.iter_mut().filter(|written| **written == value) {
                         *written = output;
                     }
                     self.nodes[consumer].is_removed = true;
                 }
-                (Kind::Copy, _) => self.skip(producer, consumer, value),
+                (Family::Copy, _) => self.skip(producer, consumer, value),
                 _ => {}
             }
         }
@@ -108,8 +108,8 @@ impl Lowered<'_> {
     fn unary_input(&self, node: usize) -> Option<usize> {
         let node = &self.nodes[node];
         match (node.kind, &node.inputs[..]) {
-            (Kind::Unary | Kind::Clamp, [input, ..]) => Some(*input),
-            (Kind::Binary, [one, other]) => {
+            (Family::Unary | Family::Clamp, [input, ..]) => Some(*input),
+            (Family::Binary, [one, other]) => {
                 let is_scalar =
                     |value: usize| self.values[value].storage == Storage::Constant && self.values[value].count() == 1;
                 match (is_scalar(*one), is_scalar(*other)) {
@@ -148,7 +148,7 @@ impl Lowered<'_> {
             {
                 before.iter().for_each(|node| self.nodes[*node].is_removed = true);
                 let last = &mut self.nodes[*last];
-                last.kind = Kind::Table;
+                last.kind = Family::Table;
                 last.inputs = [input].into_iter().collect();
             }
         }
@@ -170,7 +170,7 @@ impl Lowered<'_> {
             let producer = uses.producer[input].filter(|producer| !self.nodes[*producer].is_removed);
             let alone = producer.filter(|_| uses.count[input] == 1 && !self.values[input].is_output);
             match self.nodes[node].kind {
-                Kind::Clamp if !self.nodes[node].has_bounds() => {
+                Family::Clamp if !self.nodes[node].has_bounds() => {
                     if !self.values[output].is_output {
                         instead[output] = input;
                         uses.count[input] = (uses.count[input] + uses.count[output]).saturating_sub(1);
@@ -183,22 +183,22 @@ impl Lowered<'_> {
                         self.nodes[node].is_removed = true;
                     }
                 }
-                Kind::Clamp => {
+                Family::Clamp => {
                     if let Some(producer) = alone.filter(|producer| self.can_have_bounds(*producer)) {
                         self.nodes[producer].outputs[0] = output;
                         self.nodes[node].is_removed = true;
                         uses.producer[output] = Some(producer);
                     }
                 }
-                Kind::Reshape => {
+                Family::Reshape => {
                     self.values[output].has_fixed_sizes = true;
-                    if let Some(producer) = alone.filter(|producer| self.nodes[*producer].kind == Kind::Reshape) {
+                    if let Some(producer) = alone.filter(|producer| self.nodes[*producer].kind == Family::Reshape) {
                         self.skip(producer, node, input);
                     }
                     self.remove_reshape(node, &mut uses, &mut instead);
                 }
-                Kind::FullyConnected | Kind::MatrixProduct => self.merge_transposition(node, &uses),
-                Kind::Unary | Kind::Binary => {
+                Family::FullyConnected | Family::MatrixProduct => self.merge_transposition(node, &uses),
+                Family::Unary | Family::Binary => {
                     let fixed = self.nodes[node].inputs.iter().all(|input| self.values[*input].has_fixed_sizes);
                     self.values[output].has_fixed_sizes |= fixed;
                 }
@@ -213,14 +213,14 @@ impl Lowered<'_> {
 
     /// Makes bounds of the smaller or the larger of a value and a constant of one element.
     fn bound_by_constant(&mut self, node: usize) {
-        if !self.nodes[node].is_minimum_or_maximum() || self.nodes[node].kind != Kind::Binary {
+        if !self.nodes[node].is_minimum_or_maximum() || self.nodes[node].kind != Family::Binary {
             return;
         }
         let Some(input) = self.unary_input(node) else { return };
         let constant = self.nodes[node].inputs.iter().copied().find(|value| *value != input);
         let rank = |value: usize| self.values[value].dims.len();
         if constant.is_some_and(|constant| rank(constant) <= rank(input)) {
-            self.nodes[node].kind = Kind::Clamp;
+            self.nodes[node].kind = Family::Clamp;
             self.nodes[node].inputs = [input].into_iter().collect();
         }
     }
@@ -229,12 +229,12 @@ impl Lowered<'_> {
     fn can_have_bounds(&self, node: usize) -> bool {
         matches!(
             self.nodes[node].kind,
-            Kind::Clamp
-                | Kind::AveragePooling
-                | Kind::MaxPooling
-                | Kind::Convolution
-                | Kind::TransposedConvolution
-                | Kind::FullyConnected
+            Family::Clamp
+                | Family::AveragePooling
+                | Family::MaxPooling
+                | Family::Convolution
+                | Family::TransposedConvolution
+                | Family::FullyConnected
         )
     }
 
@@ -258,7 +258,7 @@ impl Lowered<'_> {
     fn merge_transposition(&mut self, node: usize, uses: &Uses) {
         let Some(weights) = self.nodes[node].inputs.get(1).copied() else { return };
         let Some(producer) = uses.producer[weights].filter(|_| uses.count[weights] == 1) else { return };
-        if self.nodes[producer].kind != Kind::Transpose || self.nodes[producer].is_removed {
+        if self.nodes[producer].kind != Family::Transpose || self.nodes[producer].is_removed {
             return;
         }
         let Some(source) = self.nodes[producer].source else { return };
@@ -278,9 +278,9 @@ impl Lowered<'_> {
         let uses = Uses::of(self);
         for node in 0..self.nodes.len() {
             let input = self.nodes[node].inputs[0];
-            let is_product = matches!(self.nodes[node].kind, Kind::FullyConnected | Kind::MatrixProduct);
+            let is_product = matches!(self.nodes[node].kind, Family::FullyConnected | Family::MatrixProduct);
             let Some(producer) = uses.producer[input].filter(|_| is_product) else { continue };
-            if self.nodes[producer].kind == Kind::Quantize {
+            if self.nodes[producer].kind == Family::Quantize {
                 self.nodes[node].inputs[0] = self.nodes[producer].inputs[0];
                 self.nodes[node].quantizes = true;
             }

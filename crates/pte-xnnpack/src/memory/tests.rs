@@ -3,6 +3,7 @@
 use super::*;
 use crate::draft::{Draft, DraftField, DraftNode, DraftValue};
 use crate::encode;
+use crate::model::{FieldContent, NodeOperation};
 use crate::schema::Operation;
 
 fn node(operation: Operation, fields: Vec<DraftField>) -> DraftNode {

@@ -5,7 +5,10 @@
 //! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime does not execute is an
 //! error of the table, and so is a combination without a row that it does execute.
 
-use pte_xnnpack::schema::*;
+use crate::schema::{
+    BF16, FP16, FP32, INT32, KEEP_DIMS, Operation, QBINT4, QCINT4, QCINT8, QCINT32, QDINT8, QINT8, QINT32, QUINT8,
+    SAME_PADDING, TRANSPOSED,
+};
 
 /// Types of operands, in the order of [`Operation::operands`].
 pub(super) enum OperandTypes {
@@ -13,6 +16,8 @@ pub(super) enum OperandTypes {
     Same(&'static [i16]),
     /// The types of the operands are one of these rows. The type of an absent operand is not compared.
     Rows(&'static [&'static [i16]]),
+    /// The type of each operand is one of these, in one of the rows.
+    Products(&'static [&'static [&'static [i16]]]),
     /// The runtime has no such operation.
     Unsupported,
 }
@@ -124,26 +129,15 @@ const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
 const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
 const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
 /// Input and output of functions of one operand.
-const FUNCTION: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32],
-    &[FP32, BF16],
-    &[FP16, FP16],
-    &[BF16, FP32],
-    &[BF16, BF16],
-    &[QINT8, QINT8],
-    &[QUINT8, QUINT8],
-]);
-
-const INTEGER_FUNCTION: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32],
-    &[FP32, BF16],
-    &[FP16, FP16],
-    &[BF16, FP32],
-    &[BF16, BF16],
-    &[QINT8, QINT8],
-    &[QUINT8, QUINT8],
-    &[INT32, INT32],
-]);
+const FUNCTION: OperandTypes = OperandTypes::Products(FUNCTIONS.split_at(4).0);
+const INTEGER_FUNCTION: OperandTypes = OperandTypes::Products(FUNCTIONS);
+const FUNCTIONS: &[&[&[i16]]] = &[
+    &[&[FP32, BF16], &[FP32, BF16]],
+    &[&[FP16], &[FP16]],
+    &[&[QINT8], &[QINT8]],
+    &[&[QUINT8], &[QUINT8]],
+    &[&[INT32], &[INT32]],
+];
 
 const ARITHMETIC: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32]);
 const CLAMPED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
@@ -223,47 +217,11 @@ const BATCH_MATRIX: OperandTypes = OperandTypes::Rows(&[
     &[QINT8, QINT8, QINT8],
 ]);
 
+/// Element types that conversions read and write.
+const CONVERTED: &[i16] = &[FP32, FP16, BF16, QINT8, QUINT8, INT32];
+
 /// Input and output of conversions.
-const CONVERSION: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32],
-    &[FP32, FP16],
-    &[FP32, BF16],
-    &[FP32, QINT8],
-    &[FP32, QUINT8],
-    &[FP32, INT32],
-    &[FP16, FP32],
-    &[FP16, FP16],
-    &[FP16, BF16],
-    &[FP16, QINT8],
-    &[FP16, QUINT8],
-    &[FP16, INT32],
-    &[BF16, FP32],
-    &[BF16, FP16],
-    &[BF16, BF16],
-    &[BF16, QINT8],
-    &[BF16, QUINT8],
-    &[BF16, INT32],
-    &[QINT8, FP32],
-    &[QINT8, FP16],
-    &[QINT8, BF16],
-    &[QINT8, QINT8],
-    &[QINT8, QUINT8],
-    &[QINT8, INT32],
-    &[QUINT8, FP32],
-    &[QUINT8, FP16],
-    &[QUINT8, BF16],
-    &[QUINT8, QINT8],
-    &[QUINT8, QUINT8],
-    &[QUINT8, INT32],
-    &[INT32, FP32],
-    &[INT32, FP16],
-    &[INT32, BF16],
-    &[INT32, QINT8],
-    &[INT32, QUINT8],
-    &[INT32, INT32],
-    &[FP32, QDINT8],
-    &[FP16, QDINT8],
-]);
+const CONVERSION: OperandTypes = OperandTypes::Products(&[&[CONVERTED, CONVERTED], &[&[FP32, FP16], &[QDINT8]]]);
 
 /// Constraints by operation, in the order of the tags.
 pub(super) static ROWS: &[OperationRow] = &{
