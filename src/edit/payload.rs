@@ -81,8 +81,7 @@ impl PayloadContent {
         let delegate = resolved.program.plans().first().and_then(|plan| plan.delegates().first());
         let unreadable = |message: String| Error::input(Code::InvalidGraph, model.name(), message);
         let delegate = delegate.ok_or_else(|| unreadable("expected one graph".to_owned()))?;
-        let graph =
-            decode::decode(resolved.program.blob(delegate.processed)).map_err(|error| unreadable(error.to_string()))?;
+        let graph = decode::decode(resolved.program.blob(delegate.processed)).map_err(unreadable)?;
         let new = payloads::with_named_constants(graph).map_err(|error| Error::io(model.name(), "", &error))?;
         Ok(PayloadContent::WithData(new))
     }

@@ -5,7 +5,7 @@
 //! another one.
 
 use pte_xnnpack::draft::{Draft, DraftNode, DraftValue};
-use pte_xnnpack::draft_sizes::{self, SizedValue, position};
+use pte_xnnpack::draft_sizes::{self, SizedValue};
 use pte_xnnpack::model::NodeOperation;
 
 /// Properties of a value that are printed.
@@ -44,7 +44,7 @@ pub fn stated(draft: &Draft) -> Vec<StatedValue> {
     }
     // A value that no node writes keeps its sizes.
     let mut is_written = vec![false; values.len()];
-    for output in draft.nodes.iter().flat_map(outputs) {
+    for output in draft.nodes.iter().flat_map(|node| node.values(true)) {
         is_written[output] = true;
     }
     for (value, _) in values.iter_mut().zip(is_written).filter(|(_, is_written)| !is_written) {
@@ -64,27 +64,20 @@ fn visited(value: &DraftValue) -> Visited<'_> {
     Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
 }
 
-/// Returns the positions of the values that a known operation writes.
-fn outputs(node: &DraftNode) -> impl Iterator<Item = usize> {
-    let outputs = node.operation.operands().filter(|operand| operand.is_output);
-    outputs.filter_map(|operand| position(node, operand.slot))
-}
-
 fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
-    let NodeOperation::Known(operation) = node.operation else { return };
-    let first = operation.operands().filter(|operand| !operand.is_output);
-    let first = first.filter_map(|operand| position(node, operand.slot)).next();
-    let datatype = first.map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
+    let NodeOperation::Known(_) = node.operation else { return };
+    let datatype =
+        node.values(false).next().map(|first| &values[first]).filter(|first| first.has_type).map(SizedValue::datatype);
     // Nothing is inferred from a node that violates a rule.
     let found = draft_sizes::outputs(node, values).unwrap_or_default();
-    for output in outputs(node) {
+    for output in node.values(true) {
         let value = &mut values[output];
         if !value.has_type {
             value.stated.datatype = datatype != Some(value.value.datatype);
             value.has_type = true;
         }
         if !value.has_sizes {
-            let mut own = found.iter().filter(|(slot, _)| position(node, *slot) == Some(output));
+            let mut own = found.iter().filter(|(slot, _)| node.position(*slot) == Some(output));
             value.stated.sizes = own.next().is_none_or(|(_, sizes)| sizes[..] != value.dims[..]);
             value.has_sizes = true;
         }
@@ -95,7 +88,7 @@ fn visit(node: &DraftNode, values: &mut [Visited<'_>]) {
 /// their positions from the nodes that write them.
 pub fn listed(draft: &Draft, is_empty: impl Fn(usize) -> bool) -> usize {
     let mut rank: Vec<Option<usize>> = vec![None; draft.values.len()];
-    for (order, output) in draft.nodes.iter().flat_map(outputs).enumerate() {
+    for (order, output) in draft.nodes.iter().flat_map(|node| node.values(true)).enumerate() {
         rank[output].get_or_insert(order);
     }
     let mut count = draft.values.len();

@@ -13,8 +13,9 @@ use pte_model::data::Blob;
 use pte_model::diagnostics::{clipped, counted};
 use pte_model::format::ScalarType;
 use pte_model::format::table::Union;
+use pte_xnnpack::constants;
 use pte_xnnpack::model::{Constant, ExtraContent, FieldContent, Graph, GraphValue, Node, QuantParamsValue};
-use pte_xnnpack::schema::{Datatype, NO_ID, Operand, QuantParams};
+use pte_xnnpack::schema::{Datatype, NO_ID};
 
 const AREA: DiffArea = DiffArea::Meaning;
 const TOPIC: DiffTopic = DiffTopic::Delegate;
@@ -33,14 +34,13 @@ pub struct GraphSide<'s> {
 impl<'s> GraphSide<'s> {
     /// Creates the view of a graph with this path, in a program whose named data have its constants.
     pub fn new(graph: &'s Graph, side: &'s Side, path: String) -> GraphSide<'s> {
-        let by_id = graph.values.iter().enumerate().map(|(index, value)| (value.id, index)).collect();
         let mut writers = HashMap::new();
         for (index, node) in graph.nodes.iter().enumerate() {
-            for operand in node.operation.operands().filter(|operand| operand.is_output) {
-                writers.entry(id(node, &operand)).or_insert(index);
+            for (_, id) in node.operands().filter(|(operand, _)| operand.is_output) {
+                writers.entry(id).or_insert(index);
             }
         }
-        GraphSide { graph, side, path, by_id, writers }
+        GraphSide { graph, side, path, by_id: graph.positions(), writers }
     }
 
     fn value(&self, id: u32) -> Option<&'s GraphValue> {
@@ -96,10 +96,9 @@ impl<'s> GraphSide<'s> {
 
     fn describe_node(&self, node: usize) -> String {
         let node = &self.graph.nodes[node];
-        let operands = node.operation.operands();
-        let texts = operands.map(|operand| match operand.is_output {
-            true => format!("{}: {}", operand.name, self.value(id(node, &operand)).map_or("none".into(), type_of)),
-            false => format!("{}: {}", operand.name, self.describe(id(node, &operand))),
+        let texts = node.operands().map(|(operand, id)| match operand.is_output {
+            true => format!("{}: {}", operand.name, self.value(id).map_or("none".into(), type_of)),
+            false => format!("{}: {}", operand.name, self.describe(id)),
         });
         format!("{}({})", node.operation.word(), texts.collect::<Vec<_>>().join(", "))
     }
@@ -114,8 +113,8 @@ impl<'s> GraphSide<'s> {
         if strength != NodeKey::Results {
             node.operation.tag().hash(&mut hasher);
         }
-        for operand in node.operation.operands() {
-            let value = self.value(id(node, &operand));
+        for (operand, id) in node.operands() {
+            let value = self.value(id);
             let is_hashed = match strength {
                 NodeKey::Parameters | NodeKey::Types => true,
                 NodeKey::Operation => false,
@@ -260,8 +259,8 @@ impl GraphPair<'_, '_> {
                 continue;
             }
             let ids = |node: &Node| {
-                let operands = node.operation.operands().filter(|operand| operand.is_output == outputs);
-                operands.map(|operand| id(node, &operand)).collect::<Vec<u32>>()
+                let operands = node.operands().filter(|(operand, _)| operand.is_output == outputs);
+                operands.map(|(_, id)| id).collect::<Vec<u32>>()
             };
             ids(l).into_iter().zip(ids(r)).for_each(|(left, right)| self.pair(left, right));
         }
@@ -308,7 +307,7 @@ impl GraphPair<'_, '_> {
             found.changed(AREA, TOPIC, left, DifferingPart::new(path(1, name), right));
         };
         for operand in nodes[0].operation.operands() {
-            let ids = nodes.map(|node| id(node, &operand));
+            let ids = nodes.map(|node| node.uint(operand.slot));
             if !self.is_same(ids[0], ids[1]) {
                 changed(operand.name, [graphs[0].describe(ids[0]), graphs[1].describe(ids[1])], found);
             } else if graphs[0].is_constant(ids[0]) {
@@ -521,8 +520,7 @@ impl GraphPair<'_, '_> {
         let graphs = self.graphs;
         let unread = |graph: &GraphSide<'_>| {
             let nodes = graph.graph.nodes.iter();
-            let read: HashSet<u32> =
-                nodes.flat_map(|node| node.operation.operands().map(|operand| id(node, &operand))).collect();
+            let read: HashSet<u32> = nodes.flat_map(|node| node.operands().map(|(_, id)| id)).collect();
             let free = graph.graph.values.iter().zip(0usize..);
             let free = free.filter(|(value, _)| value.constant != 0 && !read.contains(&value.id));
             grouped(free.map(|(value, index)| {
@@ -604,11 +602,6 @@ impl GraphPair<'_, '_> {
     }
 }
 
-/// Returns the id in a field of a node.
-fn id(node: &Node, operand: &Operand) -> u32 {
-    node.fields.get(usize::from(operand.slot)).map_or(NO_ID, FieldContent::uint)
-}
-
 /// Returns the fields of a node that are not ids of values, with their names.
 fn parameters(node: &Node) -> impl Iterator<Item = (&'static str, &FieldContent)> {
     let operands: Vec<u16> = node.operation.operands().map(|operand| operand.slot).collect();
@@ -684,18 +677,13 @@ fn quantization_text(params: &QuantParamsValue) -> String {
 
 /// Returns the index of the constant with the scales of a quantization.
 fn scales(params: &QuantParamsValue) -> Option<u32> {
-    let has_scales = match params.kind {
-        QuantParams::PerChannel | QuantParams::PerChannelGroup => true,
-        QuantParams::PerTensor | QuantParams::PerTokenDynamic => false,
-    };
-    let mut fields = params.kind.table().fields.iter().zip(&params.fields);
-    let index = fields.find(|(field, _)| field.name == SCALE_INDEX).map(|(_, content)| content.uint());
-    index.filter(|index| has_scales && *index != 0)
+    Some(constants::scale_buffer(params)).filter(|index| *index != 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pte_xnnpack::schema::QuantParams;
 
     #[test]
     fn scales_in_a_constant_are_not_described_as_an_empty_list() {

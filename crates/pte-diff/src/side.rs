@@ -333,22 +333,13 @@ impl Side {
     /// Returns the keys that graphs of XNNPACK refer to; empty if no `.ptd` files are given. The payloads that are
     /// decoded are together not larger than the file.
     fn graph_keys(&self) -> HashSet<String> {
-        let mut found = HashSet::new();
         if self.with.is_empty() {
-            return found;
+            return HashSet::new();
         }
-        let delegates = self.program.plans().iter().flat_map(|plan| plan.delegates());
-        let graphs = delegates.filter(|delegate| delegate.id.as_deref() == Some(pte_xnnpack::BACKEND));
-        let payloads: HashSet<BlobId> = graphs.map(|delegate| delegate.processed).collect();
-        let mut left = self.size;
-        for payload in payloads.into_iter().map(|payload| self.program.blob(payload)) {
-            let Some(rest) = left.checked_sub(payload.len()) else { break };
-            left = rest;
-            let constants = pte_xnnpack::decode::decode(payload).map(|graph| graph.constants).unwrap_or_default();
-            let keys = constants.into_iter().filter_map(|constant| constant.key);
-            found.extend(keys.filter(|key| self.named(key).is_none()));
-        }
-        found
+        let graphs = pte_xnnpack::payloads(&self.program, self.size)
+            .filter_map(|(_, payload)| pte_xnnpack::decode::decode(payload).ok());
+        let keys = graphs.flat_map(|graph| pte_xnnpack::constants::keys(&graph).map(str::to_owned).collect::<Vec<_>>());
+        keys.filter(|key| self.named(key).is_none()).collect()
     }
 
     /// Returns the keys of the tensors whose data are in a `.ptd`.

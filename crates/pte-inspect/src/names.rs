@@ -7,7 +7,7 @@ use super::Subject;
 use super::summary::payload_graphs;
 use crate::annotate::leaves::named_data_owner;
 use pte_model::program::element::{Element, Part};
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftField, DraftQuantization, DraftValue, Scales};
+use pte_xnnpack::draft::Draft;
 
 /// Returns, by value of a payload, the name of a constant: the first operation that reads it, and its role, such as
 /// `conv2d_43 filter`. `None` for values without data, and for those that no operation reads.
@@ -15,32 +15,15 @@ pub fn constant_names(draft: &Draft) -> Vec<Option<String>> {
     let mut names = vec![None; draft.values.len()];
     for (position, node) in draft.nodes.iter().enumerate() {
         for operand in node.operation.operands().filter(|operand| !operand.is_output) {
-            let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) else { continue };
-            let has_data = draft.values.get(*value).is_some_and(|value| value.constant.is_some());
-            if let Some(name) = names.get_mut(*value).filter(|name| has_data && name.is_none()) {
+            let Some(value) = node.position(operand.slot) else { continue };
+            let has_data = draft.values.get(value).is_some_and(|value| value.constant.is_some());
+            if let Some(name) = names.get_mut(value).filter(|name| has_data && name.is_none()) {
                 let role = operand.name.trim_end_matches("_id");
                 *name = Some(format!("{}_{position} {role}", node.operation.word()));
             }
         }
     }
     names
-}
-
-/// Returns the keys of the data and of the scales of a value of a graph, each with the addition to the name of the
-/// value.
-fn keys(value: &DraftValue) -> impl Iterator<Item = (&str, &'static str)> {
-    let data = value.constant.as_ref();
-    let scales = match &value.quantization {
-        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
-            Scales::Constant(constant) => Some(constant),
-            Scales::Listed(_) => None,
-        },
-        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
-    };
-    [(data, ""), (scales, " scales")].into_iter().filter_map(|(constant, what)| match &constant?.source {
-        ConstantSource::Key(key) => Some((&**key, what)),
-        ConstantSource::Data(_) => None,
-    })
 }
 
 /// Returns the names of owners of bytes, by the path that [`leaves`](crate::annotate::leaves) has for them: the name of
@@ -72,7 +55,7 @@ pub fn owner_names(subject: &Subject<'_>, prefix: &str) -> HashMap<String, Strin
             for (value, (name, found)) in constant_names(draft).into_iter().zip(&draft.values).enumerate() {
                 let Some(name) = name else { continue };
                 let path = format!("{payload}.values[{value}]");
-                for (key, what) in keys(found) {
+                for (key, what) in found.keys() {
                     let owner = named_data_owner(key.as_bytes());
                     names.entry(owner).or_insert_with(|| format!("{name}{what}{part} ({path})"));
                 }

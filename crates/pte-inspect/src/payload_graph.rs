@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::names::constant_names;
 use super::statistics::TensorStatistics;
 use super::summary::value_type;
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftField};
+use pte_xnnpack::draft::{ConstantSource, Draft};
 
 /// A decoded payload.
 #[derive(Debug, Clone, Serialize)]
@@ -63,12 +63,7 @@ impl PayloadGraph {
         let names = constant_names(draft);
         let values = values.zip(names).map(|(value, name)| PayloadValue { name, ..value });
         let nodes = draft.nodes.iter().map(|node| {
-            let (mut reads, mut writes) = (Vec::new(), Vec::new());
-            for operand in node.operation.operands() {
-                if let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) {
-                    if operand.is_output { &mut writes } else { &mut reads }.push(*value);
-                }
-            }
+            let [reads, writes] = [false, true].map(|is_output| node.values(is_output).collect());
             PayloadNode { name: node.operation.word(), reads, writes }
         });
         PayloadGraph {

@@ -16,7 +16,7 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
 use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
 use pte_payload::description::as_map;
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftField, DraftQuantization, DraftValue, Scales};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftQuantization, DraftValue};
 use pte_xnnpack::schema::Datatype;
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
@@ -374,40 +374,8 @@ fn outputs(plan: &ExecutionPlan) -> Vec<String> {
 
 /// Decodes the XNNPACK payloads of a program, each once, up to a total size.
 pub fn payload_graphs(program: &Program) -> HashMap<BlobId, Draft> {
-    let mut left = MAX_PAYLOADS;
-    let mut seen = BTreeSet::new();
-    let mut graphs = HashMap::new();
-    let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
-    for delegate in delegates.filter(|delegate| delegate.id.as_deref() == Some(pte_xnnpack::BACKEND)) {
-        let payload = program.blob(delegate.processed);
-        if seen.insert(delegate.processed)
-            && let Some(rest) = left.checked_sub(payload.len())
-        {
-            left = rest;
-            graphs.extend(Draft::read(payload).ok().map(|draft| (delegate.processed, draft)));
-        }
-    }
-    graphs
-}
-
-/// Returns the key of a constant in the named data.
-fn constant_key(constant: &DraftConstant) -> Option<&str> {
-    match &constant.source {
-        ConstantSource::Key(key) => Some(key),
-        ConstantSource::Data(_) => None,
-    }
-}
-
-/// Returns the keys of the data and of the scales of a value of a graph.
-fn keys(value: &DraftValue) -> [Option<&str>; 2] {
-    let scales = match &value.quantization {
-        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
-            Scales::Constant(constant) => constant_key(constant),
-            Scales::Listed(_) => None,
-        },
-        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
-    };
-    [value.constant.as_ref().and_then(constant_key), scales]
+    let payloads = pte_xnnpack::payloads(program, MAX_PAYLOADS);
+    payloads.filter_map(|(payload, blob)| Some((payload, Draft::read(blob).ok()?))).collect()
 }
 
 /// Returns the first operation that reads the data of each key: `forward/delegates[0] nodes[3] convolution filter`.
@@ -421,10 +389,10 @@ fn key_users<'g>(program: &Program, graphs: &'g HashMap<BlobId, Draft>) -> HashM
             };
             for (position, node) in draft.nodes.iter().enumerate() {
                 for operand in node.operation.operands() {
-                    let Some(DraftField::Value(value)) = node.fields.get(usize::from(operand.slot)) else { continue };
-                    let Some(value) = draft.values.get(*value) else { continue };
-                    for (key, what) in keys(value).into_iter().zip(["", " scales"]) {
-                        let Some(key) = key else { continue };
+                    let Some(value) = node.position(operand.slot).and_then(|value| draft.values.get(value)) else {
+                        continue;
+                    };
+                    for (key, what) in value.keys() {
                         users.entry(key).or_insert_with(|| {
                             let (word, operand) = (node.operation.word(), operand.name.trim_end_matches("_id"));
                             format!("{}/delegates[{number}] nodes[{position}] {word} {operand}{what}", name(plan))
@@ -449,7 +417,7 @@ impl<'g> NamedSizes<'g> {
     fn new(program: &'g Program, graphs: &'g HashMap<BlobId, Draft>) -> NamedSizes<'g> {
         let entries = program.named_data.iter().flatten();
         let sizes = entries.map(|entry| (entry.key.as_str(), program.blob(entry.data).len())).collect();
-        let keys = |draft: &'g Draft| draft.values.iter().flat_map(keys).flatten().collect();
+        let keys = |draft: &'g Draft| draft.values.iter().flat_map(DraftValue::keys).map(|(key, _)| key).collect();
         NamedSizes { sizes, keys: graphs.iter().map(|(payload, draft)| (*payload, keys(draft))).collect() }
     }
 

@@ -11,7 +11,6 @@ use pte_model::program::{BackendDelegate, NamedData};
 use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales,
 };
-use pte_xnnpack::draft_sizes::position;
 use pte_xnnpack::model::{Container, NodeOperation};
 use pte_xnnpack::{FORMATS, NAME};
 
@@ -90,17 +89,11 @@ fn add_zeros(candidate: &mut Candidate, value: &DraftValue) {
     }
 }
 
-/// Returns the positions of the values that an operation reads, or of those that it writes.
-fn operands(node: &DraftNode, is_output: bool) -> impl Iterator<Item = usize> {
-    let operands = node.operation.operands().filter(move |operand| operand.is_output == is_output);
-    operands.filter_map(|operand| position(node, operand.slot))
-}
-
 /// Returns the operations that write no argument of the delegate.
 fn removable(draft: &Draft) -> Vec<usize> {
     let mut left = MAX_ZEROS;
     let mut is_removable = |node: &DraftNode| {
-        operands(node, true).all(|value| {
+        node.values(true).all(|value| {
             let rest = left.checked_sub(draft.values[value].nbytes());
             left = rest.unwrap_or(left);
             rest.is_some() && !draft.outputs.contains(&value)
@@ -116,13 +109,13 @@ fn without(draft: &Draft, removed: &BTreeSet<usize>) -> Draft {
     let mut nodes = Vec::new();
     for (index, node) in draft.nodes.drain(..).enumerate() {
         match removed.contains(&index) {
-            true => written.extend(operands(&node, true)),
+            true => written.extend(node.values(true)),
             false => nodes.push(node),
         }
     }
     draft.nodes = nodes;
     let mut used: BTreeSet<usize> = draft.inputs.iter().chain(&draft.outputs).copied().collect();
-    used.extend(draft.nodes.iter().flat_map(|node| operands(node, false).chain(operands(node, true))));
+    used.extend(draft.nodes.iter().flat_map(|node| node.values(false).chain(node.values(true))));
     // The runtime frees a payload in a segment after loading, so that only weights can be there.
     let has_keys = draft.has_named_keys && draft.container == Container::Header;
     for value in written.intersection(&used) {

@@ -22,6 +22,17 @@ pub struct GraphArgument {
     pub is_torch: bool,
 }
 
+/// Order of the sizes of an argument in the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DimsOrder {
+    /// That of memory.
+    Memory,
+    /// That of torch.
+    Torch,
+    /// The exporter writes sizes `[1]` of a scalar.
+    Scalar,
+}
+
 /// Uses of the values of a graph by operations, by their ids, for [`GraphArgument::is_torch`].
 #[derive(Default)]
 struct Readers {
@@ -103,46 +114,37 @@ impl GraphArgument {
         Datatype::of(self.datatype).map_or(&[], |datatype| datatype.tensors)
     }
 
-    /// Returns `true` if the value takes the sizes of a tensor; `has_dynamic_input` is that of the call.
+    /// Returns `true` if the value takes the sizes of a tensor; `has_dynamic_input` is that of the call. An input is in torch's order only if it
+    /// is quantized for a convolution. An output can be resized to the sizes of the value within the elements of a dynamic tensor.
     pub fn takes_sizes_of(&self, tensor: &Tensor, has_dynamic_input: bool) -> bool {
-        match self.is_input {
-            true => has_sizes(tensor, self),
-            false => has_dynamic_input || resizes(tensor, self),
+        let sizes = tensor.sizes.as_deref().unwrap_or_default();
+        let is_bound = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
+        match self.order_of(tensor) {
+            Some(DimsOrder::Scalar) => true,
+            _ if !self.is_input && has_dynamic_input => true,
+            _ if !self.is_input && is_bound => {
+                let bound = sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)).fold(1, u64::saturating_mul);
+                let elements = self.dims.iter().copied().fold(1, u64::saturating_mul);
+                sizes.len() == self.dims.len() && elements <= bound
+            }
+            Some(DimsOrder::Memory) => !self.is_input || sizes.len() == self.dims.len(),
+            Some(DimsOrder::Torch) => self.is_input && self.is_torch,
+            None => false,
         }
     }
-}
 
-/// Returns `true` if an output can be resized to the sizes of a value of the graph: in the order of memory, and within the bound of the elements
-/// of a dynamic tensor. The exporter writes sizes `[1]` of a scalar.
-fn resizes(tensor: &Tensor, external: &GraphArgument) -> bool {
-    let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let elements = |sizes: &mut dyn Iterator<Item = u64>| sizes.fold(1, u64::saturating_mul);
-    let bound = elements(&mut sizes.iter().map(|size| u64::try_from(*size).unwrap_or(0)));
-    if sizes.is_empty() && external.dims == [1] {
-        return true;
+    /// Returns the order in which the value has the sizes of a tensor; `None` if they are others.
+    pub fn order_of(&self, tensor: &Tensor) -> Option<DimsOrder> {
+        let sizes = tensor.sizes.as_deref().unwrap_or_default();
+        let size = |dim: usize| sizes.get(dim).and_then(|size| u64::try_from(*size).ok());
+        let memory = tensor.dim_order.as_deref().unwrap_or_default();
+        match () {
+            () if sizes.is_empty() && self.dims == [1] => Some(DimsOrder::Scalar),
+            () if memory.iter().map(|dim| size((*dim).into())).eq(self.dims.iter().map(|size| Some(*size))) => {
+                Some(DimsOrder::Memory)
+            }
+            () if (0..sizes.len()).map(size).eq(self.dims.iter().map(|size| Some(*size))) => Some(DimsOrder::Torch),
+            () => None,
+        }
     }
-    match tensor.shape_dynamism == TensorShapeDynamism::STATIC {
-        true => in_memory(tensor).eq(external.dims.iter().map(|size| Some(*size))),
-        false => sizes.len() == external.dims.len() && elements(&mut external.dims.iter().copied()) <= bound,
-    }
-}
-
-/// Returns the sizes of a tensor in the order of memory; `None` for a dimension that it does not have.
-fn in_memory(tensor: &Tensor) -> impl Iterator<Item = Option<u64>> {
-    let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let order = tensor.dim_order.as_deref().unwrap_or_default();
-    order.iter().map(|dim| sizes.get(usize::from(*dim)).and_then(|size| u64::try_from(*size).ok()))
-}
-
-/// Returns `true` if a tensor has the sizes of a value of the graph, in the order of memory, or torch's if the value takes that. The exporter
-/// writes the sizes of an input that is quantized for a convolution so, and sizes `[1]` of a scalar.
-fn has_sizes(tensor: &Tensor, external: &GraphArgument) -> bool {
-    let sizes = tensor.sizes.as_deref().unwrap_or_default();
-    let size = |dim: usize| sizes.get(dim).and_then(|size| u64::try_from(*size).ok());
-    if sizes.is_empty() && external.dims == [1] {
-        return true;
-    }
-    sizes.len() == external.dims.len()
-        && (in_memory(tensor).eq(external.dims.iter().map(|size| Some(*size)))
-            || external.is_torch && (0..sizes.len()).map(size).eq(external.dims.iter().map(|size| Some(*size))))
 }

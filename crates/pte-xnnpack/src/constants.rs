@@ -73,7 +73,7 @@ pub fn of(graph: &Graph) -> Vec<GraphConstant> {
 }
 
 /// Returns the index of the constant with the scales of a value; 0 for none.
-pub(crate) fn scale_buffer(params: &QuantParamsValue) -> u32 {
+pub fn scale_buffer(params: &QuantParamsValue) -> u32 {
     let slot = match params.kind {
         QuantParams::PerChannel => per_channel_quant::scale_buffer_idx,
         QuantParams::PerChannelGroup => per_channel_group_quant::scale_buffer_idx,

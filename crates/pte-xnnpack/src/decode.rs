@@ -59,28 +59,8 @@ impl From<io::Error> for PayloadError {
     }
 }
 
-/// Reason why a payload is not decoded, with its position in the bytes of the payload if it has one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeError(pub String);
-
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<io::Error> for DecodeError {
-    fn from(error: io::Error) -> DecodeError {
-        DecodeError(PayloadError::Io(error).to_string())
-    }
-}
-
-type Result<T> = std::result::Result<T, DecodeError>;
+type Result<T> = std::result::Result<T, String>;
 type Read<T> = std::result::Result<T, Box<ReadError>>;
-
-fn fail<T>(message: impl Into<String>) -> Result<T> {
-    Err(DecodeError(message.into()))
-}
 
 /// Problems of the graph as a whole, of its values, or of its operations.
 #[derive(Debug, Default)]
@@ -338,12 +318,13 @@ impl ReadGraph {
 /// Decodes a payload.
 ///
 /// # Errors
-/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write.
+/// A payload that is malformed, cannot be read, or has content that [`crate::encode::encode`] does not write: the reason, with its position in
+/// the bytes of the payload if it has one.
 pub fn decode(payload: &Blob) -> Result<Graph> {
-    let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| DecodeError(error.to_string()))?;
+    let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| error.to_string())?;
     let unlike = [&mut read.whole, &mut read.nodes, &mut read.values].into_iter().find_map(|found| found.unlike.take());
     if let Some(error) = unlike {
-        return fail(read.at(error).to_string());
+        return Err(read.at(error).to_string());
     }
     if let Some((data, len)) = read.sections.constants {
         check_constants(&read.graph, payload, data, len)?;
@@ -523,10 +504,10 @@ fn check_constants(graph: &Graph, payload: &Blob, data: u64, len: u64) -> Result
         let Constant { offset, size, .. } = graph.constants[index];
         let Some(next) = offset.checked_add(size).filter(|next| *next <= len) else {
             let found = format!("constant {index} of {} at offset {offset}", counted(size, "byte"));
-            return fail(format!("{found}, outside of {} of constants", counted(len, "byte")));
+            return Err(format!("{found}, outside of {} of constants", counted(len, "byte")));
         };
         if offset < end {
-            return fail(format!("constant {index} at offset {offset} overlaps another, which ends at {end}"));
+            return Err(format!("constant {index} at offset {offset} overlaps another, which ends at {end}"));
         }
         padding(payload, data + end, offset - end)?;
         end = next;
@@ -540,10 +521,11 @@ fn check_constants(graph: &Graph, payload: &Blob, data: u64, len: u64) -> Result
 /// Checks that `len` bytes from `offset` on are zeros between constants.
 fn padding(payload: &Blob, offset: u64, len: u64) -> Result<()> {
     if len >= ALIGNMENT {
-        return fail(format!("{} between constants at byte {offset:#x} that no constant has", counted(len, "byte")));
+        return Err(format!("{} between constants at byte {offset:#x} that no constant has", counted(len, "byte")));
     }
-    match payload.read_at(offset, len as usize)?.iter().all(|byte| *byte == 0) {
+    let found = payload.read_at(offset, len as usize).map_err(|error| PayloadError::Io(error).to_string())?;
+    match found.iter().all(|byte| *byte == 0) {
         true => Ok(()),
-        false => fail(format!("padding at byte {offset:#x} that is not zero")),
+        false => Err(format!("padding at byte {offset:#x} that is not zero")),
     }
 }

@@ -21,6 +21,7 @@ use crate::decode::decode;
 use crate::encode::encode;
 use crate::model::{
     Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
+    wide,
 };
 use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, INVALID, NO_ID, QuantParams};
 use pte_model::data::Blob;
@@ -172,6 +173,24 @@ pub struct DraftNode {
     pub output_min_max: Option<[f32; 2]>,
 }
 
+impl DraftNode {
+    /// Returns the position of the value in a field.
+    pub fn position(&self, slot: u16) -> Option<usize> {
+        match self.fields.get(usize::from(slot)) {
+            Some(DraftField::Value(position)) => Some(*position),
+            Some(DraftField::NoValue | DraftField::Id(_) | DraftField::Parameter(_) | DraftField::NumDims) | None => {
+                None
+            }
+        }
+    }
+
+    /// Returns the positions of the values that the operation reads, or of those that it writes.
+    pub fn values(&self, is_output: bool) -> impl Iterator<Item = usize> {
+        let operands = self.operation.operands().filter(move |operand| operand.is_output == is_output);
+        operands.filter_map(|operand| self.position(operand.slot))
+    }
+}
+
 /// A field of an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DraftField {
@@ -262,14 +281,27 @@ impl DraftValue {
         }
     }
 
-    fn sizes(&self) -> Vec<u64> {
-        self.dims.iter().map(|size| u64::from(*size)).collect()
+    /// Returns the constants with its data and its scales.
+    pub fn constants(&self) -> [Option<&DraftConstant>; 2] {
+        let scales = match self.quantization.as_ref().and_then(DraftQuantization::scales) {
+            Some(Scales::Constant(constant)) => Some(constant),
+            Some(Scales::Listed(_)) | None => None,
+        };
+        [self.constant.as_ref(), scales]
+    }
+
+    /// Returns the keys of its data and of its scales in the named data, each with what a name of the value needs for it.
+    pub fn keys(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.constants().into_iter().zip(["", " scales"]).filter_map(|(constant, what)| match &constant?.source {
+            ConstantSource::Key(key) => Some((&**key, what)),
+            ConstantSource::Data(_) => None,
+        })
     }
 
     /// Number of bytes of the value; 0 if it overflows.
     pub fn nbytes(&self) -> u64 {
         let bits = Datatype::of(self.datatype).map_or(0, |found| found.bits);
-        nbytes(&self.sizes(), bits).unwrap_or(0)
+        nbytes(&wide(&self.dims), bits).unwrap_or(0)
     }
 
     /// Number of scales that the sizes need; 0 without channels.
@@ -346,7 +378,7 @@ impl Draft {
     /// # Errors
     /// Description of what a draft does not express.
     pub fn read(payload: &Blob) -> Result<Draft, String> {
-        let graph = decode(payload).map_err(|error| error.to_string())?;
+        let graph = decode(payload)?;
         let draft = Draft::of(&graph)?;
         let encoded = encode(&graph).map_err(|error| error.to_string())?;
         // Constants after the graph are taken as they are, and so is what is between them: only zeros.

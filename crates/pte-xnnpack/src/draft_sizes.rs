@@ -14,14 +14,6 @@ pub trait SizedValue {
     fn datatype(&self) -> i16;
 }
 
-/// Returns the position of the value in a field.
-pub fn position(node: &DraftNode, slot: u16) -> Option<usize> {
-    match node.fields.get(usize::from(slot)) {
-        Some(DraftField::Value(position)) => Some(*position),
-        Some(DraftField::NoValue | DraftField::Id(_) | DraftField::Parameter(_) | DraftField::NumDims) | None => None,
-    }
-}
-
 /// Returns the sizes of the outputs of an operation of a draft; none if the operation is unknown.
 ///
 /// # Errors
@@ -34,7 +26,7 @@ pub fn outputs<V: SizedValue>(node: &DraftNode, values: &[V]) -> Result<Outputs,
     };
     let is_output = |slot: u16| operation.operands().any(|operand| operand.slot == slot && operand.is_output);
     let value = |slot: u16| {
-        let Some(position) = position(node, slot) else { return Ok(None) };
+        let Some(position) = node.position(slot) else { return Ok(None) };
         let value = &values[position];
         match value.sizes() {
             Some(sizes) => Ok(Some((sizes.into(), value.datatype()))),

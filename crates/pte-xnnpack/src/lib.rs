@@ -5,7 +5,7 @@
 //! [`draft`] is a graph without the properties that follow from rules. [`sizes`] has the sizes that
 //! operations write, [`draft_sizes`] applies it to drafts, [`resize`] to a graph whose inputs get other sizes. [`constants`] has the constants with
 //! the values that read them, [`parts`] what a release may not
-//! accept. Nothing here depends on YAML, and only [`arguments`] on a program.
+//! accept. Nothing here depends on YAML, and only [`arguments`] and [`payloads`] on a program.
 //!
 //! [`FORMATS`] recognises the payloads of all backends: this is the lowest crate that knows all formats.
 
@@ -25,7 +25,10 @@ pub mod resize;
 pub mod schema;
 pub mod sizes;
 
-use pte_model::data::Blob;
+use std::collections::HashSet;
+
+use pte_model::data::{Blob, BlobId};
+use pte_model::program::Program;
 pub use pte_payload;
 use pte_payload::description::{DescribeError, Facts};
 use pte_payload::memory::{DelegateMemory, Processor};
@@ -44,6 +47,19 @@ pub const BACKEND: &str = "XnnpackBackend";
 
 /// Name of the format.
 pub const NAME: &str = "XNNPACK";
+
+/// Returns the payloads of the XNNPACK delegates of a program, each once, in order. Payloads that share bytes are left out as soon as their total size
+/// exceeds `left` bytes: they could otherwise be read once per delegate.
+pub fn payloads(program: &Program, mut left: u64) -> impl Iterator<Item = (BlobId, &Blob)> {
+    let mut seen = HashSet::new();
+    let delegates = program.plans().iter().flat_map(|plan| plan.delegates());
+    let own = delegates.filter(|delegate| delegate.id.as_deref() == Some(BACKEND)).map(|delegate| delegate.processed);
+    own.filter(move |payload| seen.insert(*payload)).filter_map(move |payload| {
+        let blob = program.blob(payload);
+        left = left.checked_sub(blob.len())?;
+        Some((payload, blob))
+    })
+}
 
 /// The payloads of the XNNPACK backend.
 #[derive(Debug)]

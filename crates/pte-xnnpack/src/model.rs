@@ -28,6 +28,11 @@ pub type Dims = SmallVec<[u32; 4]>;
 /// Sizes as 64-bit numbers: of computed values, they may be larger than those of the schema.
 pub type Sizes = SmallVec<[u64; MAX_RANK]>;
 
+/// Returns sizes as 64-bit numbers.
+pub fn wide(dims: &[u32]) -> Sizes {
+    dims.iter().map(|size| u64::from(*size)).collect()
+}
+
 /// Fields of a table, by slot: most operations have at most four.
 pub type Fields = SmallVec<[FieldContent; 4]>;
 
@@ -260,7 +265,7 @@ impl Graph {
 impl GraphValue {
     /// Returns the sizes.
     pub fn sizes(&self) -> Sizes {
-        self.dims.iter().map(|size| u64::from(*size)).collect()
+        wide(&self.dims)
     }
 }
 

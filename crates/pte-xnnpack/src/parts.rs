@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::constants::scale_buffer;
-use crate::model::{Constant, Container, Graph, GraphValue, Node, NodeOperation};
+use crate::model::{Constant, Container, Graph, Node, NodeOperation};
 use crate::schema::{Datatype, Operation};
 
 /// Part of a graph whose constants are named data of the program.
@@ -37,9 +37,9 @@ pub fn of(graph: &Graph, is_inline: bool) -> Vec<(String, Option<usize>)> {
         graph.values.iter().any(|value| value.num_dims as usize != value.dims.len()),
         "payload.other_number_of_sizes",
     );
-    let values: HashMap<u32, &GraphValue> = graph.values.iter().map(|value| (value.id, value)).collect();
+    let values = graph.positions();
     for (index, node) in graph.nodes.iter().enumerate() {
-        parts.extend(of_node(node, &values, &graph.constants).into_iter().map(|part| (part, Some(index))));
+        parts.extend(of_node(node, &values, graph).into_iter().map(|part| (part, Some(index))));
     }
     parts
 }
@@ -48,7 +48,7 @@ fn is_named(constant: &Constant) -> bool {
     constant.key.as_ref().is_some_and(|key| !key.is_empty())
 }
 
-fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>, constants: &[Constant]) -> Vec<String> {
+fn of_node(node: &Node, positions: &HashMap<u32, usize>, graph: &Graph) -> Vec<String> {
     let mut parts = Vec::new();
     if !node.extra.is_empty() {
         parts.push("payload.newer_field".to_owned());
@@ -60,11 +60,11 @@ fn of_node(node: &Node, values: &HashMap<u32, &GraphValue>, constants: &[Constan
     parts.push(operation.word().to_owned());
     let value = |name: &str| {
         let (_, id) = node.operands().find(|(operand, _)| operand.name == name)?;
-        values.get(&id)
+        graph.values.get(*positions.get(&id)?)
     };
     let datatype = |name: &str| Some(Datatype::of(value(name)?.datatype)?.name);
     let slope = value("input2_id").filter(|_| operation == Operation::PReLU);
-    if slope.and_then(|slope| constants.get(slope.constant as usize)).is_some_and(is_named) {
+    if slope.and_then(|slope| graph.constants.get(slope.constant as usize)).is_some_and(is_named) {
         parts.push("payload.prelu_of_named_constant".to_owned());
     }
     let input = datatype("input_id").or_else(|| datatype("input1_id"));

@@ -21,7 +21,7 @@ use pte_xnnpack::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
     is_operand, nbytes, scale_size,
 };
-use pte_xnnpack::draft_sizes::{self, SizedValue, position};
+use pte_xnnpack::draft_sizes::{self, SizedValue};
 use pte_xnnpack::model::{Container, ExtraContent, FieldContent};
 use pte_xnnpack::parameters;
 use pte_xnnpack::schema::{Datatype, IDENTIFIERS, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
@@ -417,7 +417,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         let operation = node.operation;
         let extra = self.extra_fields(node);
         let draft = DraftNode { operation, fields, extra, debug_handle: node.debug_handle, output_min_max };
-        let outputs = self.outputs(&draft);
+        let outputs: Vec<usize> = draft.values(true).collect();
         match complete {
             true => self.infer(node, &draft, &outputs),
             false => outputs.iter().for_each(|output| self.values[*output].reported = true),
@@ -463,16 +463,9 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
         found
     }
 
-    /// Positions of the values that a node writes.
-    fn outputs(&self, node: &DraftNode) -> Vec<usize> {
-        let outputs = node.operation.operands().filter(|operand| operand.is_output);
-        outputs.filter_map(|operand| position(node, operand.slot)).collect()
-    }
-
     /// Infers element types and sizes of the outputs of a node, and compares those that are stated.
     fn infer(&mut self, node: &'d ParsedNode<'a>, draft: &DraftNode, outputs: &[usize]) {
-        let inputs = node.operation.operands().filter(|operand| !operand.is_output);
-        let first = inputs.filter_map(|operand| position(draft, operand.slot)).next();
+        let first = draft.values(false).next();
         for output in outputs {
             let from = first.map(|first| &self.values[first]).filter(|first| first.has_type);
             if let Some(code) = from.map(|from| from.draft.datatype)
@@ -522,7 +515,7 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
             }
         };
         for (slot, sizes) in found {
-            let Some(output) = position(draft, slot) else { continue };
+            let Some(output) = draft.position(slot) else { continue };
             match &self.values[output].sizes {
                 None if sizes.iter().any(|size| u32::try_from(*size).is_err()) => {
                     // Results that later nodes compute from it are not reported.

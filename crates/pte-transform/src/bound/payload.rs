@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::report::BoundedDelegate;
 use pte_model::data::Blob;
 use pte_model::program::Tensor;
-use pte_xnnpack::arguments::{self, GraphArgument};
+use pte_xnnpack::arguments::{self, DimsOrder, GraphArgument};
 use pte_xnnpack::encode::encode;
 use pte_xnnpack::model::Graph;
 use pte_xnnpack::{BACKEND, resize::resize};
@@ -63,40 +63,13 @@ pub(super) fn change(
     Ok(Changed { inputs, report: BoundedDelegate { delegate, backend: BACKEND.to_owned(), values }, payload, outputs })
 }
 
-/// Order of the sizes of a value of a graph.
-enum DimsOrder {
-    /// That of memory.
-    Memory,
-    /// That of torch.
-    Torch,
-    /// The exporter writes sizes `[1]` of a scalar.
-    Scalar,
-}
-
-/// Returns the order of the sizes of an argument in the graph; `None` if they are not those of the tensor.
-fn order_of(external: &GraphArgument, tensor: &Tensor) -> Option<DimsOrder> {
-    let sizes = tensor.sizes.as_deref()?;
-    let is = |order: &mut dyn Iterator<Item = usize>| {
-        order
-            .map(|dim| sizes.get(dim).and_then(|size| u64::try_from(*size).ok()))
-            .eq(external.dims.iter().map(|size| Some(*size)))
-    };
-    let memory = tensor.dim_order.as_deref().unwrap_or_default();
-    match () {
-        () if sizes.is_empty() && external.dims == [1] => Some(DimsOrder::Scalar),
-        () if is(&mut memory.iter().map(|dim| usize::from(*dim))) => Some(DimsOrder::Memory),
-        () if is(&mut (0..sizes.len())) => Some(DimsOrder::Torch),
-        () => None,
-    }
-}
-
 /// Returns the sizes of an input in the graph for the new sizes of its tensor.
 ///
 /// # Errors
 /// The graph has other sizes than the tensor.
 pub(super) fn new_dims(external: &GraphArgument, old: &Tensor, new: &Tensor) -> Result<Vec<u64>, String> {
     let sizes: Vec<u64> = new.sizes.iter().flatten().map(|size| u64::try_from(*size).unwrap_or(0)).collect();
-    match order_of(external, old) {
+    match external.order_of(old) {
         _ if old.sizes == new.sizes => Ok(external.dims.clone()),
         Some(DimsOrder::Scalar) => Ok(external.dims.clone()),
         Some(DimsOrder::Torch) => Ok(sizes),
@@ -114,7 +87,7 @@ pub(super) fn new_dims(external: &GraphArgument, old: &Tensor, new: &Tensor) -> 
 /// The graph has other sizes than the tensor.
 pub(super) fn new_sizes(external: &GraphArgument, tensor: &Tensor, dims: &[u64]) -> Result<Vec<i64>, String> {
     let dims = dims.iter().map(|size| i64::try_from(*size).unwrap_or(i64::MAX));
-    match order_of(external, tensor) {
+    match external.order_of(tensor) {
         Some(DimsOrder::Scalar) => Ok(Vec::new()),
         Some(DimsOrder::Torch) => Ok(dims.collect()),
         Some(DimsOrder::Memory) => {

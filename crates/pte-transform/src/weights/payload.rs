@@ -17,8 +17,8 @@ use pte_model::format::ScalarType;
 use pte_model::program::{Program, TensorLayout};
 use pte_xnnpack::constants::{self, ConstantContent};
 use pte_xnnpack::encode;
-use pte_xnnpack::model::{FieldContent, Graph};
-use pte_xnnpack::schema::field_key;
+use pte_xnnpack::model::{Graph, NodeOperation};
+use pte_xnnpack::schema::{Operation, conv};
 
 /// Dimensions of the filter of a convolution in XNNPACK (out, height, width, in), by those of torch (out, in, height, width).
 const CHANNELS_LAST: [u8; 4] = [0, 2, 3, 1];
@@ -144,14 +144,9 @@ fn named(program: &Program, key: &str) -> Option<Blob> {
 
 /// Returns the positions of the values that are filters of convolutions with two dimensions.
 fn filters(graph: &Graph) -> HashSet<usize> {
-    let positions: HashMap<u32, usize> = graph.values.iter().enumerate().map(|(at, value)| (value.id, at)).collect();
-    let nodes = graph.nodes.iter().filter(|node| node.operation.word() == "conv2d");
-    let filters = nodes.flat_map(|node| {
-        let table = node.operation.table();
-        let fields = node.fields.iter().enumerate();
-        fields.filter(move |(slot, _)| field_key(table, *slot) == "filter").map(|(_, field)| FieldContent::uint(field))
-    });
-    filters.filter_map(|id| positions.get(&id).copied()).collect()
+    let positions = graph.positions();
+    let nodes = graph.nodes.iter().filter(|node| node.operation == NodeOperation::Known(Operation::Conv2d));
+    nodes.filter_map(|node| positions.get(&node.uint(conv::filter_id)).copied()).collect()
 }
 
 /// Reports the sources without a constant, the nearest names, and the rules without effect.

@@ -22,7 +22,7 @@ use crate::schema::{
     quantized_tensor_value, tensor_value,
 };
 use crate::sizes::{self, SizeError};
-use operations::{ChannelDim, OperandTypes, OperationRow, ROWS};
+use operations::{ChannelDim, OperationRow, ROWS};
 use pte_model::diagnostics::counted;
 use pte_model::format::TableSchema;
 use pte_model::format::flatbuffer::read::ReadError;
@@ -730,17 +730,7 @@ impl<'g> Checker<'g> {
     fn types(&self, CheckedNode { operation, node, row, table }: CheckedNode<'_>) -> Result<()> {
         let datatype = |id: u32| self.values.get(&id).map(|value| value.value.datatype);
         let found: Vec<_> = node.operands().map(|(operand, id)| (operand, datatype(id))).collect();
-        let fits =
-            |types: &[i16]| types.iter().zip(&found).all(|(row, (_, found))| found.is_none_or(|found| found == *row));
-        let supported = match &row.types {
-            OperandTypes::Same(types) => types.iter().any(|one| fits(&[*one; 8])),
-            OperandTypes::Rows(rows) => rows.iter().any(|row| fits(row)),
-            OperandTypes::Products(rows) => rows.iter().any(|row| {
-                let mut pairs = row.iter().zip(&found);
-                pairs.all(|(types, (_, found))| found.is_none_or(|found| types.contains(&found)))
-            }),
-            OperandTypes::Unsupported => false,
-        };
+        let supported = row.takes(&found.iter().map(|(_, datatype)| *datatype).collect::<Vec<_>>());
         let Some((first, _)) = found.first() else { return Ok(()) };
         if !supported {
             let found = found

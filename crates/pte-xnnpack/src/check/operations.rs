@@ -5,27 +5,14 @@
 //! `tests/runtime/xnnpack_mutants.rs` of the repository runs every combination in the runtime. A row that the runtime does not execute is an
 //! error of the table, and so is a combination without a row that it does execute.
 
-use crate::schema::{
-    BF16, FP16, FP32, INT32, KEEP_DIMS, Operation, QBINT4, QCINT4, QCINT8, QCINT32, QDINT8, QINT8, QINT32, QUINT8,
-    SAME_PADDING, TRANSPOSED,
-};
-
-/// Types of operands, in the order of [`Operation::operands`].
-pub(super) enum OperandTypes {
-    /// All operands have the same type, which is one of these.
-    Same(&'static [i16]),
-    /// The types of the operands are one of these rows. The type of an absent operand is not compared.
-    Rows(&'static [&'static [i16]]),
-    /// The type of each operand is one of these, in one of the rows.
-    Products(&'static [&'static [&'static [i16]]]),
-    /// The runtime has no such operation.
-    Unsupported,
-}
+use crate::schema::{Datatype, KEEP_DIMS, Operation, SAME_PADDING, TRANSPOSED};
 
 /// Constraints of an operation.
 pub(super) struct OperationRow {
     pub operation: Operation,
-    pub types: OperandTypes,
+    /// Names of the types of operands, in the order of [`Operation::operands`]: rows with `;` between them, in each the alternatives for each
+    /// operand. A type with `*` is that of all operands. Absent operands are not compared. Empty if the runtime has no such operation.
+    types: &'static str,
     /// Flags that the operation defines.
     pub flags: u32,
     /// Flags that exclude each other.
@@ -75,20 +62,25 @@ impl Requantization {
 }
 
 impl OperationRow {
+    /// Returns true if the runtime has a kernel for operands of these types.
+    pub fn takes(&self, found: &[Option<i16>]) -> bool {
+        let is = |types: &str, found: &Option<i16>| {
+            found.and_then(Datatype::of).is_none_or(|found| types.split('|').any(|name| name == found.name))
+        };
+        self.types.split("; ").filter(|row| !row.is_empty()).any(|row| match row.strip_suffix('*') {
+            Some(name) => found.iter().all(|found| is(name, found)),
+            None => row.split(' ').zip(found).all(|(types, found)| is(types, found)),
+        })
+    }
+
     const fn excluding(self, exclusive: u32) -> OperationRow {
         OperationRow { exclusive, ..self }
     }
 
-    const fn channels(self, channels: &'static [ChannelDim]) -> OperationRow {
-        OperationRow { channels, ..self }
-    }
-
-    const fn requantizing(self, range: Requantization) -> OperationRow {
-        OperationRow { requantization: Some(range), ..self }
-    }
-
-    const fn packing(self, packed: &'static [&'static str]) -> OperationRow {
-        OperationRow { packed, ..self }
+    /// Of an operation with a filter and a bias.
+    const fn weighted(self, channels: &'static [ChannelDim]) -> OperationRow {
+        let requantization = Some(Requantization::Below256);
+        OperationRow { channels, packed: &["filter_id", "bias_id"], requantization, ..self.ordering() }
     }
 
     const fn clamping(self) -> OperationRow {
@@ -103,9 +95,6 @@ impl OperationRow {
         OperationRow { moves: true, ..self }
     }
 }
-
-/// Packed operands of operations with a filter.
-const WEIGHTS: &[&str] = &["filter_id", "bias_id"];
 
 const fn channel(operand: &'static str, plain: usize, transposed: usize) -> ChannelDim {
     ChannelDim { operand, plain, transposed }
@@ -126,133 +115,52 @@ const FLOAT_BIASES: u32 = 0x80;
 /// Filters and biases are float32 in an operation of float16.
 const STATIC: u32 = FLOAT_WEIGHTS | FLOAT_BIASES;
 
-const FLOATS: OperandTypes = OperandTypes::Same(&[FP32, FP16]);
-const ELEMENTWISE: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8]);
+const FLOATS: &str = "fp32*; fp16*";
+const ELEMENTWISE: &str = "fp32*; fp16*; bf16*; qint8*; quint8*";
 /// Input and output of functions of one operand.
-const FUNCTION: OperandTypes = OperandTypes::Products(FUNCTIONS.split_at(4).0);
-const INTEGER_FUNCTION: OperandTypes = OperandTypes::Products(FUNCTIONS);
-const FUNCTIONS: &[&[&[i16]]] = &[
-    &[&[FP32, BF16], &[FP32, BF16]],
-    &[&[FP16], &[FP16]],
-    &[&[QINT8], &[QINT8]],
-    &[&[QUINT8], &[QUINT8]],
-    &[&[INT32], &[INT32]],
-];
-
-const ARITHMETIC: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32]);
-const CLAMPED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
-const MOVED: OperandTypes = OperandTypes::Same(&[FP32, FP16, BF16, QINT8, QUINT8, INT32, QINT32]);
-const PIXELS: OperandTypes = OperandTypes::Same(&[FP32, FP16, QINT8, QUINT8]);
-
+const FUNCTION: &str = "fp32|bf16 fp32|bf16; fp16 fp16; qint8 qint8; quint8 quint8";
+const INTEGER_FUNCTION: &str = "fp32|bf16 fp32|bf16; fp16 fp16; qint8 qint8; quint8 quint8; int32 int32";
+const ARITHMETIC: &str = "fp32*; fp16*; bf16*; qint8*; quint8*; int32*";
+const CLAMPED: &str = "fp32*; fp16*; bf16*; qint8*; quint8*; int32*; qint32*";
+const MOVED: &str = "fp32*; fp16*; bf16*; qint8*; quint8*; int32*; qint32*";
+const PIXELS: &str = "fp32*; fp16*; qint8*; quint8*";
 /// Input, filter, bias, output of convolutions.
-const CONVOLUTION: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32, FP32, FP32],
-    &[FP32, FP16, FP16, FP32],
-    &[FP32, FP16, FP32, FP32],
-    &[FP16, FP32, FP32, FP16],
-    &[FP16, FP16, FP16, FP16],
-    &[FP16, FP16, FP32, FP16],
-    &[QINT8, QINT8, QINT32, QINT8],
-    &[QINT8, QCINT8, QCINT32, QINT8],
-    &[QUINT8, QUINT8, QINT32, QUINT8],
-    &[QDINT8, QCINT8, FP32, FP32],
-    &[QDINT8, QCINT8, FP32, FP16],
-]);
-
-const DEPTHWISE: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32, FP32, FP32],
-    &[FP32, FP16, FP16, FP32],
-    &[FP32, FP16, FP32, FP32],
-    &[FP16, FP32, FP32, FP16],
-    &[FP16, FP16, FP16, FP16],
-    &[FP16, FP16, FP32, FP16],
-    &[QINT8, QINT8, QINT32, QINT8],
-    &[QINT8, QCINT8, QCINT32, QINT8],
-    &[QUINT8, QUINT8, QINT32, QUINT8],
-]);
-
-const DECONVOLUTION: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32, FP32, FP32],
-    &[FP32, FP16, FP16, FP32],
-    &[FP32, FP16, FP32, FP32],
-    &[FP16, FP32, FP32, FP16],
-    &[QINT8, QINT8, QINT32, QINT8],
-    &[QINT8, QCINT8, QCINT32, QINT8],
-    &[QUINT8, QUINT8, QINT32, QUINT8],
-    &[QDINT8, QCINT8, FP32, FP32],
-]);
-
-const MATRIX: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32, FP32, FP32],
-    &[FP32, FP16, FP16, FP32],
-    &[FP32, FP16, FP32, FP32],
-    &[FP32, QCINT8, FP32, FP32],
-    &[FP32, QCINT4, FP32, FP32],
-    &[FP16, FP32, FP32, FP16],
-    &[FP16, FP16, FP16, FP16],
-    &[FP16, FP16, FP32, FP16],
-    &[BF16, BF16, FP32, FP32],
-    &[BF16, BF16, FP32, BF16],
-    &[QINT8, QINT8, QINT32, QINT8],
-    &[QINT8, QCINT8, QCINT32, QINT8],
-    &[QINT8, QCINT8, QINT32, QINT8],
-    &[QINT8, QCINT4, QCINT32, QINT8],
-    &[QINT8, QCINT4, QINT32, QINT8],
-    &[QUINT8, QUINT8, QINT32, QUINT8],
-    &[QDINT8, QCINT8, FP32, FP32],
-    &[QDINT8, QCINT8, FP32, FP16],
-    &[QDINT8, QCINT4, FP32, FP32],
-    &[QDINT8, QCINT4, FP32, FP16],
-    &[QDINT8, QBINT4, FP32, FP32],
-    &[QDINT8, QBINT4, FP32, FP16],
-    &[QDINT8, QBINT4, FP32, BF16],
-]);
-
-const BATCH_MATRIX: OperandTypes = OperandTypes::Rows(&[
-    &[FP32, FP32, FP32],
-    &[FP16, FP16, FP16],
-    &[BF16, BF16, FP32],
-    &[FP32, QCINT8, FP32],
-    &[QDINT8, QCINT8, FP32],
-    &[QINT8, QINT8, QINT8],
-]);
-
-/// Element types that conversions read and write.
-const CONVERTED: &[i16] = &[FP32, FP16, BF16, QINT8, QUINT8, INT32];
-
+const CONVOLUTION: &str = "fp32 fp32 fp32 fp32; fp32 fp16 fp16 fp32; fp32 fp16 fp32 fp32; fp16 fp32 fp32 fp16; fp16 fp16 fp16 fp16; \
+    fp16 fp16 fp32 fp16; qint8 qint8 qint32 qint8; qint8 qcint8 qcint32 qint8; quint8 quint8 qint32 quint8; \
+    qdint8 qcint8 fp32 fp32; qdint8 qcint8 fp32 fp16";
+const DEPTHWISE: &str = "fp32 fp32 fp32 fp32; fp32 fp16 fp16 fp32; fp32 fp16 fp32 fp32; fp16 fp32 fp32 fp16; fp16 fp16 fp16 fp16; \
+    fp16 fp16 fp32 fp16; qint8 qint8 qint32 qint8; qint8 qcint8 qcint32 qint8; quint8 quint8 qint32 quint8";
+const DECONVOLUTION: &str = "fp32 fp32 fp32 fp32; fp32 fp16 fp16 fp32; fp32 fp16 fp32 fp32; fp16 fp32 fp32 fp16; \
+    qint8 qint8 qint32 qint8; qint8 qcint8 qcint32 qint8; quint8 quint8 qint32 quint8; \
+    qdint8 qcint8 fp32 fp32";
+const MATRIX: &str = "fp32 fp32 fp32 fp32; fp32 fp16 fp16 fp32; fp32 fp16 fp32 fp32; fp32 qcint8 fp32 fp32; \
+    fp32 qcint4 fp32 fp32; fp16 fp32 fp32 fp16; fp16 fp16 fp16 fp16; fp16 fp16 fp32 fp16; \
+    bf16 bf16 fp32 fp32; bf16 bf16 fp32 bf16; qint8 qint8 qint32 qint8; qint8 qcint8 qcint32 qint8; \
+    qint8 qcint8 qint32 qint8; qint8 qcint4 qcint32 qint8; qint8 qcint4 qint32 qint8; \
+    quint8 quint8 qint32 quint8; qdint8 qcint8 fp32 fp32; qdint8 qcint8 fp32 fp16; qdint8 qcint4 fp32 fp32; \
+    qdint8 qcint4 fp32 fp16; qdint8 qbint4 fp32 fp32; qdint8 qbint4 fp32 fp16; qdint8 qbint4 fp32 bf16";
+const BATCH_MATRIX: &str =
+    "fp32 fp32 fp32; fp16 fp16 fp16; bf16 bf16 fp32; fp32 qcint8 fp32; qdint8 qcint8 fp32; qint8 qint8 qint8";
 /// Input and output of conversions.
-const CONVERSION: OperandTypes = OperandTypes::Products(&[&[CONVERTED, CONVERTED], &[&[FP32, FP16], &[QDINT8]]]);
+const CONVERSION: &str = "fp32|fp16|bf16|qint8|quint8|int32 fp32|fp16|bf16|qint8|quint8|int32; fp32|fp16 qdint8";
 
 /// Constraints by operation, in the order of the tags.
 pub(super) static ROWS: &[OperationRow] = &{
-    use OperandTypes::*;
     use Operation::*;
     [
         row(Add, ARITHMETIC, 0).clamping(),
-        row(FullyConnected, MATRIX, TRANSPOSED | STATIC)
-            .packing(WEIGHTS)
-            .ordering()
-            .channels(MATRIX_CHANNELS)
-            .requantizing(Requantization::Below256),
+        row(FullyConnected, MATRIX, TRANSPOSED | STATIC).weighted(MATRIX_CHANNELS),
         row(Softmax, FLOATS, 0),
         row(Sigmoid, FUNCTION, 0),
         row(StaticTranspose, MOVED, 0).moving(),
         row(Clamp, CLAMPED, 0).clamping(),
-        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC)
-            .packing(WEIGHTS)
-            .ordering()
-            .channels(CONV_CHANNELS)
-            .requantizing(Requantization::Below256),
+        row(Conv2d, CONVOLUTION, SAME_PADDING | TRANSIENT | STATIC).weighted(CONV_CHANNELS),
         row(Div, ARITHMETIC, 0).clamping(),
         row(StaticResizeBilinear2D, PIXELS, LEGACY | ALIGN_CORNERS).moving().excluding(LEGACY | ALIGN_CORNERS),
         row(StaticConstantPad, MOVED, 0).moving(),
         row(AvgPooling2d, FLOATS, SAME_PADDING | KEEP_DIMS).ordering(),
         row(Minimum, ARITHMETIC, 0),
-        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC)
-            .packing(WEIGHTS)
-            .ordering()
-            .channels(DEPTHWISE_CHANNELS)
-            .requantizing(Requantization::Below256),
+        row(DepthwiseConv2d, DEPTHWISE, SAME_PADDING | TRANSIENT | STATIC).weighted(DEPTHWISE_CHANNELS),
         row(MaxPooling2d, PIXELS, SAME_PADDING | KEEP_DIMS).moving().ordering(),
         row(Multiply, ARITHMETIC, 0).clamping(),
         row(Subtract, ARITHMETIC, 0).clamping(),
@@ -260,7 +168,7 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Convert, CONVERSION, 0),
         row(GlobalAvgPooling2d, PIXELS, KEEP_DIMS).clamping(),
         row(StaticReshape, MOVED, 0).moving(),
-        row(ArgMaxPooling2d, Rows(&[&[FP32, FP32, INT32]]), 0),
+        row(ArgMaxPooling2d, "fp32 fp32 int32", 0),
         row(SquareRoot, FUNCTION, 0),
         row(Ceiling, FUNCTION, 0),
         row(Hardswish, FUNCTION, 0),
@@ -275,16 +183,14 @@ pub(super) static ROWS: &[OperationRow] = &{
         row(Concatenate3, MOVED, 0).moving(),
         row(Concatenate4, MOVED, 0).moving(),
         row(StaticSlice, MOVED, 0).moving(),
-        row(ScaledDotProductAttention, Unsupported, 0),
-        row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED)
-            .packing(&["input2_id"])
-            .requantizing(Requantization::ConstantWithin255),
+        row(ScaledDotProductAttention, "", 0),
+        OperationRow {
+            packed: &["input2_id"],
+            requantization: Some(Requantization::ConstantWithin255),
+            ..row(BatchMatrixMultiply, BATCH_MATRIX, TRANSPOSED)
+        },
         row(Concatenate5, MOVED, 0).moving(),
-        row(ConvTranspose2d, DECONVOLUTION, STATIC)
-            .packing(WEIGHTS)
-            .ordering()
-            .channels(CONV_CHANNELS)
-            .requantizing(Requantization::Below256),
+        row(ConvTranspose2d, DECONVOLUTION, STATIC).weighted(CONV_CHANNELS),
         row(ReciprocalSquareRoot, FUNCTION, 0),
         row(Log, FUNCTION, 0),
         row(Gelu, FUNCTION, 0),
@@ -296,7 +202,7 @@ pub(super) static ROWS: &[OperationRow] = &{
     ]
 };
 
-const fn row(operation: Operation, types: OperandTypes, flags: u32) -> OperationRow {
+const fn row(operation: Operation, types: &'static str, flags: u32) -> OperationRow {
     OperationRow {
         operation,
         types,

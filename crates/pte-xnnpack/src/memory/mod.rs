@@ -40,7 +40,7 @@ const MEASURED: u8 = 5;
 /// # Errors
 /// A payload that is malformed, has an operation that ExecuTorch 1.5.1 does not have, or has too many values.
 pub fn memory(payload: &Blob, processor: Processor) -> Result<DelegateMemory, DescribeError> {
-    let graph = decode::decode(payload).map_err(|error| DescribeError::malformed(error.to_string()))?;
+    let graph = decode::decode(payload).map_err(DescribeError::Malformed)?;
     let lowered = Lowered::of(&graph).map_err(DescribeError::malformed)?;
     let operators = Operators::new(&lowered, processor);
     let nodes: Vec<NodeMemory> = lowered.nodes.iter().map(|node| operators.of(node)).collect();
