@@ -14,11 +14,12 @@ use pte_model::data::number::{self, NumericValue};
 use pte_model::data::{Blob, BlobId};
 use pte_model::format::ScalarType;
 use pte_model::format::scalar_type::{Encoding, FloatFormat};
+use pte_model::format::table::Union;
 use pte_model::program::{Program, Tensor};
 use pte_xnnpack::arguments::{self, GraphArgument};
 use pte_xnnpack::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, Scales,
-    is_operand, scale_size,
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, IDENTIFIER, is_operand,
+    scale_size,
 };
 use pte_xnnpack::model::{Container, FieldContent, NodeOperation};
 use pte_xnnpack::schema::{DATATYPES, Datatype, MAX_RANK, OPTIONAL_OPERAND, QuantParams, Quantization, field_key};
@@ -78,7 +79,7 @@ impl PayloadGraphs {
                 found.entry(key.as_str()).or_insert_with(|| Tensor::new(datatype.storage, &sizes));
             }
             if let Some(params) = &value.quantization
-                && let Some(Scales::Constant(DraftConstant { source: ConstantSource::Key(key), .. })) = params.scales()
+                && let Some(DraftConstant { source: ConstantSource::Key(key), .. }) = &params.scales
             {
                 let scales = || Tensor::new(params.kind().scale_type(), &[scale_count(value)]);
                 found.entry(key.as_str()).or_insert_with(scales);
@@ -135,27 +136,19 @@ fn defect_of_value(value: &DraftValue) -> Option<String> {
     {
         return Some(format!("has {} bytes of data, its sizes need {}", data.len(), value.nbytes()));
     }
-    let scales = value.quantization.as_ref().and_then(DraftQuantization::scales);
-    let has_nan = match (&value.quantization, scales) {
-        (Some(DraftQuantization::Tensor { scale, .. }), _) => is_other_nan(scale),
-        (_, Some(Scales::Listed(list))) => list.iter().any(is_other_nan),
-        (_, Some(Scales::Constant(_)) | None) => false,
-    };
-    if has_nan {
+    let quantization = value.quantization.as_ref()?;
+    let listed = quantization.params.floats(0);
+    if listed.iter().any(is_other_nan) {
         return Some(OTHER_NAN.to_owned());
     }
-    if let Some(scales) = scales {
-        let (count, width) = (value.scales(), kind.map_or(0, scale_size));
-        let fits = match scales {
-            Scales::Listed(list) => list.len() as u64 == count,
-            Scales::Constant(DraftConstant { source: ConstantSource::Data(data), .. }) => {
-                data.len() == count.saturating_mul(width)
-            }
-            Scales::Constant(DraftConstant { source: ConstantSource::Key(_), .. }) => true,
-        };
-        return (!fits).then(|| format!("needs {count} scales, it has another number"));
-    }
-    None
+    let (count, width) = (value.scales(), scale_size(quantization.kind()));
+    let fits = match quantization.scales.as_ref().map(|constant| &constant.source) {
+        _ if !quantization.kind().has_scales() => true,
+        None => listed.len() as u64 == count,
+        Some(ConstantSource::Data(data)) => data.len() == count.saturating_mul(width),
+        Some(ConstantSource::Key(_)) => true,
+    };
+    (!fits).then(|| format!("needs {count} scales, it has another number"))
 }
 
 fn quantization_of(kind: Option<QuantParams>) -> Quantization {
@@ -406,37 +399,25 @@ fn print_value(
     if stated.sizes {
         yaml::list(fields.key("sizes"), &value.dims, yaml::number);
     }
-    match &value.quantization {
-        None => {}
-        Some(DraftQuantization::Tensor { scale, zero_point }) => {
-            single(scale, fields.key("scale"));
-            fields.optional("zero_point", Some(zero_point).filter(|zero_point| **zero_point != 0));
-        }
-        Some(DraftQuantization::Token { num_nonbatch_dims }) => {
-            yaml::number(num_nonbatch_dims, fields.key("num_nonbatch_dims"));
-        }
-        Some(
-            quantization @ (DraftQuantization::Channel { channel_dim, scales, num_scales }
-            | DraftQuantization::Group { channel_dim, scales, num_scales, .. }),
-        ) => {
-            fields.optional("channel_dim", Some(channel_dim).filter(|dim| **dim != 0));
-            if let DraftQuantization::Group { group_size, scale_bf16, .. } = quantization {
-                yaml::number(group_size, fields.key("group_size"));
-                if let Some(items) = scale_bf16 {
-                    yaml::list(fields.key("scale_bf16"), items, yaml::number);
-                }
+    if let Some(DraftQuantization { params, scales, num_scales }) = &value.quantization {
+        for (field, content) in params.kind.table().fields.iter().zip(&params.fields) {
+            match (field.name, content) {
+                ("zero_point" | "channel_dim", FieldContent::Int(0)) | (_, FieldContent::UInt(_)) => {}
+                (_, FieldContent::Floats(_) | FieldContent::Absent) => {}
+                (name, content) => print_content(content, fields.key(name)),
             }
-            match scales {
-                Scales::Listed(list) => yaml::list(fields.key("scales"), list, single),
-                Scales::Constant(constant) => {
-                    let (scalar_type, name) = (quantization.kind().scale_type(), format!("{name}_scales"));
-                    let mut inner = FlowMap::new(fields.key("scales"));
-                    print_constant(constant, scalar_type, &[scale_count(value)], &name, &mut inner, data)?;
-                    inner.end();
-                }
-            }
-            fields.optional("num_scales", num_scales.as_ref());
         }
+        match scales {
+            None if params.kind.has_scales() => yaml::list(fields.key("scales"), params.floats(0), single),
+            None => {}
+            Some(constant) => {
+                let (scalar_type, name) = (params.kind.scale_type(), format!("{name}_scales"));
+                let mut inner = FlowMap::new(fields.key("scales"));
+                print_constant(constant, scalar_type, &[scale_count(value)], &name, &mut inner, data)?;
+                inner.end();
+            }
+        }
+        fields.optional("num_scales", num_scales.as_ref());
     }
     if let Some(constant) = &value.constant {
         // Sizes that do not fit were reported as a defect.

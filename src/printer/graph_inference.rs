@@ -59,7 +59,7 @@ fn visited(value: &DraftValue) -> Visited<'_> {
     // A quantized value is easier to read with its type, and scales by channel need the sizes.
     let (has_type, has_sizes) = match &value.quantization {
         None => (value.constant.is_some(), value.constant.is_some()),
-        Some(quantization) => (true, value.constant.is_some() || quantization.scales().is_some()),
+        Some(quantization) => (true, value.constant.is_some() || quantization.kind().has_scales()),
     };
     Visited { value, dims: value.dims.iter().map(|size| u64::from(*size)).collect(), stated, has_type, has_sizes }
 }

@@ -16,7 +16,8 @@ use pte_model::program::instruction::Callee;
 use pte_model::program::releases::newest;
 use pte_model::program::{EValue, ExecutionPlan, Memory, NewerSlot, Program, Tensor, TensorData, ValueId};
 use pte_payload::description::as_map;
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftQuantization, DraftValue};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftValue};
+use pte_xnnpack::model::FieldContent;
 use pte_xnnpack::schema::Datatype;
 
 /// Data of equal size are read and compared up to this total size in bytes; [`Comparison::All`] has no limit.
@@ -455,8 +456,10 @@ fn interface(draft: &Draft) -> DelegateInterface {
 pub fn value_type(value: &DraftValue) -> String {
     let name = Datatype::of(value.datatype).map_or("unknown", |datatype| datatype.name);
     let sizes: Vec<String> = value.dims.iter().map(u32::to_string).collect();
-    let quantization = match &value.quantization {
-        Some(DraftQuantization::Tensor { scale, zero_point }) => format!(" scale {scale} zero_point {zero_point}"),
+    let quantization = match value.quantization.as_ref().map(|quantization| &quantization.params.fields[..]) {
+        Some([FieldContent::Float(scale), FieldContent::Int(zero_point)]) => {
+            format!(" scale {scale} zero_point {zero_point}")
+        }
         Some(_) => " quantized".to_owned(),
         None => String::new(),
     };

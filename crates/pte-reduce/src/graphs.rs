@@ -8,9 +8,7 @@ use super::candidate::{Candidate, Reduction, zeros_of};
 use super::search::Stopped;
 use pte_model::data::{Blob, BlobId};
 use pte_model::program::{BackendDelegate, NamedData};
-use pte_xnnpack::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales,
-};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftValue};
 use pte_xnnpack::model::{Container, NodeOperation};
 use pte_xnnpack::{FORMATS, NAME};
 
@@ -157,12 +155,6 @@ fn constants(draft: &mut Draft) -> impl Iterator<Item = &mut Blob> {
 
 /// Returns the content and the scales of a value.
 fn constants_of(value: &mut DraftValue) -> [Option<&mut DraftConstant>; 2] {
-    let scales = match &mut value.quantization {
-        Some(DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. }) => match scales {
-            Scales::Constant(constant) => Some(constant),
-            Scales::Listed(_) => None,
-        },
-        Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => None,
-    };
+    let scales = value.quantization.as_mut().and_then(|quantization| quantization.scales.as_mut());
     [value.constant.as_mut(), scales]
 }

@@ -1,7 +1,7 @@
 //! Constants of a graph with their readers: the values whose data they are, and the quantized values whose scales they are.
 
 use crate::model::{Constant, FieldContent, Graph, QuantParamsValue};
-use crate::schema::{Datatype, QuantParams, per_channel_group_quant, per_channel_quant};
+use crate::schema::Datatype;
 use pte_model::format::ScalarType;
 
 /// A constant of a graph: data in the payload, or a key of named data.
@@ -74,12 +74,10 @@ pub fn of(graph: &Graph) -> Vec<GraphConstant> {
 
 /// Returns the index of the constant with the scales of a value; 0 for none.
 pub fn scale_buffer(params: &QuantParamsValue) -> u32 {
-    let slot = match params.kind {
-        QuantParams::PerChannel => per_channel_quant::scale_buffer_idx,
-        QuantParams::PerChannelGroup => per_channel_group_quant::scale_buffer_idx,
-        QuantParams::PerTensor | QuantParams::PerTokenDynamic => return 0,
-    };
-    params.fields.get(usize::from(slot)).map_or(0, FieldContent::uint)
+    match &params.fields[..] {
+        [.., FieldContent::UInt(index), FieldContent::UInt(_)] => *index,
+        _ => 0,
+    }
 }
 
 /// Returns the keys of named data that a graph refers to.

@@ -15,15 +15,16 @@
 
 use std::io;
 
-use smallvec::smallvec;
-
 use crate::decode::decode;
 use crate::encode::encode;
 use crate::model::{
     Constant, Container, Dims, ExtraContent, FieldContent, Graph, GraphValue, Node, NodeOperation, QuantParamsValue,
     wide,
 };
-use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, INVALID, NO_ID, QuantParams};
+use crate::schema::{
+    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, INVALID, NO_ID, QuantParams, per_channel_group_quant,
+    per_channel_quant,
+};
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::Kind;
@@ -112,50 +113,13 @@ pub enum ConstantSource {
 
 /// Quantization of a value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum DraftQuantization {
-    /// `PerTensorQuant`
-    Tensor {
-        /// Scale.
-        scale: f32,
-        /// Zero point.
-        zero_point: i32,
-    },
-    /// `PerChannelQuant`
-    Channel {
-        /// Dimension of the channels.
-        channel_dim: i32,
-        /// A scale for each channel.
-        scales: Scales,
-        /// Number of scales that the graph states.
-        num_scales: Option<u32>,
-    },
-    /// `PerTokenDynamicQuant`
-    Token {
-        /// Number of trailing dimensions that share a scale.
-        num_nonbatch_dims: i32,
-    },
-    /// `PerChannelGroupQuant`
-    Group {
-        /// Dimension of the channels.
-        channel_dim: i32,
-        /// Number of elements that share a scale.
-        group_size: i32,
-        /// A scale for each group.
-        scales: Scales,
-        /// Number of scales that the graph states.
-        num_scales: Option<u32>,
-        /// Scales as bfloat16, which no release reads.
-        scale_bf16: Option<Vec<u16>>,
-    },
-}
-
-/// Scales of channels or groups.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Scales {
-    /// In the graph.
-    Listed(Vec<f32>),
-    /// In a constant.
-    Constant(DraftConstant),
+pub struct DraftQuantization {
+    /// Parameters. The index of a constant and the number of scales are 0.
+    pub params: QuantParamsValue,
+    /// Constant with the scales; `None` if they are listed.
+    pub scales: Option<DraftConstant>,
+    /// Number of scales that the graph states; the rule takes it from the sizes for a constant.
+    pub num_scales: Option<u32>,
 }
 
 /// An operation of a draft.
@@ -283,10 +247,7 @@ impl DraftValue {
 
     /// Returns the constants with its data and its scales.
     pub fn constants(&self) -> [Option<&DraftConstant>; 2] {
-        let scales = match self.quantization.as_ref().and_then(DraftQuantization::scales) {
-            Some(Scales::Constant(constant)) => Some(constant),
-            Some(Scales::Listed(_)) | None => None,
-        };
+        let scales = self.quantization.as_ref().and_then(|quantization| quantization.scales.as_ref());
         [self.constant.as_ref(), scales]
     }
 
@@ -308,13 +269,14 @@ impl DraftValue {
     pub fn scales(&self) -> u64 {
         let size =
             |dim: i32| usize::try_from(dim).ok().and_then(|dim| self.dims.get(dim)).map_or(0, |size| u64::from(*size));
-        match &self.quantization {
-            Some(DraftQuantization::Channel { channel_dim, .. }) => size(*channel_dim),
-            Some(DraftQuantization::Group { group_size, .. }) => {
-                let group = u64::try_from(*group_size).unwrap_or(0).max(1);
+        let Some(DraftQuantization { params, .. }) = &self.quantization else { return 0 };
+        match params.kind {
+            QuantParams::PerChannel => size(params.int(per_channel_quant::channel_dim)),
+            QuantParams::PerChannelGroup => {
+                let group = u64::try_from(params.int(per_channel_group_quant::group_size)).unwrap_or(0).max(1);
                 size(0).saturating_mul(size(1) / group)
             }
-            Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => 0,
+            QuantParams::PerTensor | QuantParams::PerTokenDynamic => 0,
         }
     }
 }
@@ -652,94 +614,49 @@ impl DraftValue {
 }
 
 impl DraftQuantization {
-    /// Member of the union.
-    pub fn kind(&self) -> QuantParams {
-        match self {
-            DraftQuantization::Tensor { .. } => QuantParams::PerTensor,
-            DraftQuantization::Channel { .. } => QuantParams::PerChannel,
-            DraftQuantization::Token { .. } => QuantParams::PerTokenDynamic,
-            DraftQuantization::Group { .. } => QuantParams::PerChannelGroup,
-        }
+    /// Creates a quantization whose scales are listed.
+    pub fn new(kind: QuantParams, fields: impl IntoIterator<Item = FieldContent>) -> DraftQuantization {
+        let params = QuantParamsValue { kind, fields: fields.into_iter().collect() };
+        DraftQuantization { params, scales: None, num_scales: None }
     }
 
-    /// Returns the scales for parts of the value, whose number follows from the sizes.
-    pub fn scales(&self) -> Option<&Scales> {
-        match self {
-            DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } => Some(scales),
-            DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. } => None,
-        }
+    /// Member of the union.
+    pub fn kind(&self) -> QuantParams {
+        self.params.kind
     }
 
     fn complete(&self, value: &DraftValue, constants: &mut Constants) -> QuantParamsValue {
-        use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
-        let kind = self.kind();
+        let mut params = self.params.clone();
         let count = value.scales();
-        // List, index of the constant, and number of scales.
-        let mut parts = |scales: &Scales, num_scales: Option<u32>| match scales {
-            Scales::Listed(list) => (Floats(list.as_slice().into()), UInt(0), UInt(num_scales.unwrap_or(0))),
-            Scales::Constant(constant) => {
-                let index = constants.add(constant, count.saturating_mul(scale_size(kind)));
-                (Floats([].into()), UInt(index), UInt(num_scales.unwrap_or(count as u32)))
-            }
-        };
-        let fields = match self {
-            DraftQuantization::Tensor { scale, zero_point } => smallvec![Float(*scale), Int(*zero_point)],
-            DraftQuantization::Token { num_nonbatch_dims } => smallvec![Int(*num_nonbatch_dims)],
-            DraftQuantization::Channel { channel_dim, scales, num_scales } => {
-                let (list, index, number) = parts(scales, *num_scales);
-                smallvec![list, Int(*channel_dim), index, number]
-            }
-            DraftQuantization::Group { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
-                let (list, index, number) = parts(scales, *num_scales);
-                let bf16 = scale_bf16.as_deref().map_or(Absent, |scales| UShorts(scales.into()));
-                smallvec![list, Int(*channel_dim), Int(*group_size), bf16, index, number]
-            }
-        };
-        QuantParamsValue { kind, fields }
+        let size = count.saturating_mul(scale_size(self.kind()));
+        let index = self.scales.as_ref().map_or(0, |constant| constants.add(constant, size));
+        let number = self.num_scales.unwrap_or(if index == 0 { 0 } else { count as u32 });
+        if let Some(fields) = params.constant_fields() {
+            *fields = [index, number].map(FieldContent::UInt);
+        }
+        params
     }
 
     fn of(graph: &Graph, params: &QuantParamsValue, next: &mut usize) -> Result<DraftQuantization, String> {
-        use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
-        let mut scales = |list: &[f32], index: u32| {
-            let constant = take(graph, index, next)?;
-            Ok::<_, String>(constant.map_or_else(|| Scales::Listed(list.to_vec()), Scales::Constant))
-        };
-        Ok(match (params.kind, &params.fields[..]) {
-            (QuantParams::PerTensor, [Float(scale), Int(zero_point)]) => {
-                DraftQuantization::Tensor { scale: *scale, zero_point: *zero_point }
-            }
-            (QuantParams::PerTokenDynamic, [Int(dims)]) => DraftQuantization::Token { num_nonbatch_dims: *dims },
-            (QuantParams::PerChannel, [Floats(list), Int(channel_dim), UInt(index), UInt(_)]) => {
-                let scales = scales(list, *index)?;
-                DraftQuantization::Channel { channel_dim: *channel_dim, scales, num_scales: None }
-            }
-            (
-                QuantParams::PerChannelGroup,
-                [Floats(list), Int(channel_dim), Int(group_size), bf16, UInt(index), UInt(_)],
-            ) => DraftQuantization::Group {
-                channel_dim: *channel_dim,
-                group_size: *group_size,
-                scales: scales(list, *index)?,
-                num_scales: None,
-                scale_bf16: match bf16 {
-                    UShorts(scales) => Some(scales.to_vec()),
-                    Absent | UInt(_) | Int(_) | Float(_) | FieldContent::UInts(_) | Floats(_) => None,
-                },
-            },
-            (kind, _) => return Err(format!("{kind:?} without a list of scales")),
-        })
+        let mut found = DraftQuantization { params: params.clone(), scales: None, num_scales: None };
+        let Some(fields) = found.params.constant_fields() else { return Ok(found) };
+        let index = fields[0].uint();
+        *fields = [0, 0].map(FieldContent::UInt);
+        if !matches!(params.fields[..], [FieldContent::Floats(_), ..]) {
+            return Err(format!("{:?} without a list of scales", params.kind));
+        }
+        found.scales = take(graph, index, next)?;
+        if found.scales.is_some() {
+            found.params.fields[0] = FieldContent::Floats([].into());
+        }
+        Ok(found)
     }
 
     /// States a number of scales, and a size of their constant, that deviate from the rules.
     fn deviate(&mut self, own: &QuantParamsValue, rule: &QuantParamsValue, size: impl Fn(u32) -> Option<u64>) {
-        let (DraftQuantization::Channel { scales, num_scales, .. }
-        | DraftQuantization::Group { scales, num_scales, .. }) = self
-        else {
-            return;
-        };
         let [.., FieldContent::UInt(index), FieldContent::UInt(number)] = &own.fields[..] else { return };
-        *num_scales = (own.fields.last() != rule.fields.last()).then_some(*number);
-        if let Scales::Constant(constant) = scales {
+        self.num_scales = (own.fields.last() != rule.fields.last()).then_some(*number);
+        if let Some(constant) = &mut self.scales {
             constant.size = size(*index);
         }
     }

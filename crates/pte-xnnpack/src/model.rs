@@ -282,6 +282,19 @@ impl Node {
 }
 
 impl QuantParamsValue {
+    /// Returns the number in a field; 0 for other content.
+    pub fn int(&self, slot: u16) -> i32 {
+        match self.fields.get(usize::from(slot)) {
+            Some(FieldContent::Int(number)) => *number,
+            Some(_) | None => 0,
+        }
+    }
+
+    /// Returns the fields with the index of the constant that has the scales, and with their number.
+    pub fn constant_fields(&mut self) -> Option<&mut [FieldContent; 2]> {
+        self.kind.has_scales().then(|| self.fields.last_chunk_mut()).flatten()
+    }
+
     /// Returns the number, or the list of numbers, in a field.
     pub fn floats(&self, slot: u16) -> &[f32] {
         match self.fields.get(usize::from(slot)) {

@@ -173,6 +173,11 @@ impl QuantParams {
         }
     }
 
+    /// Returns true if there are several scales, whose number follows from the sizes, in a list or in a constant.
+    pub fn has_scales(self) -> bool {
+        matches!(self, QuantParams::PerChannel | QuantParams::PerChannelGroup)
+    }
+
     /// Returns the element type of scales in a constant.
     pub fn scale_type(self) -> ScalarType {
         match self {

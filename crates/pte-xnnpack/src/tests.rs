@@ -1,7 +1,7 @@
 //! Payloads from drafts and back: rules, both forms, and bytes that are malformed.
 
 use super::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, default_field,
 };
 use super::encode::encode;
 use super::model::{Container, FieldContent, NodeOperation};
@@ -16,6 +16,12 @@ use pte_payload::memory::Processor;
 
 fn data(bytes: &[u8]) -> Option<DraftConstant> {
     Some(DraftConstant { source: ConstantSource::Data(Blob::bytes(bytes)), size: None })
+}
+
+/// Quantization with listed scales.
+fn channels(channel_dim: i32, scales: &[f32]) -> DraftQuantization {
+    use FieldContent::{Floats, Int, UInt};
+    DraftQuantization::new(QuantParams::PerChannel, [Floats(scales.into()), Int(channel_dim), UInt(0), UInt(0)])
 }
 
 /// A node whose first fields are given.
@@ -33,14 +39,13 @@ fn node(operation: Operation, fields: &[DraftField]) -> DraftNode {
 
 /// A matrix product with weights of 8 bits, scales in a constant, a bias in named data, and a transposition of its result.
 fn sample() -> Draft {
-    let scales = Scales::Constant(data(&[0; 8]).unwrap());
     let bias = DraftConstant { source: ConstantSource::Key("b".into()), size: None };
     Draft {
         values: vec![
             DraftValue::new(FP32, vec![1, 3]),
             DraftValue {
                 constant: data(&[1, 2, 3, 4, 5, 6]),
-                quantization: Some(DraftQuantization::Channel { channel_dim: 0, scales, num_scales: None }),
+                quantization: Some(DraftQuantization { scales: data(&[0; 8]), ..channels(0, &[]) }),
                 ..DraftValue::new(QCINT8, vec![2, 3])
             },
             DraftValue { constant: Some(bias), ..DraftValue::new(FP32, vec![2]) },
@@ -69,8 +74,7 @@ fn sample() -> Draft {
 fn bare() -> Draft {
     let mut draft = Draft { container: Container::Bare, identifier: IDENTIFIERS[0], ..sample() };
     draft.values[2].constant = data(&[0; 8]);
-    draft.values[1].quantization =
-        Some(DraftQuantization::Channel { channel_dim: 0, scales: Scales::Listed(vec![0.5, 0.1]), num_scales: None });
+    draft.values[1].quantization = Some(channels(0, &[0.5, 0.1]));
     draft
 }
 
@@ -164,24 +168,24 @@ fn names_of_operations_and_of_their_fields_are_distinct() {
 
 /// A value of any type, with content or without.
 fn any_value() -> impl Strategy<Value = DraftValue> {
+    use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
     let scales = prop_oneof![
-        prop::collection::vec(-1e3f32..1e3, 0..4).prop_map(Scales::Listed),
-        prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| Scales::Constant(data(&bytes).unwrap())),
-        "[a-z]{1,4}".prop_map(|key| Scales::Constant(DraftConstant { source: ConstantSource::Key(key), size: None })),
+        prop::collection::vec(-1e3f32..1e3, 0..4).prop_map(|list| (list, None)),
+        prop::collection::vec(any::<u8>(), 0..9).prop_map(|bytes| (Vec::new(), data(&bytes))),
+        "[a-z]{1,4}".prop_map(|key| (Vec::new(), Some(DraftConstant { source: ConstantSource::Key(key), size: None }))),
     ];
     let quantization = prop_oneof![
-        (-1e3f32..1e3, any::<i32>()).prop_map(|(scale, zero_point)| DraftQuantization::Tensor { scale, zero_point }),
-        any::<i32>().prop_map(|num_nonbatch_dims| DraftQuantization::Token { num_nonbatch_dims }),
-        (any::<i8>(), scales.clone(), prop::option::of(0u32..9)).prop_map(|(dim, scales, num_scales)| {
-            DraftQuantization::Channel { channel_dim: dim.into(), scales, num_scales }
+        (-1e3f32..1e3, any::<i32>())
+            .prop_map(|(scale, zero)| DraftQuantization::new(QuantParams::PerTensor, [Float(scale), Int(zero)])),
+        any::<i32>().prop_map(|dims| DraftQuantization::new(QuantParams::PerTokenDynamic, [Int(dims)])),
+        (any::<i8>(), scales.clone(), prop::option::of(0u32..9)).prop_map(|(dim, (list, scales), num_scales)| {
+            DraftQuantization { scales, num_scales, ..channels(dim.into(), &list) }
         }),
         (any::<i8>(), scales, prop::option::of(prop::collection::vec(any::<u16>(), 0..3))).prop_map(
-            |(size, scales, scale_bf16)| DraftQuantization::Group {
-                channel_dim: 0,
-                group_size: size.into(),
-                scales,
-                num_scales: None,
-                scale_bf16,
+            |(size, (list, scales), bf16)| {
+                let bf16 = bf16.map_or(Absent, |bf16| UShorts(bf16.into()));
+                let fields = [Floats(list.into()), Int(0), Int(size.into()), bf16, UInt(0), UInt(0)];
+                DraftQuantization { scales, ..DraftQuantization::new(QuantParams::PerChannelGroup, fields) }
             }
         ),
     ];

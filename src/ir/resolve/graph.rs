@@ -18,7 +18,7 @@ use pte_model::format::Field;
 use pte_xnnpack::BACKEND;
 use pte_xnnpack::arguments::{self, GraphArgument};
 use pte_xnnpack::draft::{
-    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, Scales, default_field,
+    ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, default_field,
     is_operand, nbytes, scale_size,
 };
 use pte_xnnpack::draft_sizes::{self, SizedValue};
@@ -266,25 +266,27 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
     }
 
     fn quantization(&mut self, value: &DraftValue, given: &'d At<ParsedQuantization<'a>>) -> Option<DraftQuantization> {
+        use FieldContent::{Absent, Float, Floats, Int, UInt, UShorts};
         Some(match &given.value {
             ParsedQuantization::Tensor(scale, zero_point) => {
-                DraftQuantization::Tensor { scale: *scale, zero_point: *zero_point }
+                DraftQuantization::new(QuantParams::PerTensor, [Float(*scale), Int(*zero_point)])
             }
-            ParsedQuantization::Token(dims) => DraftQuantization::Token { num_nonbatch_dims: *dims },
+            ParsedQuantization::Token(dims) => DraftQuantization::new(QuantParams::PerTokenDynamic, [Int(*dims)]),
             ParsedQuantization::Channels { channel_dim, group_size, scales, num_scales, scale_bf16 } => {
-                let (dim, num_scales) = (channel_dim.as_ref(), *num_scales);
+                let dim = channel_dim.as_ref();
                 let channel_dim = dim.map_or(0, |dim| dim.value);
-                let none = Scales::Listed(Vec::new());
+                let none = || Floats([].into());
                 let mut found = match group_size {
-                    None => DraftQuantization::Channel { channel_dim, scales: none, num_scales },
-                    Some(group_size) => DraftQuantization::Group {
-                        channel_dim,
-                        group_size: group_size.value,
-                        scales: none,
-                        num_scales,
-                        scale_bf16: scale_bf16.clone(),
-                    },
+                    None => {
+                        DraftQuantization::new(QuantParams::PerChannel, [none(), Int(channel_dim), UInt(0), UInt(0)])
+                    }
+                    Some(size) => {
+                        let bf16 = scale_bf16.as_deref().map_or(Absent, |scales| UShorts(scales.into()));
+                        let fields = [none(), Int(channel_dim), Int(size.value), bf16, UInt(0), UInt(0)];
+                        DraftQuantization::new(QuantParams::PerChannelGroup, fields)
+                    }
                 };
+                found.num_scales = *num_scales;
                 let count = DraftValue { quantization: Some(found.clone()), ..value.clone() }.scales();
                 if count == 0 && !value.dims.contains(&0) {
                     // Not if it is the number of scales that is wrong.
@@ -309,20 +311,26 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                         return None;
                     }
                 }
-                let resolved = self.scales(given.id, scales, count, found.kind())?;
-                if let DraftQuantization::Channel { scales, .. } | DraftQuantization::Group { scales, .. } = &mut found
-                {
-                    *scales = resolved;
-                }
+                self.scales(given.id, scales, count, &mut found)?;
                 found
             }
         })
     }
 
     /// Resolves `count` scales.
-    fn scales(&mut self, at: NodeId, given: &'d ParsedScales<'a>, count: u64, kind: QuantParams) -> Option<Scales> {
+    fn scales(
+        &mut self,
+        at: NodeId,
+        given: &'d ParsedScales<'a>,
+        count: u64,
+        found: &mut DraftQuantization,
+    ) -> Option<()> {
+        let kind = found.kind();
         let constant = match given {
-            ParsedScales::Listed(list) if list.len() as u64 == count => return Some(Scales::Listed(list.clone())),
+            ParsedScales::Listed(list) if list.len() as u64 == count => {
+                found.params.fields[0] = FieldContent::Floats(list.as_slice().into());
+                return Some(());
+            }
             ParsedScales::Listed(list) => {
                 let found = counted(list.len(), "scale");
                 let message = format!("{found}, the sizes need {count}");
@@ -351,7 +359,8 @@ impl<'d, 'a> GraphResolver<'d, 'a, '_> {
                 ConstantSource::Data(found.blob)
             }
         };
-        Some(Scales::Constant(DraftConstant { source, size: constant.size }))
+        found.scales = Some(DraftConstant { source, size: constant.size });
+        Some(())
     }
 
     /// Positions of inputs or outputs.

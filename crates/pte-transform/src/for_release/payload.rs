@@ -14,9 +14,9 @@ use pte_model::program::element::{Element, Part};
 use pte_model::program::memory_plan::is_xnnpack_call;
 use pte_model::program::{EValue, NamedData, Program, ValueId};
 use pte_releases::{Answer, Release};
-use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization, Scales};
+use pte_xnnpack::draft::{ConstantSource, Draft, DraftConstant, DraftQuantization};
 use pte_xnnpack::model::{FieldContent, Graph};
-use pte_xnnpack::schema::QuantParams;
+use pte_xnnpack::schema::{QuantParams, per_channel_group_quant};
 use pte_xnnpack::{constants, encode, parts};
 
 /// Result of rewriting the payloads of a program.
@@ -182,24 +182,21 @@ impl Inside<'_> {
             if let Some(constant) = value.constant.as_mut().filter(|_| !constants_stay) {
                 self.constant(constant);
             }
-            match &mut value.quantization {
-                Some(DraftQuantization::Channel { scales, num_scales, .. }) => {
-                    if let Some(data) = self.scales(scales) {
-                        let numbers = data.contents(0, data.len() as usize)?;
-                        let numbers = numbers.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-                        (*scales, *num_scales) = (Scales::Listed(numbers.collect()), Some(0));
-                    }
+            let Some(quantization) = &mut value.quantization else { continue };
+            let Some(data) = self.scales(quantization) else { continue };
+            let numbers = data.contents(0, data.len() as usize)?;
+            match quantization.kind() {
+                QuantParams::PerChannelGroup => {
+                    let numbers = numbers.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));
+                    let slot = usize::from(per_channel_group_quant::scale_bf16);
+                    quantization.params.fields[slot] = FieldContent::UShorts(numbers.collect());
                 }
-                Some(DraftQuantization::Group { scales, num_scales, scale_bf16, .. }) => {
-                    if let Some(data) = self.scales(scales) {
-                        let numbers = data.contents(0, data.len() as usize)?;
-                        let numbers = numbers.as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));
-                        *scale_bf16 = Some(numbers.collect());
-                        (*scales, *num_scales) = (Scales::Listed(Vec::new()), Some(0));
-                    }
+                QuantParams::PerChannel | QuantParams::PerTensor | QuantParams::PerTokenDynamic => {
+                    let numbers = numbers.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+                    quantization.params.fields[0] = FieldContent::Floats(numbers.collect());
                 }
-                Some(DraftQuantization::Tensor { .. } | DraftQuantization::Token { .. }) | None => {}
             }
+            (quantization.scales, quantization.num_scales) = (None, Some(0));
         }
         if self.is_changed && !constants_stay {
             draft.has_named_keys = false;
@@ -219,9 +216,8 @@ impl Inside<'_> {
     }
 
     /// Returns the data of scales in a constant.
-    fn scales(&mut self, scales: &Scales) -> Option<Blob> {
-        let Scales::Constant(constant) = scales else { return None };
-        let data = match &constant.source {
+    fn scales(&mut self, quantization: &DraftQuantization) -> Option<Blob> {
+        let data = match &quantization.scales.as_ref()?.source {
             ConstantSource::Data(data) => Some(data.clone()),
             ConstantSource::Key(key) => {
                 let data = self.named(key);

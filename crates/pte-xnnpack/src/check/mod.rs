@@ -420,16 +420,12 @@ impl<'g> Checker<'g> {
             return quantized.wrong(quantized_tensor_value::quant_params_type, message);
         }
         let member = Table(tables.params, params.kind.table());
-        let int = |slot: u16| match params.fields.get(usize::from(slot)) {
-            Some(FieldContent::Int(number)) => *number,
-            Some(_) | None => 0,
-        };
         match kind {
             Quantization::None => Ok(ValueScales::None),
             Quantization::Tensor => {
                 use per_tensor_quant::*;
                 let found = params.floats(scale).first().copied().unwrap_or(0.0);
-                let zero = int(zero_point);
+                let zero = params.int(zero_point);
                 check_scale(member, scale, found, found)?;
                 let zeros = zero_points(value.datatype);
                 match zeros.contains(&zero) {
@@ -442,7 +438,7 @@ impl<'g> Checker<'g> {
             }
             Quantization::Token => {
                 use per_token_dynamic_quant::*;
-                let trailing = int(num_nonbatch_dims);
+                let trailing = params.int(num_nonbatch_dims);
                 let fits = usize::try_from(trailing).is_ok_and(|trailing| (1..=dims.len()).contains(&trailing));
                 let expected = dims.len();
                 if fits {
@@ -453,7 +449,7 @@ impl<'g> Checker<'g> {
             }
             Quantization::Channel => {
                 use per_channel_quant::*;
-                let channels = usize::try_from(int(channel_dim)).ok();
+                let channels = usize::try_from(params.int(channel_dim)).ok();
                 let Some((dim, count)) = channels.and_then(|dim| Some((dim, *dims.get(dim)?))) else {
                     let message = format!("channel_dim of a tensor of rank {} is out of range", dims.len());
                     return member.wrong(channel_dim, message);
@@ -467,12 +463,12 @@ impl<'g> Checker<'g> {
                     return tensor.wrong(tensor_value::dims, format!("{found} with groups"));
                 };
                 use per_channel_group_quant::*;
-                let size = u64::try_from(int(group_size)).unwrap_or(0);
+                let size = u64::try_from(params.int(group_size)).unwrap_or(0);
                 if size == 0 || !size.is_multiple_of(GROUP) || !inputs.is_multiple_of(size) {
                     let expected = format!("expected a multiple of {GROUP} that divides {}", counted(inputs, "input"));
                     return member.wrong(group_size, format!("{size}, {expected}"));
                 }
-                if int(channel_dim) != 0 {
+                if params.int(channel_dim) != 0 {
                     return member.wrong(channel_dim, "expected 0");
                 }
                 let count = outputs.saturating_mul(inputs / size);
