@@ -55,17 +55,23 @@ impl<'s> GraphSide<'s> {
     /// Returns the location of a constant.
     fn place(&self, index: u32) -> Place<'s> {
         let constant = usize::try_from(index).ok().and_then(|index| self.graph.constants.get(index));
-        match constant {
-            None => Place::Nowhere(index),
-            Some(Constant { key: None, data, .. }) => Place::Payload(data.clone()),
-            Some(Constant { key: Some(key), .. }) => match self.side.named(key) {
-                Some(entry) => Place::Named(key, self.side.program.blob(entry).clone()),
-                None => match self.side.loaded(key) {
-                    Some(data) => Place::Loaded(key, data.clone()),
-                    None => Place::Elsewhere(key),
-                },
-            },
-        }
+        let (text, key, data, is_named) = match constant {
+            None => (format!("no constant {index}"), None, None, false),
+            Some(Constant { key: None, data, .. }) => ("in the payload".to_owned(), None, Some(data.clone()), false),
+            Some(Constant { key: Some(key), .. }) => {
+                let (name, named) = (clipped(key), self.side.named(key));
+                let (text, data) = match (named, self.side.loaded(key)) {
+                    (Some(entry), _) => {
+                        (format!("`{name}` in the named data"), Some(self.side.program.blob(entry).clone()))
+                    }
+                    (None, Some(data)) => (format!("`{name}` in a .ptd"), Some(data.clone())),
+                    // The runtime looks it up in `.ptd` files.
+                    (None, None) => (format!("`{name}`, which the program does not have"), None),
+                };
+                (text, Some(key.as_str()), data, named.is_some())
+            }
+        };
+        Place { text, key, data, is_named }
     }
 
     fn node_path(&self, node: usize) -> String {
@@ -140,51 +146,25 @@ impl<'s> GraphSide<'s> {
 }
 
 /// Location of a constant of a graph.
-enum Place<'g> {
-    /// In the payload.
-    Payload(Blob),
-    /// In the named data of the program, with this key.
-    Named(&'g str, Blob),
-    /// In a `.ptd` that is loaded with the program, with this key.
-    Loaded(&'g str, Blob),
-    /// With a key that neither has. The runtime looks it up in `.ptd` files.
-    Elsewhere(&'g str),
-    /// The graph has no constant with this index.
-    Nowhere(u32),
+struct Place<'g> {
+    text: String,
+    /// Key in named data, of the program or of a `.ptd`.
+    key: Option<&'g str>,
+    /// The data; `None` if they are not known.
+    data: Option<Blob>,
+    /// The program has the key.
+    is_named: bool,
 }
 
-impl<'g> Place<'g> {
-    fn key(&self) -> Option<&'g str> {
-        match self {
-            Place::Named(key, _) | Place::Loaded(key, _) | Place::Elsewhere(key) => Some(key),
-            Place::Payload(_) | Place::Nowhere(_) => None,
-        }
+impl Place<'_> {
+    /// Returns true if the data are in the payload or in the program, for an index of a constant that the graph has.
+    fn is_inside(&self) -> bool {
+        self.is_named || (self.key.is_none() && self.data.is_some())
     }
 
-    /// Returns the key if the program has it.
-    fn named(&self) -> Option<&'g str> {
-        match self {
-            Place::Named(key, _) => Some(key),
-            Place::Payload(_) | Place::Loaded(..) | Place::Elsewhere(_) | Place::Nowhere(_) => None,
-        }
-    }
-
-    /// Returns the data; `None` if they are not known.
-    fn data(&self) -> Option<&Blob> {
-        match self {
-            Place::Payload(data) | Place::Named(_, data) | Place::Loaded(_, data) => Some(data),
-            Place::Elsewhere(_) | Place::Nowhere(_) => None,
-        }
-    }
-
-    fn describe(&self) -> String {
-        match self {
-            Place::Payload(_) => "in the payload".to_owned(),
-            Place::Named(key, _) => format!("`{}` in the named data", clipped(key)),
-            Place::Loaded(key, _) => format!("`{}` in a .ptd", clipped(key)),
-            Place::Elsewhere(key) => format!("`{}`, which the program does not have", clipped(key)),
-            Place::Nowhere(index) => format!("no constant {index}"),
-        }
+    /// Returns true if the program does not have the key.
+    fn is_elsewhere(&self) -> bool {
+        self.key.is_some() && self.data.is_none()
     }
 }
 
@@ -365,7 +345,8 @@ impl GraphPair<'_, '_> {
             for side in 0..2 {
                 let scales = scales[side].map(|(_, index)| index);
                 let places = scales.into_iter().chain([constants[side]]).map(|index| graphs[side].place(index));
-                places.filter_map(|place| place.named()).for_each(|key| data.know_key(side, key));
+                let named = places.filter(|place| place.is_named).filter_map(|place| place.key);
+                named.for_each(|key| data.know_key(side, key));
             }
             return;
         }
@@ -378,7 +359,7 @@ impl GraphPair<'_, '_> {
             [None, None] => {}
             [_, _] => {
                 let paths = [0, 1].map(|side: usize| format!("{}.scales", graphs[side].value_path(ids[side])));
-                let place = |side: usize| scales[side].map(|(_, index)| graphs[side].place(index).describe());
+                let place = |side: usize| scales[side].map(|(_, index)| graphs[side].place(index).text);
                 found.compared(AREA, TOPIC, [&paths[0], &paths[1]], [place(0), place(1)]);
             }
         }
@@ -401,33 +382,29 @@ impl GraphPair<'_, '_> {
         }
         let graphs = self.graphs;
         let places = [0, 1].map(|side: usize| graphs[side].place(indices[side]));
-        let keys = [0, 1].map(|side: usize| places[side].key());
+        let keys = [0, 1].map(|side: usize| places[side].key);
         let of = |side: usize| {
-            DifferingPart::new(format!("{}.constant", graphs[side].value_path(ids[side])), places[side].describe())
+            DifferingPart::new(format!("{}.constant", graphs[side].value_path(ids[side])), places[side].text.clone())
         };
-        let [left, right] = match [places[0].data(), places[1].data()] {
+        let [left, right] = match [places[0].data.clone(), places[1].data.clone()] {
             [Some(left), Some(right)] => {
                 // A different key is a difference of the data.
-                let is_moved = places[0].named().is_some() != places[1].named().is_some() && keys[0] == keys[1];
-                if is_moved {
+                if places[0].is_named != places[1].is_named && keys[0] == keys[1] {
                     found.moved(DiffArea::Data, DiffTopic::Constant, of(0), of(1));
                 }
-                [left.clone(), right.clone()]
+                [left, right]
             }
             _ => {
                 let (left, right) = (of(0), of(1));
-                match &places {
-                    // Data can move to or from a `.ptd`, like those of tensors.
-                    [Place::Payload(_), Place::Elsewhere(_)] | [Place::Elsewhere(_), Place::Payload(_)] => {
-                        found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
-                    }
-                    [Place::Named(l, _), Place::Elsewhere(r)] | [Place::Elsewhere(l), Place::Named(r, _)] if l == r => {
-                        found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
-                    }
-                    [_, _] if left.value != right.value || keys[0] != keys[1] => {
-                        found.changed(AREA, TOPIC, left, right)
-                    }
-                    [_, _] => {}
+                // Data can move to or from a `.ptd`, like those of tensors.
+                let has_moved = |from: usize, to: usize| {
+                    let is_same = keys[from].is_none() || keys[from] == keys[to];
+                    places[from].is_inside() && places[to].is_elsewhere() && is_same
+                };
+                if has_moved(0, 1) || has_moved(1, 0) {
+                    found.moved(DiffArea::Data, DiffTopic::Constant, left, right);
+                } else if left.value != right.value || keys[0] != keys[1] {
+                    found.changed(AREA, TOPIC, left, right);
                 }
                 return;
             }
@@ -525,8 +502,8 @@ impl GraphPair<'_, '_> {
             let free = free.filter(|(value, _)| value.constant != 0 && !read.contains(&value.id));
             grouped(free.map(|(value, index)| {
                 let place = graph.place(value.constant);
-                let name = format!("the constant {}, {}", type_of(value), place.describe());
-                ((name, place.key().map(str::to_owned)), index)
+                let name = format!("the constant {}, {}", type_of(value), place.text);
+                ((name, place.key.map(str::to_owned)), index)
             }))
         };
         for ((name, _), lists) in by_key(graphs.map(unread)) {

@@ -1,9 +1,9 @@
 //! Arguments of a delegate: the tensors that the values of its graph accept, which the backend does not check.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::model::{Graph, NodeOperation};
-use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operand, Operation, QDINT8};
+use crate::schema::{Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, Operation, QDINT8};
 use pte_model::format::ScalarType;
 use pte_model::program::{Tensor, TensorShapeDynamism};
 
@@ -33,46 +33,9 @@ pub enum DimsOrder {
     Scalar,
 }
 
-/// Uses of the values of a graph by operations, by their ids, for [`GraphArgument::is_torch`].
-#[derive(Default)]
-struct Readers {
-    /// Values that a value is quantized to at run time.
-    quantized: HashMap<u32, Vec<u32>>,
-    /// Values whose sizes operations read in the order of memory.
-    in_memory: HashSet<u32>,
-}
-
-impl Readers {
-    /// Adds an operation that reads and writes the values with these ids; `dynamic` are those that are quantized at run time.
-    fn add(&mut self, operation: Operation, operands: &[(Operand, u32)], dynamic: &HashSet<u32>) {
-        let written = operands.iter().find(|(operand, _)| operand.is_output).map(|(_, id)| *id);
-        for (_, id) in operands.iter().copied().filter(|(operand, _)| !operand.is_output) {
-            match (operation, written) {
-                (Operation::Convert, Some(written)) if dynamic.contains(&written) => {
-                    self.quantized.entry(id).or_default().push(written);
-                }
-                (Operation::Conv2d | Operation::ConvTranspose2d, _) if dynamic.contains(&id) => {}
-                _ => _ = self.in_memory.insert(id),
-            }
-        }
-    }
-
-    /// Returns `true` if the sizes of a value may be in torch's order.
-    fn take_torch(&self, id: u32) -> bool {
-        let quantized = self.quantized.get(&id).map_or(&[][..], Vec::as_slice);
-        !quantized.is_empty() && quantized.iter().chain([&id]).all(|id| !self.in_memory.contains(id))
-    }
-}
-
 /// Returns the arguments of a graph.
 pub fn of(graph: &Graph) -> Vec<GraphArgument> {
-    let dynamic: HashSet<u32> =
-        graph.values.iter().filter(|value| value.datatype == QDINT8).map(|value| value.id).collect();
-    let mut readers = Readers::default();
-    for node in graph.nodes.iter().filter(|_| !dynamic.is_empty()) {
-        let NodeOperation::Known(operation) = node.operation else { continue };
-        readers.add(operation, &node.operands().collect::<Vec<_>>(), &dynamic);
-    }
+    let torch = torch_values(graph);
     let is_argument = |flags: u32| flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) != 0;
     let values = graph.values.iter().filter(|value| value.external_id != NO_ID && is_argument(value.flags));
     let argument = values.map(|value| GraphArgument {
@@ -80,9 +43,32 @@ pub fn of(graph: &Graph) -> Vec<GraphArgument> {
         is_input: value.flags & EXTERNAL_INPUT != 0,
         datatype: value.datatype,
         dims: value.sizes().to_vec(),
-        is_torch: readers.take_torch(value.id),
+        is_torch: torch.contains(&value.id),
     });
     argument.collect()
+}
+
+/// Returns the ids of the values whose sizes may be in torch's order: those that are quantized at run time for convolutions only.
+fn torch_values(graph: &Graph) -> HashSet<u32> {
+    let dynamic = graph.values.iter().filter(|value| value.datatype == QDINT8).map(|value| value.id);
+    let dynamic: HashSet<u32> = dynamic.collect();
+    // Values with those that they are quantized to, and values whose sizes operations read in the order of memory.
+    let (mut quantized, mut in_memory) = (Vec::new(), HashSet::new());
+    for node in graph.nodes.iter().filter(|_| !dynamic.is_empty()) {
+        let written = node.operands().find(|(operand, _)| operand.is_output).map(|(_, id)| id);
+        for (_, id) in node.operands().filter(|(operand, _)| !operand.is_output) {
+            match (node.operation, written) {
+                (NodeOperation::Known(Operation::Convert), Some(written)) if dynamic.contains(&written) => {
+                    quantized.push((id, written));
+                }
+                (NodeOperation::Known(Operation::Conv2d | Operation::ConvTranspose2d), _) if dynamic.contains(&id) => {}
+                _ => _ = in_memory.insert(id),
+            }
+        }
+    }
+    let in_memory_after = quantized.iter().filter(|(_, written)| in_memory.contains(written)).map(|(id, _)| *id);
+    let others: HashSet<u32> = in_memory_after.chain(in_memory.iter().copied()).collect();
+    quantized.into_iter().map(|(id, _)| id).filter(|id| !others.contains(id)).collect()
 }
 
 /// Returns `true` if an input, and therefore the outputs, can have other sizes in other calls. `tensor` returns the

@@ -87,7 +87,7 @@ impl Problems {
         })
     }
 
-    /// Returns what was read. An error is ignored if the payload is not written again.
+    /// Returns what was read. The runtime does not read it: an error only prevents that the payload is written again.
     fn take_unread<T: Default>(&mut self, found: Read<T>) -> T {
         found.unwrap_or_else(|error| {
             self.unlike.get_or_insert(error);
@@ -137,8 +137,6 @@ impl Problems {
 /// Offsets in the graph of the tables of a value; 0 for those that were not read.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ValueTables {
-    /// `XValue`
-    pub value: u32,
     /// `XNNTensorValue`
     pub tensor: u32,
     /// `XNNQuantizedTensorValue`, whose tensor was read.
@@ -212,10 +210,7 @@ impl ReadGraph {
         match buffer.root(identifier, &GRAPH) {
             Ok(root) => read.parts(&bytes, &buffer, &root, payload)?,
             Err(error) if found.is_none() => return Err(PayloadError::Identifier(read.at(error))),
-            Err(error) => {
-                read.whole.malformed(0, error);
-                read.whole.is_cut = true;
-            }
+            Err(error) => read.whole.malformed(0, error),
         }
         Ok(read)
     }
@@ -353,7 +348,6 @@ fn read_value(
 ) -> Read<()> {
     use crate::schema::quantized_tensor_value as quantized;
     problems.known(t);
-    tables.value = t.at() as u32;
     let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
     let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
     let tensor = match tag {
@@ -370,7 +364,7 @@ fn read_value(
     }
     value.id = tensor.u32(tensor_value::id_out)?;
     value.dims = tensor.u32s(tensor_value::dims)?.unwrap_or_default();
-    value.num_dims = tensor.u32(tensor_value::num_dims)?;
+    value.num_dims = problems.take_unread(tensor.u32(tensor_value::num_dims));
     value.constant = tensor.u32(tensor_value::constant_buffer_idx)?;
     value.external_id = tensor.u32(tensor_value::external_id)?;
     value.flags = tensor.u32(tensor_value::flags)?;
@@ -419,7 +413,7 @@ fn read_node(problems: &mut Problems, index: usize, t: &TableRef<'_, '_>, end: u
         }
         node.fields = contents(&member, table)?;
         node.extra = problems.take_unread(extra(&member, table, end));
-        node.debug_handle = t.u32(node::debug_handle)?;
+        node.debug_handle = problems.take_unread(t.u32(node::debug_handle));
         Ok(())
     };
     if let Err(error) = fill() {

@@ -2,7 +2,6 @@
 //! ones.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 
 use crate::decode::{PayloadError, ReadGraph};
 use crate::model::NodeOperation;
@@ -40,7 +39,7 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
     facts.add("operations", operations);
     let (mut inputs, mut outputs) = (Arguments::new(&graph.input_ids), Arguments::new(&graph.output_ids));
     let mut values = Tally::default();
-    for (value, tables) in graph.values.iter().zip(&read.value_tables) {
+    for (index, (value, tables)) in graph.values.iter().zip(&read.value_tables).enumerate() {
         if tables.tensor == 0 {
             values.count(UNKNOWN);
             continue;
@@ -49,9 +48,12 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
             Some(datatype) => Cow::Borrowed(datatype.name),
             None => format!("{UNKNOWN} {}", value.datatype).into(),
         };
+        let malformed = read.values.malformed.as_ref().filter(|(at, _)| *at == index && tables.quantized == 0);
         for arguments in [&mut inputs, &mut outputs] {
-            let fact = || Ok::<_, Infallible>(Fact::tensor(&datatype, value.dims.iter().map(|size| i64::from(*size))));
-            let Ok(()) = arguments.take(value.id, fact);
+            arguments.take(value.id, || match malformed {
+                Some((_, error)) => Err(DescribeError::malformed(read.at(error.clone()).to_string())),
+                None => Ok(Fact::tensor(&datatype, value.dims.iter().map(|size| i64::from(*size)))),
+            })?;
         }
         values.count(datatype);
     }

@@ -22,7 +22,7 @@ use crate::model::{
     wide,
 };
 use crate::schema::{
-    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, INVALID, NO_ID, QuantParams, per_channel_group_quant,
+    Datatype, EXTERNAL_INPUT, EXTERNAL_OUTPUT, IDENTIFIERS, NO_ID, QuantParams, per_channel_group_quant,
     per_channel_quant,
 };
 use pte_model::data::Blob;
@@ -70,8 +70,8 @@ pub struct Draft {
     pub mem_buffer_sizes: Option<Vec<u32>>,
 }
 
-/// A value of a draft, with the properties that rules do not give.
-#[derive(Debug, Clone, PartialEq)]
+/// A value.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DraftValue {
     /// Element type: an index of [`DATATYPES`].
     pub datatype: i16,
@@ -232,17 +232,7 @@ pub fn nbytes(dims: &[u64], bits: u64) -> Option<u64> {
 impl DraftValue {
     /// Creates a value without content.
     pub fn new(datatype: i16, dims: impl Into<Dims>) -> DraftValue {
-        DraftValue {
-            datatype,
-            dims: dims.into(),
-            constant: None,
-            quantization: None,
-            num_dims: None,
-            id: None,
-            external_id: None,
-            flags: None,
-            dq_datatype: INVALID,
-        }
+        DraftValue { datatype, dims: dims.into(), ..DraftValue::default() }
     }
 
     /// Returns the constants with its data and its scales.

@@ -139,15 +139,6 @@ impl SizedOperation<'_> {
         }
     }
 
-    /// Compares the dimensions of an operand.
-    fn expect(&self, slot: u16, expected: &[u64]) -> Result<(), SizeError> {
-        let found = self.dims(slot)?;
-        match *found == *expected {
-            true => Ok(()),
-            false => wrong(slot, format!("a value of sizes {found:?}, expected {expected:?}")),
-        }
-    }
-
     /// Returns the slots of the inputs, or of the outputs.
     fn slots(&self, is_output: bool) -> impl Iterator<Item = u16> {
         self.operation.operands().filter(move |operand| operand.is_output == is_output).map(|operand| operand.slot)
@@ -274,7 +265,10 @@ impl SizedOperation<'_> {
             true => [1, rows.kernel, columns.kernel, outputs],
             false => [outputs, rows.kernel, columns.kernel, group_inputs],
         };
-        self.expect(filter_id, &filter)?;
+        let found = self.dims(filter_id)?;
+        if found[..] != filter {
+            return wrong(filter_id, format!("a value of sizes {found:?}, expected {filter:?}"));
+        }
         self.bias(bias_id, outputs)?;
         let [batch, a, b, c] = self.windowed_image(input1_id)?;
         // The exporter writes the sizes of a dynamically quantized input in torch's order.

@@ -1,5 +1,6 @@
 //! Payloads from drafts and back: rules, both forms, and bytes that are malformed.
 
+use super::decode::ReadGraph;
 use super::draft::{
     ConstantSource, Draft, DraftConstant, DraftField, DraftNode, DraftQuantization, DraftValue, default_field,
 };
@@ -152,6 +153,23 @@ fn malformed_bytes_are_an_error_or_reproduced() {
             }
         }
     }
+}
+
+/// Sizes of an argument that are not inside the payload are a problem, those of other values are not needed to describe it.
+#[test]
+fn malformed_sizes_of_an_argument_are_a_problem() {
+    let described = |value: usize| {
+        let mut bytes = payload(&sample());
+        let read = ReadGraph::read(&Blob::bytes(bytes.clone()), u64::MAX).unwrap();
+        let tensor = read.sections.graph.0 as usize + read.value_tables[value].tensor as usize;
+        let vtable = tensor - i32::from_le_bytes(*bytes[tensor..].first_chunk().unwrap()) as usize;
+        let slot = vtable + 4 + 2 * usize::from(tensor_value::dims);
+        let dims = tensor + usize::from(u16::from_le_bytes(*bytes[slot..].first_chunk().unwrap()));
+        bytes[dims..dims + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        FORMATS.describe("XnnpackBackend", &Blob::bytes(bytes)).unwrap().problem
+    };
+    assert_eq!(described(3), None);
+    assert!(described(0).is_some_and(|problem| problem.starts_with("XNNTensorValue.dims: the offset")));
 }
 
 #[test]

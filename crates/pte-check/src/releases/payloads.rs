@@ -14,7 +14,7 @@ use pte_releases::Release;
 use pte_xnnpack::decode::decode;
 use pte_xnnpack::model::{Graph, GraphValue};
 use pte_xnnpack::schema::{Datatype, EXTERNAL_OUTPUT};
-use pte_xnnpack::{BACKEND, parts};
+use pte_xnnpack::{BACKEND, constants, parts};
 
 /// The parts of all payloads of a program: each once, with the first place where it is.
 pub struct Payloads {
@@ -41,8 +41,7 @@ impl Payloads {
                 let Some(graph) = graphs.entry(delegate.processed).or_insert_with(decoded) else { continue };
                 if is_new {
                     payloads.add_graph(method, index, delegate, graph);
-                    let mut keys = graph.constants.iter().filter_map(|constant| constant.key.as_deref());
-                    if keys.any(|key| !key.is_empty() && !named.contains(key)) {
+                    if constants::keys(graph).any(|key| !named.contains(key)) {
                         payloads.external.get_or_insert(Element::Method(method, Part::Delegate(index)));
                     }
                 }

@@ -77,7 +77,16 @@ pub struct LoweredNode<'g> {
     pub is_removed: bool,
 }
 
-impl LoweredNode<'_> {
+impl<'g> LoweredNode<'g> {
+    fn new(
+        kind: Family,
+        source: Option<&'g Node>,
+        inputs: SmallVec<[usize; 4]>,
+        outputs: SmallVec<[usize; 2]>,
+    ) -> LoweredNode<'g> {
+        LoweredNode { kind, source, inputs, outputs, is_padded: false, quantizes: false, is_removed: false }
+    }
+
     /// Returns `true` if the weights of a matrix product have the sizes `[inputs, outputs]`.
     pub fn is_transposed(&self) -> bool {
         self.is(Operation::FullyConnected) && self.number(fully_connected::flags) & u64::from(TRANSPOSED) != 0
@@ -151,15 +160,7 @@ impl<'g> Lowered<'g> {
             Family::Convolution if operation == Operation::Conv2d && is_pointwise(node) => Family::FullyConnected,
             family => family,
         };
-        let lowered = LoweredNode {
-            kind,
-            source: Some(node),
-            inputs,
-            outputs,
-            is_padded: false,
-            quantizes: false,
-            is_removed: false,
-        };
+        let lowered = LoweredNode::new(kind, Some(node), inputs, outputs);
         self.nodes.push(lowered);
         let has_bounds = matches!(
             operation,
@@ -179,15 +180,8 @@ impl<'g> Lowered<'g> {
         if let Some(last) = self.nodes.last_mut() {
             last.outputs[0] = position;
         }
-        self.nodes.push(LoweredNode {
-            kind: Family::Clamp,
-            source: None,
-            inputs: [position].into_iter().collect(),
-            outputs: [output].into_iter().collect(),
-            is_padded: false,
-            quantizes: false,
-            is_removed: false,
-        });
+        let (inputs, outputs) = ([position].into_iter().collect(), [output].into_iter().collect());
+        self.nodes.push(LoweredNode::new(Family::Clamp, None, inputs, outputs));
     }
 }
 
