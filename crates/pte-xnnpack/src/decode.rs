@@ -137,6 +137,8 @@ impl Problems {
 /// Offsets in the graph of the tables of a value; 0 for those that were not read.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct ValueTables {
+    /// The member of the union is absent, or not in the schema.
+    pub is_unknown: bool,
     /// `XNNTensorValue`
     pub tensor: u32,
     /// `XNNQuantizedTensorValue`, whose tensor was read.
@@ -175,6 +177,8 @@ pub struct ReadGraph {
     pub node_tables: Vec<NodeTables>,
     /// Parts of the payload.
     pub sections: Sections,
+    /// Error of the version, which the runtime does not read.
+    pub version: Option<Box<ReadError>>,
 }
 
 /// Size in bytes from which a graph is read by two threads.
@@ -206,6 +210,7 @@ impl ReadGraph {
             value_tables: Vec::new(),
             node_tables: Vec::new(),
             sections,
+            version: None,
         };
         match buffer.root(identifier, &GRAPH) {
             Ok(root) => read.parts(&bytes, &buffer, &root, payload)?,
@@ -301,7 +306,9 @@ impl ReadGraph {
             node
         });
         (self.graph.nodes, self.node_tables) = nodes.into_iter().unzip();
-        self.graph.version = whole.take_unread(t.text(graph::version)).unwrap_or_default();
+        let version = t.text(graph::version);
+        self.version = version.as_ref().err().cloned();
+        self.graph.version = whole.take_unread(version).unwrap_or_default();
         self.graph.num_externs = whole.take(t.u32(graph::num_externs));
         self.graph.input_ids = whole.take(t.u32s(graph::input_ids)).unwrap_or_default();
         self.graph.output_ids = whole.take(t.u32s(graph::output_ids)).unwrap_or_default();
@@ -348,12 +355,15 @@ fn read_value(
 ) -> Read<()> {
     use crate::schema::quantized_tensor_value as quantized;
     problems.known(t);
+    tables.is_unknown = !(1..=VALUES.len()).contains(&t.u8(value::xvalue_union_type)?.into());
     let (tag, member) = t.tagged(value::xvalue_union_type, value::xvalue_union, VALUES, "kind of value")?;
+    tables.is_unknown = member.is_none();
     let Some(member) = member else { return t.wrong(value::xvalue_union, "xvalue_union is missing") };
     let tensor = match tag {
         1 => Some(member),
         _ => member.child(quantized::tensor_value, &TENSOR_VALUE)?,
     };
+    tables.is_unknown = tensor.is_none();
     let Some(tensor) = tensor else { return t.wrong(value::xvalue_union, "tensor_value is missing") };
     problems.known(&tensor);
     tables.tensor = tensor.at() as u32;

@@ -8,7 +8,11 @@ use crate::model::NodeOperation;
 use crate::schema::Datatype;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
+use pte_model::format::flatbuffer::read::ReadError;
 use pte_payload::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, MAX_METADATA, Tally, UNKNOWN};
+
+/// Field with the sizes of a value.
+const DIMS: &str = "XNNTensorValue.dims";
 
 /// Returns the facts of a payload.
 ///
@@ -23,9 +27,11 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
             DescribeError::malformed(format!("a FlatBuffer of {}, expected at most {max}", counted(size, "byte")))
         }
     })?;
+    let of = |error: &Box<ReadError>| DescribeError::malformed(read.at(error.clone()).to_string());
     let cut = [&read.nodes, &read.values].into_iter().filter(|problems| problems.is_cut);
-    if let Some((_, error)) = [&read.whole].into_iter().chain(cut).find_map(|problems| problems.malformed.clone()) {
-        return Err(DescribeError::malformed(read.at(error).to_string()));
+    let malformed = [&read.whole].into_iter().chain(cut).find_map(|problems| problems.malformed.as_ref());
+    if let Some(error) = read.version.as_ref().or(malformed.map(|(_, error)| error)) {
+        return Err(of(error));
     }
     let graph = &read.graph;
     let mut facts = read.sections.facts().with("identifier", graph.identifier).with("version", &*graph.version);
@@ -40,9 +46,16 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
     let (mut inputs, mut outputs) = (Arguments::new(&graph.input_ids), Arguments::new(&graph.output_ids));
     let mut values = Tally::default();
     for (index, (value, tables)) in graph.values.iter().zip(&read.value_tables).enumerate() {
-        if tables.tensor == 0 {
+        // Of a malformed value, only the quantization is not needed, and the sizes if it is no argument.
+        let malformed = read.values.malformed.as_ref().filter(|(at, _)| *at == index && tables.quantized == 0);
+        if tables.is_unknown {
             values.count(UNKNOWN);
             continue;
+        }
+        if let Some((_, error)) = malformed
+            && error.field != DIMS
+        {
+            return Err(of(error));
         }
         let datatype = match Datatype::of(value.datatype) {
             Some(datatype) => Cow::Borrowed(datatype.name),
@@ -51,7 +64,7 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
         let malformed = read.values.malformed.as_ref().filter(|(at, _)| *at == index && tables.quantized == 0);
         for arguments in [&mut inputs, &mut outputs] {
             arguments.take(value.id, || match malformed {
-                Some((_, error)) => Err(DescribeError::malformed(read.at(error.clone()).to_string())),
+                Some((_, error)) => Err(of(error)),
                 None => Ok(Fact::tensor(&datatype, value.dims.iter().map(|size| i64::from(*size)))),
             })?;
         }

@@ -259,16 +259,16 @@ impl<'g> Checker<'g> {
             self.part = GraphPart::Value(position);
             self.value(position, value)?;
         }
-        if let Some((position, error)) = &read.values.malformed {
-            self.part = GraphPart::Value(*position);
+        if let Some((_, error)) = &read.values.malformed {
+            self.part = after(self.graph.values.len(), GraphPart::Value);
             return Err(error.clone());
         }
         for (position, node) in self.graph.nodes.iter().enumerate() {
             self.part = GraphPart::Node(position);
             self.node(position, node)?;
         }
-        if let Some((position, error)) = &read.nodes.malformed {
-            self.part = GraphPart::Node(*position);
+        if let Some((_, error)) = &read.nodes.malformed {
+            self.part = after(self.graph.nodes.len(), GraphPart::Node);
             return Err(error.clone());
         }
         self.part = GraphPart::Whole;
@@ -745,6 +745,11 @@ impl<'g> Checker<'g> {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Returns the part after `count` items of a list; the whole graph after none, because the list itself may be malformed.
+fn after(count: usize, part: fn(usize) -> GraphPart) -> GraphPart {
+    if count == 0 { GraphPart::Whole } else { part(count) }
 }
 
 /// Checks a scale of a graph by the number that XNNPACK uses.
