@@ -39,7 +39,7 @@ pub enum PayloadError {
     /// Size of a graph that is too large, and the limit.
     Size(u64, u64),
     /// It has no graph of XNNPACK.
-    Identifier(Box<ReadError>),
+    Identifier(String),
 }
 
 impl fmt::Display for PayloadError {
@@ -214,16 +214,16 @@ impl ReadGraph {
         };
         match buffer.root(identifier, &GRAPH) {
             Ok(root) => read.parts(&bytes, &buffer, &root, payload)?,
-            Err(error) if found.is_none() => return Err(PayloadError::Identifier(read.at(error))),
+            Err(error) if found.is_none() => return Err(PayloadError::Identifier(read.text(&error))),
             Err(error) => read.whole.malformed(0, error),
         }
         Ok(read)
     }
 
-    /// Returns an error with its offset in the payload.
-    pub fn at(&self, mut error: Box<ReadError>) -> Box<ReadError> {
-        error.offset = error.offset.saturating_add(self.sections.graph.0);
-        error
+    /// Describes an error, with its offset in the payload.
+    pub fn text(&self, error: &ReadError) -> String {
+        let offset = error.offset.saturating_add(self.sections.graph.0);
+        ReadError { offset, ..error.clone() }.to_string()
     }
 
     fn parts(&mut self, bytes: &[u8], buffer: &Buffer<'_>, root: &TableRef<'_, '_>, payload: &Blob) -> io::Result<()> {
@@ -326,7 +326,7 @@ pub fn decode(payload: &Blob) -> Result<Graph> {
     let mut read = ReadGraph::read(payload, MAX_GRAPH).map_err(|error| error.to_string())?;
     let unlike = [&mut read.whole, &mut read.nodes, &mut read.values].into_iter().find_map(|found| found.unlike.take());
     if let Some(error) = unlike {
-        return Err(read.at(error).to_string());
+        return Err(read.text(&error));
     }
     if let Some((data, len)) = read.sections.constants {
         check_constants(&read.graph, payload, data, len)?;

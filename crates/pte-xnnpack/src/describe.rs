@@ -21,13 +21,12 @@ const DIMS: &str = "XNNTensorValue.dims";
 pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
     let read = ReadGraph::read(payload, MAX_METADATA).map_err(|error| match error {
         PayloadError::Io(error) => DescribeError::Io(error),
-        PayloadError::Header(problem) => DescribeError::Malformed(problem),
-        PayloadError::Identifier(error) => DescribeError::malformed(error.to_string()),
+        PayloadError::Header(problem) | PayloadError::Identifier(problem) => DescribeError::Malformed(problem),
         PayloadError::Size(size, max) => {
             DescribeError::malformed(format!("a FlatBuffer of {}, expected at most {max}", counted(size, "byte")))
         }
     })?;
-    let of = |error: &Box<ReadError>| DescribeError::malformed(read.at(error.clone()).to_string());
+    let of = |error: &ReadError| DescribeError::Malformed(read.text(error));
     let cut = [&read.nodes, &read.values].into_iter().filter(|problems| problems.is_cut);
     let malformed = [&read.whole].into_iter().chain(cut).find_map(|problems| problems.malformed.as_ref());
     if let Some(error) = read.version.as_ref().or(malformed.map(|(_, error)| error)) {
