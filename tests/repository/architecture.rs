@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::support::root;
+use crate::support::{files_below, root};
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 
 /// Crates with their floors. A crate depends on crates of lower floors only, also in its tests.
@@ -672,6 +672,19 @@ fn crates_depend_on_lower_floors() {
         }
     }
     assert!(edges > 30, "{edges} dependencies");
+}
+
+/// The tables of values and operations are read and written by two files.
+#[test]
+fn one_reader_and_one_writer_know_the_fields_of_xnnpack_graphs() {
+    let folders = ["src", "crates"].map(|folder| root().join(folder));
+    let files = folders.iter().flat_map(|folder| files_below(folder, &["rs"]));
+    let has_fields = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|code| code.contains("tensor_value::id_out"));
+    let mut found: Vec<PathBuf> = files.filter(has_fields).collect();
+    found.sort_unstable();
+    let expected =
+        ["check/mod.rs", "decode.rs", "encode.rs"].map(|file| root().join("crates/pte-xnnpack/src").join(file));
+    assert_eq!(found, expected, "check/mod.rs names the fields in findings");
 }
 
 #[test]

@@ -3,13 +3,16 @@
 
 use std::borrow::Cow;
 
-use crate::decode::{PayloadError, ReadGraph};
+use crate::decode::{PayloadError, Problems, ReadGraph};
 use crate::model::NodeOperation;
 use crate::schema::Datatype;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;
 use pte_model::format::flatbuffer::read::ReadError;
 use pte_payload::description::{Arguments, ConstantTally, DescribeError, Fact, Facts, MAX_METADATA, Tally, UNKNOWN};
+
+/// Field with the operation of a node.
+const OPERATION: &str = "XNode.xnode_union_type";
 
 /// Field with the sizes of a value.
 const DIMS: &str = "XNNTensorValue.dims";
@@ -27,7 +30,10 @@ pub fn describe(payload: &Blob) -> Result<Facts, DescribeError> {
         }
     })?;
     let of = |error: &ReadError| DescribeError::Malformed(read.text(error));
-    let cut = [&read.nodes, &read.values].into_iter().filter(|problems| problems.is_cut);
+    let is_cut = |problems: &&Problems| {
+        problems.is_cut || problems.malformed.as_ref().is_some_and(|(_, error)| error.field == OPERATION)
+    };
+    let cut = [&read.nodes, &read.values].into_iter().filter(is_cut);
     let malformed = [&read.whole].into_iter().chain(cut).find_map(|problems| problems.malformed.as_ref());
     if let Some(error) = read.version.as_ref().or(malformed.map(|(_, error)| error)) {
         return Err(of(error));
