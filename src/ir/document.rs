@@ -16,7 +16,7 @@ use pte_model::format::path::FieldPath;
 use pte_model::format::program::InstructionType;
 use pte_model::format::{DimOrder, ScalarType};
 use pte_model::program::instruction::FieldRole;
-use pte_model::program::{ContainerMetadata, Device, MemoryPlanner, StackFrame};
+use pte_model::program::{ContainerMetadata, Device, EValue, MemoryPlanner, StackFrame};
 use pte_releases::Release;
 use pte_xnnpack::model::NodeOperation;
 use pte_yaml::tree::{NodeId, SourceNode};
