@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::path::Reporter;
+use super::path::{Reporter, add};
 use crate::RuleId::{self, *};
 use pte_model::diagnostics::Counted;
 use pte_model::format::container::HEAD;
@@ -45,14 +45,14 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
     if has(head, 8, b"eh00") {
         let length = word(head, 12);
         if length < 24 {
-            report.add(H_4, root, 12, format_args!("header length {length}"), format_args!("at least 24"));
+            add!(report, H_4, root, 12, "header length {length}", "at least 24");
             return None;
         }
         header.metadata_len = field(head, 16);
         header.segment_base = field(head, 24);
         header.range = 8..8usize.saturating_add(length as usize);
         let size = if length < 32 {
-            report.add(H_5, root, 12, format_args!("header length {length}"), format_args!("32"));
+            add!(report, H_5, root, 12, "header length {length}", "32");
             0
         } else {
             field(head, 32)
@@ -75,7 +75,7 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
         );
     } else if has(head, 8, b"eh") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add(H_3, root, 8, format_args!("header magic {found:?}"), format_args!("\"eh00\""));
+        add!(report, H_3, root, 8, "header magic {found:?}", "\"eh00\"");
     }
     if header.metadata_len > len {
         let found = format_args!("program size {}", header.metadata_len);
@@ -83,8 +83,7 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
         return None;
     }
     if header.metadata_len < 8 {
-        let found = format_args!("program size {}", header.metadata_len);
-        report.add(H_12, root, 16, found, format_args!("at least 8"));
+        report.add(H_12, root, 16, format_args!("program size {}", header.metadata_len), "at least 8");
         return None;
     }
     identifier(H_13, program::IDENTIFIER, head, report)?;
@@ -101,26 +100,14 @@ pub fn program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<C
 fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Reporter<'_, '_>) {
     let (root, base) = (&Trail::ROOT, header.segment_base);
     if base == 0 && size > 0 {
-        report.add(
-            G_2,
-            root,
-            32,
-            format_args!("segment data size {size} without a segment base offset"),
-            format_args!("0"),
-        );
+        add!(report, G_2, root, 32, "segment data size {size} without a segment base offset", "0");
     }
     if base != 0 && base < header.metadata_len {
         let expected = format_args!("at least {}, the end of the program", header.metadata_len);
         report.add(G_1, root, 24, format_args!("segment base offset {base}"), expected);
     }
     if base != 0 && size == 0 && base > len {
-        report.add(
-            H_9,
-            root,
-            24,
-            format_args!("segment base offset {base}"),
-            format_args!("at most {len}, the size of the file"),
-        );
+        add!(report, H_9, root, 24, "segment base offset {base}", "at most {len}, the size of the file");
     }
     match base.checked_add(size) {
         None => {
@@ -129,7 +116,7 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
                 root,
                 32,
                 format_args!("{} of segment data at offset {base}", Counted(size, "byte")),
-                format_args!("an end below 2^64"),
+                "an end below 2^64",
             );
         }
         Some(end) if size > 0 && end > len => {
@@ -138,7 +125,7 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
         }
         Some(end) if base != 0 && size > 0 && end < len => {
             let found = format_args!("{} after the segment data", Counted(len - end, "byte"));
-            report.add(G_3, root, end as usize, found, format_args!("none"));
+            report.add(G_3, root, end as usize, found, "none");
         }
         _ => {}
     }
@@ -147,8 +134,7 @@ fn segment_range(header: &CheckedHeader, size: u64, len: u64, report: &mut Repor
 /// Reports fields that exceed 32 bits.
 fn check_32_bits(fields: &[(&'static str, usize, u64)], report: &mut Reporter<'_, '_>) {
     for (name, at, value) in fields.iter().filter(|(_, _, value)| *value > u64::from(u32::MAX)) {
-        let expected = format_args!("at most {}", u32::MAX);
-        report.add(G_5, &Trail::ROOT.field(name), *at, format_args!("{value}"), expected);
+        report.add(G_5, &Trail::ROOT.field(name), *at, value, format_args!("at most {}", u32::MAX));
     }
 }
 
@@ -167,7 +153,7 @@ fn identifier(rule: RuleId, expected: &str, head: &[u8], report: &mut Reporter<'
         return Some(());
     }
     let found = String::from_utf8_lossy(head.get(4..8).unwrap_or_default()).into_owned();
-    report.add(rule, &Trail::ROOT, 4, format_args!("identifier {found:?}"), format_args!("{expected:?}"));
+    add!(report, rule, &Trail::ROOT, 4, "identifier {found:?}", "{expected:?}");
     None
 }
 
@@ -177,17 +163,17 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
     head_of_file(H_20, head, len, report)?;
     if !has(head, 8, b"FH01") {
         let found = String::from_utf8_lossy(&head[8..12]).into_owned();
-        report.add(H_21, root, 8, format_args!("header magic {found:?}"), format_args!("\"FH01\""));
+        add!(report, H_21, root, 8, "header magic {found:?}", "\"FH01\"");
         return None;
     }
     let length = word(head, 12);
     if length < 40 {
-        report.add(H_22, root, 12, format_args!("header length {length}"), format_args!("at least 40"));
+        add!(report, H_22, root, 12, "header length {length}", "at least 40");
         return None;
     }
     let (flatbuffer_offset, size, base, data) = (field(head, 16), field(head, 24), field(head, 32), field(head, 40));
     if flatbuffer_offset < 40 {
-        report.add(G_7, root, 16, format_args!("flatbuffer offset {flatbuffer_offset}"), format_args!("at least 40"));
+        add!(report, G_7, root, 16, "flatbuffer offset {flatbuffer_offset}", "at least 40");
     }
     let Some(metadata_len) = flatbuffer_offset.checked_add(size).filter(|metadata_len| *metadata_len <= len) else {
         let found = format_args!("{flatbuffer_offset} + {} of metadata", Counted(size, "byte"));
@@ -199,8 +185,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
         report.add(H_23, root, 40, found, format_args!("an end of at most {len}, the size of the file"));
     }
     if base < metadata_len {
-        let expected = format_args!("at least {metadata_len}, the end of the metadata");
-        report.add(G_8, root, 32, format_args!("segment base offset {base}"), expected);
+        add!(report, G_8, root, 32, "segment base offset {base}", "at least {metadata_len}, the end of the metadata");
     }
     check_32_bits(&[("segment_base_offset", 32, base), ("segment_data_size", 40, data)], report);
     identifier(H_25, flat_tensor::IDENTIFIER, head, report)?;
@@ -211,13 +196,7 @@ pub fn flat_tensor(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Opti
 /// Validates the identifier of a `.bpte` of `len` bytes; `None` if the file cannot be read.
 pub fn bundled_program(head: &[u8], len: u64, report: &mut Reporter<'_, '_>) -> Option<CheckedHeader> {
     if len < 12 {
-        report.add(
-            H_31,
-            &Trail::ROOT,
-            0,
-            format_args!("a file of {}", Counted(len, "byte")),
-            format_args!("at least 12 bytes"),
-        );
+        report.add(H_31, &Trail::ROOT, 0, format_args!("a file of {}", Counted(len, "byte")), "at least 12 bytes");
         return None;
     }
     identifier(H_30, bundled_program::IDENTIFIER, head, report)?;

@@ -1,15 +1,27 @@
 //! Computes the locations of findings in a FlatBuffer: byte offsets and paths.
 
-use std::fmt::{self, Arguments};
+use std::collections::HashMap;
+use std::fmt::{Arguments, Display};
 
 use super::RuleId::{self, *};
-use super::finding::{Findings, Location};
+use super::finding::{Findings, Location, shown};
 use pte_model::format::flatbuffer::verify::{Defect, DefectSink};
 use pte_model::format::flatbuffer::view::Table;
 use pte_model::format::path::{self, MethodName, Methods, Trail};
 use pte_model::format::program::{chain, execution_plan, instruction, kernel_call, program};
 use pte_model::program::Program;
 use pte_model::program::element::{Element, Part};
+
+/// Reports a violation as [`Reporter::add`] does, with texts in the form of `format!`.
+macro_rules! add {
+    ($report:expr, $id:expr, $path:expr, $at:expr, $found:literal, $expected:literal) => {
+        $report.add($id, $path, $at, format_args!($found), format_args!($expected))
+    };
+}
+pub(crate) use add;
+
+/// Index of the first entry with a name.
+pub type FirstByName<'a> = HashMap<&'a [u8], usize>;
 
 /// Adds findings of a FlatBuffer with their locations.
 pub struct Reporter<'f, 'a> {
@@ -27,7 +39,7 @@ impl<'f, 'a> Reporter<'f, 'a> {
     }
 
     /// Reports a violation of a rule at a path and an offset, with the value found and the value expected.
-    pub fn add(&mut self, id: RuleId, path: &Trail<'_>, at: usize, found: Arguments<'_>, expected: Arguments<'_>) {
+    pub fn add(&mut self, id: RuleId, path: &Trail<'_>, at: usize, found: impl Display, expected: impl Display) {
         let (bytes, prefix, start) = (self.bytes, self.prefix, self.start);
         self.findings.add(id, || {
             let location =
@@ -36,9 +48,48 @@ impl<'f, 'a> Reporter<'f, 'a> {
         });
     }
 
+    /// Reports the absence of the field `name` of the table at `path`.
+    pub fn missing(&mut self, id: RuleId, path: &Trail<'_>, name: &'static str, at: usize, expected: impl Display) {
+        self.add(id, &path.field(name), at, format_args!("no {name}"), expected);
+    }
+
     /// Reports the absence of the list `name` of the table at `path`.
     pub fn missing_list(&mut self, id: RuleId, path: &Trail<'_>, name: &'static str, at: usize) {
-        self.add(id, &path.field(name), at, format_args!("no {name}"), format_args!("a list (may be empty)"));
+        self.missing(id, path, name, at, "a list (may be empty)");
+    }
+
+    /// Reports a number that is not `expected`: of the field `name` in `slot`.
+    pub fn differs<T: Display + PartialEq>(
+        &mut self,
+        id: RuleId,
+        path: &Trail<'_>,
+        (name, table, slot, found): (&'static str, Table<'_>, u16, T),
+        expected: T,
+    ) {
+        if found != expected {
+            self.add(id, &path.field(name), table.near(slot), found, expected);
+        }
+    }
+
+    /// Reports the absence of a name, or that an entry before `index` of the list has it. `entry` says what names are
+    /// of. Returns the name.
+    pub fn unique<'n>(
+        &mut self,
+        [missing, duplicate]: [RuleId; 2],
+        path: &Trail<'_>,
+        (name, table, slot): (&'static str, &Table<'n>, u16),
+        names: &mut FirstByName<'n>,
+        (entry, index): (&str, usize),
+    ) -> Option<&'n [u8]> {
+        let Some(text) = table.text(slot) else {
+            self.missing(missing, path, name, table.near(slot), format_args!("a {name}"));
+            return None;
+        };
+        if let Some(first) = names.insert(text, index) {
+            let found = format_args!("duplicate {name} {:?}, also {entry} {first}", shown(table, slot));
+            self.add(duplicate, &path.field(name), table.near(slot), found, format_args!("a unique {name}"));
+        }
+        Some(text)
     }
 
     /// Reports an index that is not less than `count`, the number of elements of a kind.
@@ -48,7 +99,7 @@ impl<'f, 'a> Reporter<'f, 'a> {
         path: &Trail<'_>,
         at: usize,
         kind: &str,
-        index: impl fmt::Display,
+        index: impl Display,
         count: usize,
     ) {
         let expected = format_args!("less than {count}, the number of {kind}s");

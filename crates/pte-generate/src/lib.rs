@@ -14,6 +14,7 @@ struct Readme;
 mod arguments;
 pub mod calls;
 mod generator;
+pub mod inferred;
 pub mod lower;
 pub mod operand;
 pub mod programs;

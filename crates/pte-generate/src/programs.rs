@@ -3,8 +3,9 @@
 //! Those of [`control_flow`] also have what exporters do not write: conditions that differ from execution to execution, values that an
 //! instruction writes in one branch and a move sets in the other, state that is used through views, and constants that are outputs.
 
-use super::arguments::arguments;
-use super::calls::{executable, results};
+use super::arguments::{arguments, depend};
+use super::calls::executable;
+use super::inferred::results;
 use super::lower::{BoundaryMemory, MethodWriter};
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
@@ -13,7 +14,6 @@ use pte_model::format::ScalarType;
 use pte_model::program::{
     EValue, Instruction, Memory, MemoryPlanner, Program, Tensor, TensorData, TensorShapeDynamism, ValueId,
 };
-use pte_operators::facts::Family;
 use pte_operators::{Role, Signature};
 
 /// Attempts for each instruction.
@@ -174,7 +174,7 @@ impl<'a> Generator<'a> {
         let others = args.iter().enumerate().filter(|(other, _)| *other != at && (is_written || is_in_place(*other)));
         let taken: Vec<Content> = others.flat_map(|(_, operand)| operand.contents()).collect();
         let meta = tensor.meta();
-        let depends = pte_operators::facts(name).family != Family::Independent;
+        let depends = depend(name);
         let fits = |item: &&Existing| {
             (item.is_result && !item.is_shared || !is_written)
                 && !taken.contains(&item.tensor.content)

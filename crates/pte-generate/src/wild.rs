@@ -3,7 +3,8 @@
 
 use std::sync::LazyLock;
 
-use super::calls::{complete, guessed, inferred, loose, valid};
+use super::calls::{complete, guessed, loose, valid};
+use super::inferred::inferred;
 use super::operand::{Content, GeneratedCall, Operand, TensorOperand};
 use super::random::Random;
 use pte_model::data::number::NumericValue;

@@ -22,14 +22,12 @@ macro_rules! facts {
         /// behaviour.
         #[derive(Debug, Clone, Copy)]
         pub struct Facts {
-            /// Name of the operator with its overload; empty for [`Facts::NONE`].
-            pub name: &'static str,
             $($(#[$attribute])* pub $name: $type,)*
         }
 
         impl Facts {
             /// Facts of an unknown operator.
-            pub const NONE: Facts = Facts { name: "", $($name: $default,)* };
+            pub const NONE: Facts = Facts { $($name: $default,)* };
 
             $(pub(super) const fn $name(mut self, $name: $type) -> Facts {
                 self.$name = $name;
@@ -103,8 +101,6 @@ facts! {
     loop_part: Option<LoopPart> = None,
     /// Maps a tensor of floating point numbers to one like it: a call of random branches and loops.
     maps_floats: bool = false,
-    /// Random arguments that depend on each other.
-    family: Family = Family::Independent,
     /// Element types of random tensors.
     samples: Samples = Samples::Real,
     /// The kernel takes tensors, also as outs, that are all in the default order of dimensions, or all channels last of rank 4 or 5.
@@ -123,18 +119,6 @@ facts! {
     /// CMake target that registers its kernel, of an operator of the default runtime that is not registered by the target of
     /// its namespace.
     target: Option<&'static str> = None,
-}
-
-impl Facts {
-    /// Sets the facts that random calls need.
-    pub(super) const fn random(self, family: Family, samples: Samples) -> Facts {
-        self.family(family).samples(samples)
-    }
-}
-
-/// Returns a row of a release: an operator with its rule.
-pub(super) const fn operator(name: &'static str, rule: Rule) -> Facts {
-    Facts { name, ..Facts::NONE }.rule(Some(rule))
 }
 
 /// Results of an operator that require gradients in torch if an argument does.
@@ -226,71 +210,4 @@ pub enum Samples {
     Byte,
     /// Complex numbers.
     Complex,
-}
-
-/// Operators whose random arguments depend on each other, and are chosen together.
-// A family has the name of its operators, or of the property of the arguments.
-#[allow(missing_docs)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
-    /// Arguments do not depend on each other.
-    Independent,
-    AdaptivePool,
-    Addmm,
-    AsStrided,
-    AtMostRankTwo,
-    BatchNorm,
-    Bmm,
-    Cat,
-    Cdist,
-    Convolution,
-    ConvolutionBackward,
-    Copy,
-    CopyIndex,
-    DimOrderCopy,
-    Embedding,
-    EmptyInOrder,
-    Expand,
-    Fft,
-    Fill,
-    Gather,
-    Glu,
-    GridSampler,
-    GroupNorm,
-    Index,
-    IndexSelect,
-    LayerNorm,
-    Linear,
-    Masked,
-    Matrix,
-    MixedLinear,
-    MixedMm,
-    Mm,
-    Narrow,
-    /// Padding of this number of last dimensions.
-    Pad(usize),
-    PadAny,
-    Permute,
-    PixelShuffle,
-    Pool,
-    PoolBackward,
-    Quantized,
-    QuantizedAdd,
-    /// This number of elements in a byte.
-    QuantizedEmbedding(i64),
-    Range,
-    RankTwo,
-    Repeat,
-    RepeatInterleave,
-    Roll,
-    Select,
-    Slice,
-    SplitWithSizes,
-    SymSize,
-    Topk,
-    Unfold,
-    Unsqueeze,
-    Upsample,
-    View,
-    WithDimensions,
 }

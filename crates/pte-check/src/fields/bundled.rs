@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::finding::shown;
-use super::super::path::Reporter;
-use super::{FirstByName, is_index, listed};
+use super::super::path::{FirstByName, Reporter, add};
+use super::{is_index, listed};
 use crate::RuleId::*;
 use pte_model::diagnostics::Counted;
 use pte_model::format::ScalarType;
@@ -27,7 +27,7 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
     let root = Table::root(bytes)?;
     let path = Trail::ROOT.field("program");
     let Some(program) = root.u8s(bundled_program::program) else {
-        report.add(B_2, &path, root.at, format_args!("no program"), format_args!("a program"));
+        report.missing(B_2, &Trail::ROOT, "program", root.at, "a program");
         return None;
     };
     if program.at % PROGRAM_ALIGNMENT != 0 {
@@ -40,11 +40,8 @@ pub fn check_program(bytes: &[u8], report: &mut Reporter<'_, '_>) -> Option<(usi
 /// Checks the test cases. `inner` is the program, or `None` if it is malformed.
 pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) {
     let Some(root) = Table::root(bytes) else { return };
-    let version = root.u32(bundled_program::version);
-    if version != BUNDLED_PROGRAM_VERSION {
-        let at = root.near(bundled_program::version);
-        report.add(G_9, &Trail::ROOT.field("version"), at, format_args!("{version}"), format_args!("2"));
-    }
+    let version = ("version", root, bundled_program::version, root.u32(bundled_program::version));
+    report.differs(G_9, &Trail::ROOT, version, BUNDLED_PROGRAM_VERSION);
     let plans = inner.and_then(Table::root).and_then(|root| root.tables(schema::program::execution_plan));
     let mut methods: HashMap<&[u8], Table<'_>> = HashMap::new();
     for plan in plans.iter().flat_map(|plans| plans.iter()) {
@@ -60,20 +57,18 @@ pub fn check(bytes: &[u8], inner: Option<&[u8]>, report: &mut Reporter<'_, '_>) 
     for (index, suite) in suites.iter().enumerate() {
         let path = list.item(index);
         let Some(name) = suite.text(bundled_method_test_suite::method_name) else {
-            let path = path.field("method_name");
-            report.add(B_3, &path, suite.at, format_args!("no method_name"), format_args!("the name of a method"));
+            report.missing(B_3, &path, "method_name", suite.at, "the name of a method");
             continue;
         };
         let (at, shown) =
             (suite.near(bundled_method_test_suite::method_name), shown(&suite, bundled_method_test_suite::method_name));
         if let Some(first) = names.insert(name, index) {
             let found = format_args!("duplicate method {shown:?}, also suite {first}");
-            report.add(B_4, &path.field("method_name"), at, found, format_args!("one suite per method"));
+            report.add(B_4, &path.field("method_name"), at, found, "one suite per method");
         }
         let plan = methods.get(name).copied();
         if plans.is_some() && plan.is_none() {
-            let expected = format_args!("a method of the program");
-            report.add(B_4, &path.field("method_name"), at, format_args!("unknown method {shown:?}"), expected);
+            add!(report, B_4, &path.field("method_name"), at, "unknown method {shown:?}", "a method of the program");
         }
         let Some(cases) = suite.tables(bundled_method_test_suite::test_cases) else {
             report.missing_list(B_3, &path, "test_cases", suite.at);
@@ -105,7 +100,7 @@ fn check_case(case: Table<'_>, plan: Option<Table<'_>>, path: &Trail<'_>, report
             && !(outputs && list.len() == 0)
         {
             let rule = if outputs { B_10 } else { B_6 };
-            let found = format_args!("{}", Counted(list.len() as u64, "value"));
+            let found = Counted(list.len() as u64, "value");
             report.add(
                 rule,
                 &path,
@@ -170,7 +165,7 @@ fn check_value(t: Table<'_>, own: Option<Table<'_>>, output: bool, path: &Trail<
         }
     };
     if let Some((found, expected)) = differs {
-        report.add(rule, path, child.at, format_args!("{found}"), format_args!("{expected}, the value in the program"));
+        report.add(rule, path, child.at, found, format_args!("{expected}, the value in the program"));
     }
 }
 
@@ -179,29 +174,22 @@ fn check_tensor(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
     let scalar_type = ScalarType(t.i8(tensor::scalar_type));
     let parts = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order), t.u8s(tensor::data));
     let (Some(sizes), Some(order), Some(data)) = parts else {
-        let expected = format_args!("all three (may be empty)");
-        return report.add(B_9, path, t.at, format_args!("a tensor without sizes, dim_order or data"), expected);
+        return report.add(B_9, path, t.at, "a tensor without sizes, dim_order or data", "all three (may be empty)");
     };
     if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
-        report.add(B_9, &path.field("dim_order"), order.at, found, format_args!("each dimension once, and at most 16"));
+        report.add(B_9, &path.field("dim_order"), order.at, found, "each dimension once, and at most 16");
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     match nbytes(scalar_type, &numbers) {
         Some(bytes) if bytes == data.len() as u64 => {}
         Some(bytes) => {
             let expected = format_args!("{bytes}, the size of the tensor");
-            report.add(B_9, &path.field("data"), data.at, format_args!("{}", Counted(data.len(), "byte")), expected);
+            report.add(B_9, &path.field("data"), data.at, Counted(data.len(), "byte"), expected);
         }
         None => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-            report.add(
-                B_9,
-                &path.field("sizes"),
-                sizes.at,
-                found,
-                format_args!("sizes of at least 0 and a known type"),
-            );
+            report.add(B_9, &path.field("sizes"), sizes.at, found, "sizes of at least 0 and a known type");
         }
     }
 }
@@ -232,6 +220,6 @@ fn compare(t: Table<'_>, own: Table<'_>, output: bool, path: &Trail<'_>, report:
         && !order.iter().eq(own_order.iter())
     {
         let expected = format_args!("{}, as in the method", listed(own_order.iter()));
-        report.add(G_31, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        report.add(G_31, &path.field("dim_order"), order.at, listed(order.iter()), expected);
     }
 }

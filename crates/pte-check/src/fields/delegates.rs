@@ -1,6 +1,6 @@
 //! Checks the delegates of a method: backend name, payload and compile specs (`D-`).
 
-use super::super::path::Reporter;
+use super::super::path::{Reporter, add};
 use super::segments::ProgramData;
 use crate::RuleId::*;
 use pte_model::diagnostics::{clipped, text};
@@ -22,13 +22,7 @@ pub fn check(
     for (index, delegate) in delegates.iter().enumerate() {
         let path = path.item(index);
         if !delegate.has(backend_delegate::id) {
-            report.add(
-                D_1,
-                &path.field("id"),
-                delegate.at,
-                format_args!("no id"),
-                format_args!("the name of a backend"),
-            );
+            report.missing(D_1, &path, "id", delegate.at, "the name of a backend");
         }
         let name = delegate.text(backend_delegate::id).and_then(|name| str::from_utf8(name).ok());
         if let Some(name) = name.filter(|name| !known.contains(name)) {
@@ -38,24 +32,12 @@ pub fn check(
             report.add(D_22, &path.field("id"), delegate.at, format_args!("backend `{}`", clipped(name)), expected);
         }
         if called.get(index) == Some(&false) {
-            report.add(
-                D_10,
-                &path,
-                delegate.at,
-                format_args!("a delegate that is never called"),
-                format_args!("a delegate call"),
-            );
+            report.add(D_10, &path, delegate.at, "a delegate that is never called", "a delegate call");
         }
         let processed = path.field("processed");
         match delegate.child(backend_delegate::processed) {
             Some(payload) => check_payload(payload, data, &processed, report),
-            None => report.add(
-                D_3,
-                &processed,
-                delegate.at,
-                format_args!("no payload"),
-                format_args!("a payload (may be empty)"),
-            ),
+            None => report.add(D_3, &processed, delegate.at, "no payload", "a payload (may be empty)"),
         }
         let specs = delegate.tables(backend_delegate::compile_specs);
         for (index, spec) in specs.iter().flat_map(|specs| specs.iter()).enumerate() {
@@ -63,13 +45,7 @@ pub fn check(
             for (slot, name) in [(compile_spec::key, "key"), (compile_spec::value, "value")] {
                 if !spec.has(slot) {
                     let path = list.item(index);
-                    report.add(
-                        D_9,
-                        &path.field(name),
-                        spec.at,
-                        format_args!("no {name}"),
-                        format_args!("a {name} (may be empty)"),
-                    );
+                    add!(report, D_9, &path.field(name), spec.at, "no {name}", "a {name} (may be empty)");
                 }
             }
         }
@@ -83,13 +59,12 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
         DataLocation::INLINE => {
             let Some(inline) = data.inline else {
                 let found = format_args!("inline payload {index} without backend_delegate_data");
-                return report.add(D_4, &index_path, at, found, format_args!("a list of inline payloads"));
+                return report.add(D_4, &index_path, at, found, "a list of inline payloads");
             };
             match inline.get(index as usize) {
                 None => report.out_of_range(D_5, &index_path, at, "inline payload", index, inline.len()),
                 Some(entry) if !entry.has(backend_delegate_inline_data::data) => {
-                    let found = format_args!("inline payload {index} without data");
-                    report.add(D_5, &index_path, at, found, format_args!("data (may be empty)"));
+                    add!(report, D_5, &index_path, at, "inline payload {index} without data", "data (may be empty)");
                 }
                 Some(_) => {}
             }
@@ -97,8 +72,7 @@ fn check_payload(payload: Table<'_>, data: &ProgramData<'_>, path: &Trail<'_>, r
         DataLocation::SEGMENT => data.check_segment(index, &index_path, at, report),
         DataLocation(location) => {
             let at = payload.near(backend_delegate_data_reference::location);
-            let expected = format_args!("0 (inline) or 1 (segment)");
-            report.add(D_7, &path.field("location"), at, format_args!("{location}"), expected);
+            report.add(D_7, &path.field("location"), at, location, "0 (inline) or 1 (segment)");
         }
     }
 }

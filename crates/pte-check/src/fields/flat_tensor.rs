@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::super::finding::shown;
 use super::super::header::CheckedHeader;
-use super::super::path::Reporter;
-use super::{FirstByName, listed};
+use super::super::path::{FirstByName, Reporter};
+use super::listed;
 use crate::RuleId::*;
 use pte_model::data::{Blob, BlobId};
 use pte_model::diagnostics::Counted;
@@ -70,10 +69,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
     let Some(root) = Table::root(bytes) else { return };
     let path = &Trail::ROOT;
     let version = root.u32(flat_tensor::version);
-    if version != 0 {
-        let at = root.near(flat_tensor::version);
-        report.add(G_6, &path.field("version"), at, format_args!("{version}"), format_args!("0"));
-    }
+    report.differs(G_6, path, ("version", root, flat_tensor::version, version), 0);
     let (segments, named) = (root.tables(flat_tensor::segments), root.tables(flat_tensor::named_data));
     for (list, name) in [(segments, "segments"), (named, "named_data")] {
         if list.is_none() {
@@ -84,27 +80,14 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, report: &mut Reporter<'_, '_>
     super::segments::check(segments, header, &path.field("segments"), report);
     if named.len() == 0 {
         let at = root.near(flat_tensor::named_data);
-        report.add(N_30, &path.field("named_data"), at, format_args!("no keys"), format_args!("at least one"));
+        report.add(N_30, &path.field("named_data"), at, "no keys", "at least one");
     }
     let mut names = FirstByName::new();
     let list = path.field("named_data");
     for (position, entry) in named.iter().enumerate() {
         let path = list.item(position);
-        match entry.text(named_data::key) {
-            None => report.add(N_11, &path.field("key"), entry.at, format_args!("no key"), format_args!("a key")),
-            Some(key) => {
-                if let Some(first) = names.insert(key, position) {
-                    let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
-                    report.add(
-                        N_2,
-                        &path.field("key"),
-                        entry.near(named_data::key),
-                        found,
-                        format_args!("a unique key"),
-                    );
-                }
-            }
-        }
+        let key = ("key", &entry, named_data::key);
+        report.unique([N_11, N_2], &path, key, &mut names, ("entry", position));
         let index = entry.u32(named_data::segment_index);
         let segment = segments.get(index as usize);
         if segment.is_none() {
@@ -122,35 +105,21 @@ fn check_layout(t: Table<'_>, size: Option<u64>, path: &Trail<'_>, report: &mut 
     let scalar_type = ScalarType(t.i8(tensor_layout::scalar_type));
     if scalar_type.info().is_none() {
         let at = t.near(tensor_layout::scalar_type);
-        report.add(
-            N_16,
-            &path.field("scalar_type"),
-            at,
-            format_args!("{scalar_type}"),
-            format_args!("0 to {}", ScalarType::COUNT - 1),
-        );
+        report.add(N_16, &path.field("scalar_type"), at, scalar_type, format_args!("0 to {}", ScalarType::COUNT - 1));
     }
     let (Some(sizes), Some(order)) = (t.i32s(tensor_layout::sizes), t.u8s(tensor_layout::dim_order)) else {
-        let found = format_args!("a layout without sizes or dim_order");
-        return report.add(N_18, path, t.at, found, format_args!("both (empty for rank 0)"));
+        return report.add(N_18, path, t.at, "a layout without sizes or dim_order", "both (empty for rank 0)");
     };
     if sizes.len() > MAX_DIMENSIONS || !is_permutation(order.iter(), sizes.len()) {
         let found = format_args!("dim_order {} of {}", listed(order.iter()), Counted(sizes.len(), "size"));
-        let expected = format_args!("each dimension once, and at most 16");
-        report.add(N_18, &path.field("dim_order"), order.at, found, expected);
+        report.add(N_18, &path.field("dim_order"), order.at, found, "each dimension once, and at most 16");
     }
     let numbers: Vec<i32> = sizes.iter().collect();
     let bytes = nbytes(scalar_type, &numbers).filter(|bytes| i64::try_from(*bytes).is_ok());
     match bytes {
         None if scalar_type.info().is_some() => {
             let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-            report.add(
-                N_17,
-                &path.field("sizes"),
-                sizes.at,
-                found,
-                format_args!("sizes of at least 0, and less than 2^63 bytes"),
-            );
+            report.add(N_17, &path.field("sizes"), sizes.at, found, "sizes of at least 0, and less than 2^63 bytes");
         }
         Some(bytes) if size.is_some_and(|size| size < bytes) => {
             let found = format_args!("a segment of {}", Counted(size.unwrap_or(0), "byte"));

@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use super::super::path::Reporter;
+use super::super::path::{Reporter, add};
 use super::is_index;
 use super::values;
 use crate::RuleId::{self, *};
@@ -66,7 +66,7 @@ pub fn check(
     let list = path.field("chains");
     let Some(chains) = plan.tables(execution_plan::chains).filter(|chains| chains.len() > 0) else {
         let at = plan.near(execution_plan::chains);
-        report.add(M_21, &list, at, format_args!("no chains"), format_args!("at least one"));
+        report.add(M_21, &list, at, "no chains", "at least one");
         return called;
     };
     let mut is_bool_list = Vec::new();
@@ -88,7 +88,7 @@ pub fn check(
     for (index, chain) in chains.iter().enumerate() {
         let path = list.item(index);
         let Some(instructions) = chain.tables(chain::instructions) else {
-            report.add(M_22, &path, chain.at, format_args!("no instructions"), format_args!("a list (may be empty)"));
+            report.add(M_22, &path, chain.at, "no instructions", "a list (may be empty)");
             continue;
         };
         let list = path.field("instructions");
@@ -116,12 +116,10 @@ impl InstructionContext<'_> {
             (Some(kind), Some(a)) => (kind, a),
             (None, _) if t.has(instruction::instr_args) => {
                 let members = InstructionType::MEMBERS.len();
-                let expected = format_args!("1 to {members}");
-                return report.add(I_2, path, at, format_args!("instr_args_type {tag}"), expected);
+                return add!(report, I_2, path, at, "instr_args_type {tag}", "1 to {members}");
             }
             (_, None) | (None, _) => {
-                let found = format_args!("instr_args_type {tag} without instr_args");
-                return report.add(I_1, path, at, found, format_args!("an instruction"));
+                return add!(report, I_1, path, at, "instr_args_type {tag} without instr_args", "an instruction");
             }
         };
         match kind {
@@ -174,7 +172,7 @@ impl InstructionContext<'_> {
     ) -> Option<Vector<'a, 4>> {
         let path = path.field("args");
         let Some(args) = a.i32s(slot) else {
-            report.add(rule, &path, a.at, format_args!("no args"), format_args!("a list of indices of values"));
+            report.add(rule, &path, a.at, "no args", "a list of indices of values");
             return None;
         };
         for (position, index) in args.iter().enumerate() {
@@ -194,21 +192,14 @@ impl InstructionContext<'_> {
         match defect {
             Some(None) => {}
             None if self.operators.is_none() => {
-                report.add(
-                    M_25,
-                    &op,
-                    at,
-                    format_args!("operator {index} without operators"),
-                    format_args!("a list of operators"),
-                );
+                add!(report, M_25, &op, at, "operator {index} without operators", "a list of operators");
             }
             None => report.out_of_range(I_4, &op, at, "operator", index, self.defects.len()),
             Some(Some(OperatorDefect::NoName)) => {
-                report.add(I_5, &op, at, format_args!("operator {index} without name"), format_args!("a name"));
+                add!(report, I_5, &op, at, "operator {index} without name", "a name");
             }
             Some(Some(OperatorDefect::NoOverload)) => {
-                let found = format_args!("operator {index} without overload");
-                report.add(I_5, &op, at, found, format_args!("an overload (may be empty)"));
+                add!(report, I_5, &op, at, "operator {index} without overload", "an overload (may be empty)");
             }
             Some(Some(OperatorDefect::TooLong(length))) => {
                 let found = format_args!("operator {index} with a name of {}", Counted(length, "byte"));
@@ -228,13 +219,7 @@ impl InstructionContext<'_> {
                 if usize::try_from(index).is_ok_and(|index| self.bool_lists.get(index) == Some(&true)) {
                     let found = format_args!("values[{index}], an IntList that contains Bools");
                     let path = path.field("args");
-                    report.add(
-                        M_8,
-                        &path.item(position),
-                        args.offset(position),
-                        found,
-                        format_args!("an IntList of Ints"),
-                    );
+                    report.add(M_8, &path.item(position), args.offset(position), found, "an IntList of Ints");
                 }
             }
         }
@@ -271,7 +256,7 @@ impl InstructionContext<'_> {
             let (from_kind, to_kind) = (values::name(from_kind), values::name(to_kind));
             let found =
                 format_args!("a move from values[{from}] of kind {from_kind} to values[{to}] of kind {to_kind}");
-            report.add(I_25, path, a.at, found, format_args!("values of the same kind"));
+            report.add(I_25, path, a.at, found, "values of the same kind");
         }
     }
 
@@ -282,13 +267,7 @@ impl InstructionContext<'_> {
         if !is_index(destination.into(), count + 1) {
             let at = a.near(jump_false_call::destination_instruction);
             let path = path.field("destination_instruction");
-            report.add(
-                I_24,
-                &path,
-                at,
-                format_args!("instruction {destination}"),
-                format_args!("0 to {count}, the end of the chain"),
-            );
+            add!(report, I_24, &path, at, "instruction {destination}", "0 to {count}, the end of the chain");
         }
     }
 
@@ -309,7 +288,7 @@ impl InstructionContext<'_> {
             Some(_) => format!("values[{index}], a tensor of bounded size"),
             None => format!("values[{index}] of kind {}", values::name(kind)),
         };
-        let expected = format_args!("an unbounded tensor that is neither input nor output");
-        report.add(I_26, &path.field("value_index"), a.near(free_call::value_index), format_args!("{found}"), expected);
+        let expected = "an unbounded tensor that is neither input nor output";
+        report.add(I_26, &path.field("value_index"), a.near(free_call::value_index), found, expected);
     }
 }

@@ -12,11 +12,6 @@ mod segments;
 mod tensors;
 mod values;
 
-use std::collections::HashMap;
-
-/// Index of the first entry with a name.
-pub(super) type FirstByName<'a> = HashMap<&'a [u8], usize>;
-
 /// Returns `true` if `index` is in `0..count`.
 fn is_index(index: i64, count: usize) -> bool {
     u64::try_from(index).is_ok_and(|index| index < count as u64)

@@ -2,12 +2,12 @@
 
 use super::super::finding::shown;
 use super::super::header::CheckedHeader;
-use super::super::path::Reporter;
+use super::super::path::{FirstByName, Reporter, add};
 use super::flat_tensor::ExternalKeys;
+use super::is_index;
 use super::segments::ProgramData;
 use super::tensors::{TensorContext, is_external};
 use super::values;
-use super::{FirstByName, is_index};
 use crate::RuleId::*;
 use pte_model::format::flatbuffer::view::{Table, Tables};
 use pte_model::format::path::Trail;
@@ -22,10 +22,7 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     let Some(root) = Table::root(bytes) else { return };
     let path = &Trail::ROOT;
     let version = root.u32(program::version);
-    if version != PROGRAM_VERSION {
-        let at = root.near(program::version);
-        report.add(P_1, &path.field("version"), at, format_args!("{version}"), format_args!("{PROGRAM_VERSION}"));
-    }
+    report.differs(P_1, path, ("version", root, program::version, version), PROGRAM_VERSION);
     if let Some(segments) = root.tables(program::segments) {
         super::segments::check(segments, header, &path.field("segments"), report);
     }
@@ -33,26 +30,17 @@ pub fn check(bytes: &[u8], header: &CheckedHeader, external: &ExternalKeys, repo
     check_named_data(root, external, report);
     let list = path.field("execution_plan");
     let Some(plans) = root.tables(program::execution_plan) else {
-        return report.add(P_V1, &list, root.at, format_args!("no execution_plan"), format_args!("a list of methods"));
+        return report.missing(P_V1, path, "execution_plan", root.at, "a list of methods");
     };
     if plans.len() == 0 {
         let at = root.near(program::execution_plan);
-        report.add(P_2, &list, at, format_args!("no methods"), format_args!("at least one"));
+        report.add(P_2, &list, at, "no methods", "at least one");
     }
     let mut names = FirstByName::new();
     for (index, plan) in plans.iter().enumerate() {
         let path = list.item(index);
-        match plan.text(execution_plan::name) {
-            None => report.add(P_4, &path.field("name"), plan.at, format_args!("no name"), format_args!("a name")),
-            Some(name) => {
-                if let Some(first) = names.insert(name, index) {
-                    let found =
-                        format_args!("duplicate name {:?}, also method {first}", shown(&plan, execution_plan::name));
-                    let at = plan.near(execution_plan::name);
-                    report.add(P_3, &path.field("name"), at, found, format_args!("a unique name"));
-                }
-            }
-        }
+        let name = ("name", &plan, execution_plan::name);
+        report.unique([P_4, P_3], &path, name, &mut names, ("method", index));
         check_plan(plan, data, external, &path, report);
     }
 }
@@ -63,34 +51,17 @@ fn check_named_data(root: Table<'_>, external: &ExternalKeys, report: &mut Repor
     let Some(named) = root.tables(program::named_data) else { return };
     let Some(segments) = root.tables(program::segments) else {
         let at = root.near(program::named_data);
-        return report.add(
-            P_N1,
-            &list,
-            at,
-            format_args!("named_data without segments"),
-            format_args!("a list of segments"),
-        );
+        return report.add(P_N1, &list, at, "named_data without segments", "a list of segments");
     };
     let mut names = FirstByName::new();
     for (index, entry) in named.iter().enumerate() {
         let path = list.item(index);
-        let at = entry.near(named_data::key);
-        match entry.text(named_data::key) {
-            None => report.add(N_1, &path.field("key"), at, format_args!("no key"), format_args!("a key")),
-            Some(key) => {
-                if let Some(first) = names.insert(key, index) {
-                    let found = format_args!("duplicate key {:?}, also entry {first}", shown(&entry, named_data::key));
-                    report.add(N_2, &path.field("key"), at, found, format_args!("a unique key"));
-                }
-                if let Some(other) = external.entries.get(key) {
-                    let found = format_args!(
-                        "duplicate key {:?}, also in {}",
-                        shown(&entry, named_data::key),
-                        external.files[other.file]
-                    );
-                    report.add(N_31, &path.field("key"), at, found, format_args!("each key in one file only"));
-                }
-            }
+        let key = ("key", &entry, named_data::key);
+        let key = report.unique([N_1, N_2], &path, key, &mut names, ("entry", index));
+        if let Some(other) = key.and_then(|key| external.entries.get(key)) {
+            let (key, file) = (shown(&entry, named_data::key), &external.files[other.file]);
+            let (at, found) = (entry.near(named_data::key), format_args!("duplicate key {key:?}, also in {file}"));
+            report.add(N_31, &path.field("key"), at, found, "each key in one file only");
         }
         let segment = entry.u32(named_data::segment_index);
         if segment as usize >= segments.len() {
@@ -119,8 +90,7 @@ fn check_plan(
     if let Some(pools) = pools {
         let path = path.field("non_const_buffer_sizes");
         for (index, size) in pools.iter().enumerate().skip(1).filter(|(_, size)| *size > i64::MAX as u64) {
-            let found = format_args!("{}", size as i64);
-            report.add(G_23, &path.item(index), pools.offset(index), found, format_args!("at least 0"));
+            report.add(G_23, &path.item(index), pools.offset(index), size as i64, "at least 0");
         }
     }
     check_devices(plan, pools.map_or(0, |pools| pools.len()), path, report);
@@ -176,13 +146,7 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
                 continue;
             }
             if !seen.insert(index) {
-                report.add(
-                    G_21,
-                    &path,
-                    at,
-                    format_args!("duplicate input values[{index}]"),
-                    format_args!("another value"),
-                );
+                add!(report, G_21, &path, at, "duplicate input values[{index}]", "another value");
             }
             let kind = values::kind(values, index as usize);
             let is_valid = match kind {
@@ -205,11 +169,9 @@ fn check_inputs_and_outputs(plan: Table<'_>, values: &Tables<'_>, path: &Trail<'
             };
             if !is_valid {
                 let found = format_args!("values[{index}] of kind {}", values::name(kind));
-                let expected = format_args!("a Tensor, Int, Double, Bool, String or Null");
-                report.add(M_28, &path, at, found, expected);
+                report.add(M_28, &path, at, found, "a Tensor, Int, Double, Bool, String or Null");
             } else if is_constant(values, index as usize) {
-                let found = format_args!("values[{index}], a constant");
-                report.add(M_27, &path, at, found, format_args!("a mutable tensor"));
+                add!(report, M_27, &path, at, "values[{index}], a constant", "a mutable tensor");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Checks the segments of a `.pte` or `.ptd`, and the lists of constants and initial states in them (`S-`, `P-C`).
 
 use super::super::header::CheckedHeader;
-use super::super::path::Reporter;
+use super::super::path::{Reporter, add};
 use crate::RuleId::*;
 use pte_model::diagnostics::Counted;
 use pte_model::format::flatbuffer::view::{Table, Tables, Vector};
@@ -51,16 +51,15 @@ pub fn check(segments: Tables<'_>, header: &CheckedHeader, path: &Trail<'_>, rep
         let segment_end = offset.checked_add(size);
         let found = format_args!("{} at offset {offset}", Counted(size, "byte"));
         if header.segment_base == 0 && size > 0 {
-            report.add(G_2, &path, at, found, format_args!("0 bytes without a segment base offset in the header"));
+            report.add(G_2, &path, at, found, "0 bytes without a segment base offset in the header");
         } else if segment_end.and_then(|end| header.segment_base.checked_add(end)).is_none() {
-            report.add(S_4, &path, at, found, format_args!("an end below 2^64"));
+            report.add(S_4, &path, at, found, "an end below 2^64");
         } else if segment_end.is_some_and(|end| end > header.segment_bytes) {
             let expected = format_args!("an end of at most {}, the size of the segment data", header.segment_bytes);
             report.add(S_5, &path, at, found, expected);
         } else if size > 0 {
             if offset < end {
-                let expected = format_args!("an offset of at least {end}, the end of the previous segment");
-                report.add(S_6, &path, at, found, expected);
+                add!(report, S_6, &path, at, "{found}", "an offset of at least {end}, the end of the previous segment");
             }
             end = end.max(offset.saturating_add(size));
         }
@@ -86,7 +85,7 @@ impl<'a> ProgramData<'a> {
         if count > 1 {
             let path = Trail::ROOT.field("mutable_data_segments");
             let at = root.near(program::mutable_data_segments);
-            report.add(S_18, &path, at, format_args!("{}", Counted(count, "entry")), format_args!("one"));
+            report.add(S_18, &path, at, Counted(count, "entry"), "one");
         }
         data
     }
@@ -98,22 +97,22 @@ impl<'a> ProgramData<'a> {
         let entry = root.child(program::constant_segment);
         let offsets = entry.and_then(|entry| Some((entry, entry.u64s(subsegment_offsets::offsets)?)));
         let Some((entry, offsets)) = offsets.filter(|(_, offsets)| offsets.len() > 0) else {
-            report.add(P_C1, &path, at, format_args!("no offsets"), format_args!("at least one, the reserved one"));
+            report.add(P_C1, &path, at, "no offsets", "at least one, the reserved one");
             return buffers.map_or(ConstantStorage::None, ConstantStorage::Buffers);
         };
         if offsets.len() == 1 {
             let Some(buffers) = buffers else { return ConstantStorage::None };
             let found = format_args!("{} beside a constant_segment", Counted(buffers.len() as u64, "inline constant"));
-            report.add(P_K5, &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add(P_K5, &Trail::ROOT.field("constant_buffer"), at, found, "none");
             return ConstantStorage::Buffers(buffers);
         }
         if let Some(buffers) = buffers {
             let found =
                 format_args!("{} beside constants in a segment", Counted(buffers.len() as u64, "inline constant"));
-            report.add(P_C3, &Trail::ROOT.field("constant_buffer"), at, found, format_args!("none"));
+            report.add(P_C3, &Trail::ROOT.field("constant_buffer"), at, found, "none");
         }
         let Some(segments) = self.segments else {
-            report.add(P_C4, &path, at, format_args!("constants without segments"), format_args!("a list of segments"));
+            report.add(P_C4, &path, at, "constants without segments", "a list of segments");
             return ConstantStorage::Unknown;
         };
         let index = entry.u32(subsegment_offsets::segment_index);
@@ -128,8 +127,8 @@ impl<'a> ProgramData<'a> {
                 P_C6,
                 &path,
                 at,
-                format_args!("constants without a segment base offset"),
-                format_args!("a header with a segment base offset"),
+                "constants without a segment base offset",
+                "a header with a segment base offset",
             );
         }
         let path = path.field("offsets");
@@ -147,14 +146,13 @@ impl<'a> ProgramData<'a> {
     /// Checks the index of a segment that is used.
     pub fn check_segment(&self, index: u32, path: &Trail<'_>, at: usize, report: &mut Reporter<'_, '_>) {
         let Some(segments) = self.segments else {
-            let found = format_args!("segment {index} without segments");
-            return report.add(S_2, path, at, found, format_args!("a list of segments"));
+            return add!(report, S_2, path, at, "segment {index} without segments", "a list of segments");
         };
         if index as usize >= segments.len() {
             report.out_of_range(S_3, path, at, "segment", index, segments.len());
         } else if self.segment_base == 0 {
             let found = format_args!("segment {index} without a segment base offset");
-            report.add(S_1, path, at, found, format_args!("a header with a segment base offset"));
+            report.add(S_1, path, at, found, "a header with a segment base offset");
         }
     }
 }

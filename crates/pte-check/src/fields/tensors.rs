@@ -1,7 +1,7 @@
 //! Checks a tensor: shape, planned memory, and location of its data (`T-`; docs/format.md, "Location of tensor data").
 
 use super::super::finding::shown;
-use super::super::path::Reporter;
+use super::super::path::{Reporter, add};
 use super::flat_tensor::ExternalKeys;
 use super::listed;
 use super::segments::{ConstantStorage, ProgramData};
@@ -39,16 +39,12 @@ impl TensorContext<'_, '_> {
     /// Checks a tensor.
     pub fn check(&self, t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let offset = t.i32(tensor::storage_offset);
-        if offset != 0 {
-            let at = t.near(tensor::storage_offset);
-            report.add(T_1, &path.field("storage_offset"), at, format_args!("{offset}"), format_args!("0"));
-        }
+        report.differs(T_1, path, ("storage_offset", t, tensor::storage_offset, offset), 0);
         let dynamism = TensorShapeDynamism(t.i8(tensor::shape_dynamism));
         if ![TensorShapeDynamism::STATIC, TensorShapeDynamism::DYNAMIC_BOUND].contains(&dynamism) {
             let rule = if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND { T_3 } else { T_4 };
             let at = t.near(tensor::shape_dynamism);
-            let expected = format_args!("0 (static) or 1 (dynamic with a bound)");
-            report.add(rule, &path.field("shape_dynamism"), at, format_args!("{}", dynamism.0), expected);
+            report.add(rule, &path.field("shape_dynamism"), at, dynamism.0, "0 (static) or 1 (dynamic with a bound)");
         }
         let extra = t.child(tensor::extra_tensor_info);
         if let Some(extra) = extra {
@@ -77,8 +73,7 @@ impl TensorContext<'_, '_> {
         let offset = high << 32 | low;
         let at = a.near(allocation_details::memory_offset_low);
         if high != 0 {
-            let found = format_args!("offset {offset}");
-            report.add(T_24, &path.field("memory_offset_high"), at, found, format_args!("less than 2^32"));
+            add!(report, T_24, &path.field("memory_offset_high"), at, "offset {offset}", "less than 2^32");
         }
         let pool_size = if id == 0 { None } else { pools.get(id as usize) };
         let Some(pool_size) = pool_size else {
@@ -88,16 +83,10 @@ impl TensorContext<'_, '_> {
         };
         let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
         match offset.checked_add(size.bytes) {
-            None => report.add(T_22, path, at, found, format_args!("an end below 2^64")),
+            None => report.add(T_22, path, at, found, "an end below 2^64"),
             // A negative size was reported by G-23.
             Some(end) if pool_size <= i64::MAX as u64 && end > pool_size => {
-                report.add(
-                    T_23,
-                    path,
-                    at,
-                    found,
-                    format_args!("an end of at most {pool_size}, the size of buffer {id}"),
-                );
+                add!(report, T_23, path, at, "{found}", "an end of at most {pool_size}, the size of buffer {id}");
             }
             Some(_) if offset % size.element != 0 => {
                 report.add(
@@ -137,13 +126,7 @@ impl TensorContext<'_, '_> {
                     return outside(report, P_K1, offsets.len());
                 };
                 if segment_size == 0 {
-                    report.add(
-                        P_C7,
-                        &path,
-                        at,
-                        format_args!("a constant in a segment of 0 bytes"),
-                        format_args!("a segment that contains it"),
-                    );
+                    report.add(P_C7, &path, at, "a constant in a segment of 0 bytes", "a segment that contains it");
                 }
                 if segment_size.checked_sub(offset).is_none_or(|rest| rest < size.bytes) {
                     let found = format_args!("{} at offset {offset}", Counted(size.bytes, "byte"));
@@ -174,12 +157,11 @@ impl TensorContext<'_, '_> {
     fn initial_state(&self, t: Table<'_>, index: u32, bytes: u64, path: &Trail<'_>, report: &mut Reporter<'_, '_>) {
         let (at, path) = (t.near(tensor::data_buffer_idx), path.field("data_buffer_idx"));
         if self.data.segment_base == 0 {
-            let expected = format_args!("a header with a segment base offset");
+            let expected = "a header with a segment base offset";
             return report.add(S_10, &path, at, format_args!("initial data {index} without segments"), expected);
         }
         let Some(entry) = self.data.mutable else {
-            let expected = format_args!("an entry of mutable_data_segments");
-            return report.add(S_11, &path, at, format_args!("initial data {index}"), expected);
+            return add!(report, S_11, &path, at, "initial data {index}", "an entry of mutable_data_segments");
         };
         let offsets = entry.u64s(subsegment_offsets::offsets);
         let count = offsets.map_or(0, |offsets| offsets.len());
@@ -195,7 +177,7 @@ impl TensorContext<'_, '_> {
         let size = segments.get(segment as usize).map_or(0, |s| s.u64(pte_model::format::program::data_segment::size));
         let found = format_args!("{} at offset {offset}", Counted(bytes, "byte"));
         match offset.checked_add(bytes) {
-            None => report.add(S_14, &path, at, found, format_args!("an end below 2^64")),
+            None => report.add(S_14, &path, at, found, "an end below 2^64"),
             Some(end) if end > size => {
                 report.add(S_15, &path, at, found, format_args!("an end of at most {size}, the size of the segment"));
             }
@@ -215,12 +197,11 @@ impl TensorContext<'_, '_> {
         let info = path.field("extra_tensor_info");
         let (at, path) = (extra.near(extra_tensor_info::fully_qualified_name), info.field("fully_qualified_name"));
         let Some(key) = extra.text(extra_tensor_info::fully_qualified_name) else {
-            return report.add(T_31, &path, at, format_args!("external data without a key"), format_args!("a key"));
+            return report.add(T_31, &path, at, "external data without a key", "a key");
         };
         let shown = shown(&extra, extra_tensor_info::fully_qualified_name);
         if self.external.files.is_empty() {
-            let expected = format_args!("a .ptd with this key");
-            return report.add(T_30, &path, at, format_args!("external data {shown:?} without a .ptd"), expected);
+            return add!(report, T_30, &path, at, "external data {shown:?} without a .ptd", "a .ptd with this key");
         }
         let Some(entry) = self.external.entries.get(key) else {
             let expected = format_args!("a key in {}", self.external.files.join(", "));
@@ -228,8 +209,7 @@ impl TensorContext<'_, '_> {
         };
         let file = &self.external.files[entry.file];
         let Some((scalar_type, sizes, order)) = &entry.layout else {
-            let found = format_args!("key {shown:?} of a blob in {file}");
-            return report.add(N_15, &path, at, found, format_args!("a key with a tensor_layout"));
+            return add!(report, N_15, &path, at, "key {shown:?} of a blob in {file}", "a key with a tensor_layout");
         };
         let own_type = ScalarType(t.i8(tensor::scalar_type));
         let (own_sizes, own_order) = (t.i32s(tensor::sizes), t.u8s(tensor::dim_order));
@@ -260,19 +240,15 @@ fn check_extra(extra: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>
     let location = TensorDataLocation(extra.i8(extra_tensor_info::location));
     if ![TensorDataLocation::SEGMENT, TensorDataLocation::EXTERNAL].contains(&location) {
         let at = extra.near(extra_tensor_info::location);
-        let expected = format_args!("0 (segment) or 1 (external)");
-        report.add(G_25, &path.field("location"), at, format_args!("{}", location.0), expected);
+        report.add(G_25, &path.field("location"), at, location.0, "0 (segment) or 1 (external)");
     }
-    let index = extra.u64(extra_tensor_info::mutable_data_segments_idx);
-    if index != 0 {
-        let at = extra.near(extra_tensor_info::mutable_data_segments_idx);
-        report.add(G_26, &path.field("mutable_data_segments_idx"), at, format_args!("{index}"), format_args!("0"));
-    }
+    let slot = extra_tensor_info::mutable_data_segments_idx;
+    report.differs(G_26, path, ("mutable_data_segments_idx", extra, slot, extra.u64(slot)), 0);
     let device = (extra.i8(extra_tensor_info::device_type), extra.i8(extra_tensor_info::device_index));
     if DEVICE_TYPE.name_of(device.0).is_none() || device.1 < 0 {
         let at = extra.near(extra_tensor_info::device_type);
         let found = format_args!("type {}, index {}", device.0, device.1);
-        report.add(T_13, &path.field("device_type"), at, found, format_args!("type 0 or 1, index at least 0"));
+        report.add(T_13, &path.field("device_type"), at, found, "type 0 or 1, index at least 0");
     }
 }
 
@@ -282,13 +258,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     let info = scalar_type.info();
     if info.is_none() {
         let at = t.near(tensor::scalar_type);
-        report.add(
-            T_2,
-            &path.field("scalar_type"),
-            at,
-            format_args!("{}", scalar_type.0),
-            format_args!("0 to {}", ScalarType::COUNT - 1),
-        );
+        report.add(T_2, &path.field("scalar_type"), at, scalar_type.0, format_args!("0 to {}", ScalarType::COUNT - 1));
     }
     let (sizes, order) = shape(t, path, report)?;
     let element = info?.size;
@@ -301,7 +271,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
     }
     let overflow = |rule, report: &mut Reporter<'_, '_>| {
         let found = format_args!("sizes {} of type {scalar_type}", listed(sizes.iter()));
-        report.add(rule, &path.field("sizes"), sizes.at, found, format_args!("less than 2^63 bytes"));
+        report.add(rule, &path.field("sizes"), sizes.at, found, "less than 2^63 bytes");
     };
     // The verifier multiplies from left to right, and rejects an overflow even if a 0 follows.
     let product = sizes.iter().try_fold(1i64, |product, size| product.checked_mul(i64::from(size)));
@@ -311,13 +281,7 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
         return None;
     };
     if bytes as u64 > u64::from(u32::MAX) {
-        report.add(
-            G_5,
-            &path.field("sizes"),
-            sizes.at,
-            format_args!("{}", Counted(bytes, "byte")),
-            format_args!("less than 2^32"),
-        );
+        report.add(G_5, &path.field("sizes"), sizes.at, Counted(bytes, "byte"), "less than 2^32");
     }
     Some(TensorSize { element, bytes: bytes as u64 })
 }
@@ -325,44 +289,36 @@ fn tensor_size(t: Table<'_>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) ->
 /// Checks sizes and dim_order of a tensor. Returns them; `None` if they are invalid.
 fn shape<'a>(t: Table<'a>, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> Option<(Vector<'a, 4>, Vector<'a, 1>)> {
     let Some(sizes) = t.i32s(tensor::sizes) else {
-        report.add(
-            T_5,
-            &path.field("sizes"),
-            t.at,
-            format_args!("no sizes"),
-            format_args!("a list (empty for rank 0)"),
-        );
+        report.missing(T_5, path, "sizes", t.at, "a list (empty for rank 0)");
         return None;
     };
     let rank = sizes.len();
     if rank > MAX_DIMENSIONS {
         let expected = format_args!("at most {MAX_DIMENSIONS}");
-        report.add(T_6, &path.field("sizes"), sizes.at, format_args!("{}", Counted(rank, "dimension")), expected);
+        report.add(T_6, &path.field("sizes"), sizes.at, Counted(rank, "dimension"), expected);
         return None;
     }
     if let Some(wrong) = sizes.iter().position(|size| size < 0) {
         let found = format_args!("{}", sizes.get(wrong).unwrap_or(0));
-        report.add(T_8, &path.field("sizes").item(wrong), sizes.offset(wrong), found, format_args!("at least 0"));
+        report.add(T_8, &path.field("sizes").item(wrong), sizes.offset(wrong), found, "at least 0");
         return None;
     }
     let order = t.u8s(tensor::dim_order).filter(|order| order.len() == rank);
     let Some(order) = order else {
-        let found = match t.u8s(tensor::dim_order) {
-            Some(order) => format!("dim_order of length {}", order.len()),
-            None => "no dim_order".to_owned(),
-        };
+        let found = t.u8s(tensor::dim_order).map(|order| format!("dim_order of length {}", order.len()));
+        let found = found.unwrap_or("no dim_order".to_owned());
         report.add(
             T_7,
             &path.field("dim_order"),
             t.near(tensor::dim_order),
-            format_args!("{found}"),
+            found,
             format_args!("length {rank}, the number of sizes"),
         );
         return None;
     };
     if !is_permutation(order.iter(), rank) {
         let expected = format_args!("each of 0 to {} once", rank - 1);
-        report.add(T_9, &path.field("dim_order"), order.at, format_args!("{}", listed(order.iter())), expected);
+        report.add(T_9, &path.field("dim_order"), order.at, listed(order.iter()), expected);
         return None;
     }
     Some((sizes, order))

@@ -1,6 +1,6 @@
 //! Checks the values of a method: presence, kinds, and the items of lists (`M-`).
 
-use super::super::path::Reporter;
+use super::super::path::{Reporter, add};
 use super::is_index;
 use super::tensors::TensorContext;
 use crate::RuleId::*;
@@ -41,16 +41,14 @@ pub fn check(
             continue;
         }
         let (Some(kind), Some(child)) = (kind, value.child(evalue::val)) else {
-            report.add(M_2, &path, at, format_args!("val_type {tag} without val"), format_args!("a value"));
+            add!(report, M_2, &path, at, "val_type {tag} without val", "a value");
             continue;
         };
         match kind {
             KernelType::Tensor => context.check(child, &path, report),
             KernelType::String => {
                 if !child.has(string::string_val) {
-                    let path = path.field("string_val");
-                    let expected = format_args!("a string (may be empty)");
-                    report.add(M_5, &path, child.at, format_args!("no string_val"), expected);
+                    report.missing(M_5, &path, "string_val", child.at, "a string (may be empty)");
                 }
             }
             KernelType::DoubleList | KernelType::BoolList => {
@@ -76,7 +74,7 @@ pub fn check(
 fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, report: &mut Reporter<'_, '_>) -> bool {
     let path = path.field("items");
     let Some(items) = list.i64s(int_list::items) else {
-        report.add(M_7, &path, list.at, format_args!("no items"), format_args!("a list of indices of values"));
+        report.add(M_7, &path, list.at, "no items", "a list of indices of values");
         return false;
     };
     let mut bool_lists = false;
@@ -90,14 +88,13 @@ fn int_list(values: &Tables<'_>, list: Table<'_>, own: usize, path: &Trail<'_>, 
         }
         match kind(values, item as usize) {
             Some(KernelType::Int | KernelType::Bool) if item as usize > own => {
-                let expected = format_args!("an index less than {own}, the index of the list");
-                report.add(G_29, &path, at, format_args!("value {item}"), expected);
+                add!(report, G_29, &path, at, "value {item}", "an index less than {own}, the index of the list");
             }
             Some(KernelType::Int) => {}
             Some(KernelType::Bool) => bool_lists = true,
             other => {
                 let found = format_args!("values[{item}] of kind {}", name(other));
-                report.add(M_8, &path, at, found, format_args!("the index of an Int"));
+                report.add(M_8, &path, at, found, "the index of an Int");
             }
         }
     }
@@ -119,13 +116,7 @@ fn check_tensor_list(
     };
     let path = path.field("items");
     let Some(items) = list.i32s(slot) else {
-        return report.add(
-            rule,
-            &path,
-            list.at,
-            format_args!("no items"),
-            format_args!("a list of indices of tensors"),
-        );
+        return report.add(rule, &path, list.at, "no items", "a list of indices of tensors");
     };
     for (position, item) in items.iter().enumerate() {
         if optional && item == -1 {
@@ -142,7 +133,7 @@ fn check_tensor_list(
             Some(KernelType::Null) if optional => {}
             other => {
                 let found = format_args!("values[{item}] of kind {}", name(other));
-                report.add(rule, &path, at, found, format_args!("the index of a tensor"));
+                report.add(rule, &path, at, found, "the index of a tensor");
             }
         }
     }

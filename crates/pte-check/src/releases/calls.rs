@@ -21,90 +21,47 @@ struct Condition {
     has: fn(&Call<'_>) -> bool,
 }
 
-const CONDITIONS: [Condition; 19] = [
-    Condition { word: "all", text: "any arguments", has: |_| true },
-    Condition {
-        word: "accumulate",
-        text: "values that are added",
-        has: |call| matches!(call.named("accumulate"), Some(EValue::Bool(true))),
-    },
-    Condition {
-        word: "axis_of_vector",
-        text: "a tensor of one dimension",
-        has: |call| call.axis().is_some_and(|(_, rank)| rank == 1),
-    },
-    Condition {
-        word: "axis_inside",
-        text: "an axis that is not the last of three dimensions or more",
-        has: |call| call.axis().is_some_and(|(axis, rank)| rank > 2 && axis + 1 < rank),
-    },
-    Condition { word: "bool_number", text: "a truth value in place of a number", has: has_bool_number },
-    Condition {
-        word: "float64_scales",
-        text: "scales of float64",
-        has: |call| {
-            let scales = call.named("scales").and_then(EValue::as_tensor);
-            scales.is_some_and(|scales| scales.scalar_type == ScalarType::DOUBLE)
-        },
-    },
-    Condition {
-        word: "rank_0",
-        text: "two tensors without dimensions",
-        has: |call| [0, 1].iter().all(|at| call.tensor(*at).is_some_and(|tensor| sizes(tensor).is_empty())),
-    },
-    Condition {
-        word: "smaller_output",
-        text: "an output that is smaller than the input",
-        has: |call| {
-            let out = call.operator.signature.args.len().checked_sub(1).and_then(|at| call.tensor(at));
-            let (Some(input), Some(out)) = (call.tensor(0), out) else { return false };
-            sizes(out).iter().zip(sizes(input)).any(|(out, input)| out < input)
-        },
-    },
-    Condition { word: "float16", text: "tensors of float16", has: |call| call.is_of(ScalarType::HALF) },
-    Condition { word: "bfloat16", text: "tensors of bfloat16", has: |call| call.is_of(ScalarType::BFLOAT16) },
-    Condition { word: "no_elements", text: "a reduction of no elements", has: reduces_no_elements },
-    Condition {
-        word: "channels_last",
-        text: "a reduction over dimensions that are not neighbours in memory",
-        has: reduces_distant_dimensions,
-    },
-    Condition {
-        word: "leading_ones_of_self",
-        text: "a first tensor with more leading dimensions of size 1 than the second one",
-        has: |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first > second),
-    },
-    Condition {
-        word: "leading_ones_of_other",
-        text: "a second tensor with more leading dimensions of size 1 than the first one",
-        has: |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first < second),
-    },
-    Condition {
-        word: "self_is_broadcast",
-        text: "a first tensor that is broadcast to the sizes of the second one",
-        has: |call| call.is_broadcast(0, 1),
-    },
-    Condition {
-        word: "other_is_broadcast",
-        text: "a second tensor that is broadcast to the sizes of the first one",
-        has: |call| call.is_broadcast(1, 0),
-    },
-    Condition {
-        word: "larger_type",
-        text: "a copy of larger elements than those of its result",
-        has: |call| call.widths_of_copy().is_some_and(|(to, from)| from > to),
-    },
-    Condition {
-        word: "smaller_type",
-        text: "a copy of elements of another type, which are not larger than those of its result",
-        has: |call| call.widths_of_copy().is_some_and(|(to, from)| from <= to),
-    },
-    Condition {
-        word: "static_rows",
-        text: "a static tensor that is filled row by row, which resizes it",
-        has: resizes_a_static_tensor,
-    },
-];
+/// Declares the conditions: word, text, and the function that says whether a call has the property.
+macro_rules! conditions {
+    ($( $word:ident $text:literal $has:expr; )*) => {
+        const CONDITIONS: &[Condition] = &[$( Condition { word: stringify!($word), text: $text, has: $has } ),*];
+    };
+}
+
+conditions! {
+    all "any arguments" |_| true;
+    accumulate "values that are added" |call| matches!(call.named("accumulate"), Some(EValue::Bool(true)));
+    axis_of_vector "a tensor of one dimension" |call| call.axis().is_some_and(|(_, rank)| rank == 1);
+    axis_inside "an axis that is not the last of three dimensions or more"
+        |call| call.axis().is_some_and(|(axis, rank)| rank > 2 && axis + 1 < rank);
+    bool_number "a truth value in place of a number" has_bool_number;
+    float64_scales "scales of float64" |call| {
+        let scales = call.named("scales").and_then(EValue::as_tensor);
+        scales.is_some_and(|scales| scales.scalar_type == ScalarType::DOUBLE)
+    };
+    rank_0 "two tensors without dimensions"
+        |call| [0, 1].iter().all(|at| call.tensor(*at).is_some_and(|tensor| sizes(tensor).is_empty()));
+    smaller_output "an output that is smaller than the input" |call| {
+        let out = call.operator.signature.args.len().checked_sub(1).and_then(|at| call.tensor(at));
+        let (Some(input), Some(out)) = (call.tensor(0), out) else { return false };
+        sizes(out).iter().zip(sizes(input)).any(|(out, input)| out < input)
+    };
+    float16 "tensors of float16" |call| call.is_of(ScalarType::HALF);
+    bfloat16 "tensors of bfloat16" |call| call.is_of(ScalarType::BFLOAT16);
+    no_elements "a reduction of no elements" reduces_no_elements;
+    channels_last "a reduction over dimensions that are not neighbours in memory" reduces_distant_dimensions;
+    leading_ones_of_self "a first tensor with more leading dimensions of size 1 than the second one"
+        |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first > second);
+    leading_ones_of_other "a second tensor with more leading dimensions of size 1 than the first one"
+        |call| call.are_equal_but_for_ones().is_some_and(|(first, second)| first < second);
+    self_is_broadcast "a first tensor that is broadcast to the sizes of the second one" |call| call.is_broadcast(0, 1);
+    other_is_broadcast "a second tensor that is broadcast to the sizes of the first one" |call| call.is_broadcast(1, 0);
+    larger_type "a copy of larger elements than those of its result"
+        |call| call.widths_of_copy().is_some_and(|(to, from)| from > to);
+    smaller_type "a copy of elements of another type, which are not larger than those of its result"
+        |call| call.widths_of_copy().is_some_and(|(to, from)| from <= to);
+    static_rows "a static tensor that is filled row by row, which resizes it" resizes_a_static_tensor;
+}
 
 /// Compares the calls of all methods with a release; of each operator and condition, the first call of a method is reported.
 pub fn check(program: &Program, release: &Release, report: &mut Report<'_>) {

@@ -46,7 +46,8 @@ pub fn backend_option(name: &str) -> Option<&'static str> {
 
 /// Returns the file.
 pub fn text(needs: &FirmwareNeeds) -> String {
-    let mut out = Comment::Hash.head(needs, &["Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ..."]);
+    let usage = "Cache of the build of ExecuTorch: cmake -C executorch-cache.cmake ...";
+    let mut out = Comment::Hash.head(needs) + &Comment::Hash.line(usage);
     let operators = cmake_string(&needs.operator_list());
     out += &cmake_cache("EXECUTORCH_SELECT_OPS_LIST", &operators, "STRING", "Operators of the program");
     let of_operators = needs.operators().filter_map(operator_option).filter(|option| !option.is_empty());

@@ -1,6 +1,8 @@
 //! Any project with CMake: compile definitions with the sizes of the pools, for an application that has each planned pool, the method
 //! allocator, the temporary allocator, inputs and outputs in memory of their own.
 
+use std::fmt::Display;
+
 use super::cache;
 use super::generated::Generated;
 use super::linker;
@@ -12,10 +14,6 @@ use pte_memory::runner::{LOADING, Runner};
 
 /// The application has a runner of its own.
 pub const RUNNER: Option<&Runner> = None;
-
-/// Names of the generated files.
-const CMAKE: &str = "pte-emit.cmake";
-const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
@@ -35,36 +33,30 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
     let input = pools.buffers(&name("INPUT_BUFFERS"), "inputs that are not planned", |method| &method.inputs);
     let output = pools.buffers(&name("OUTPUT_BUFFERS"), "outputs that are not planned", |method| &method.outputs);
     common.extend(input.into_iter().chain(output));
-    generated.file(CMAKE, project(needs, &builds, &common, planned));
-    generated.file(cache::FILE, cache::text(needs));
-    if let Some(section) = &needs.section {
-        generated.file(LINKER, linker::fragment(needs, section.as_str()));
-    }
-    generated.pools = builds.into_iter().flatten().chain(common).collect();
-    generated
-}
-
-/// CMake file of the project.
-fn project(needs: &FirmwareNeeds, builds: &[[FirmwarePool; 2]; 2], common: &[FirmwarePool], planned: usize) -> String {
-    let (prefix, target) = (needs.symbol.to_macro(), format!("pte_emit_{}", needs.symbol));
-    let usage = format!("Include it in CMakeLists.txt, and link {target}: its compile definitions are sizes in bytes.");
-    let mut out = Comment::Hash.head(needs, &[&usage]);
-    let path = format!("{prefix}_FILE");
-    out += &format!("include_guard(GLOBAL)\n\n{}", cmake_program_path(&path, needs));
     let set = |pool: &FirmwarePool, indent: &str| {
         let comments: String = Comment::Hash.pool(pool).lines().map(|line| format!("{indent}{line}\n")).collect();
         format!("{comments}{indent}set({} {})\n", pool.name, pool.bytes)
     };
-    let [bits32, bits64] = builds;
-    let sets = |pools: &[FirmwarePool]| pools.iter().map(|pool| set(pool, "  ")).collect::<String>();
-    out += &format!("if(CMAKE_SIZEOF_VOID_P EQUAL 8)\n{}else()\n{}endif()\n", sets(bits64), sets(bits32));
-    out += &common.iter().map(|pool| set(pool, "")).collect::<String>();
-    out +=
-        &format!("# Operators of the program.\nset({prefix}_OPERATORS {})\n\n", cmake_string(&needs.operator_list()));
-    out += &format!("add_library({target} INTERFACE)\ntarget_compile_definitions({target} INTERFACE\n");
-    out += &format!("  {prefix}_POOL_ALIGNMENT={POOL_ALIGNMENT}\n  {prefix}_PLANNED_POOLS={planned}\n");
-    for pool in bits32.iter().chain(common) {
-        out += &format!("  {name}=${{{name}}}\n", name = pool.name);
+    let sets = |pools: &[FirmwarePool], indent: &str| pools.iter().map(|pool| set(pool, indent)).collect::<String>();
+    let [bits32, bits64] = &builds;
+    let define = |pool: &FirmwarePool| format!("  {name}=${{{name}}}\n", name = pool.name);
+    let values: [(&str, &dyn Display); 10] = [
+        ("prefix", &prefix),
+        ("target", &format!("pte_emit_{}", needs.symbol)),
+        ("program", &cmake_program_path(&format!("{prefix}_FILE"), needs)),
+        ("sizes64", &sets(bits64, "  ")),
+        ("sizes32", &sets(bits32, "  ")),
+        ("sizes", &sets(&common, "")),
+        ("operators", &cmake_string(&needs.operator_list())),
+        ("alignment", &POOL_ALIGNMENT),
+        ("planned", &planned),
+        ("definitions", &bits32.iter().chain(&common).map(define).collect::<String>()),
+    ];
+    generated.template(needs, "pte-emit.cmake", include_str!("templates/cmake.cmake"), &values);
+    generated.file(cache::FILE, cache::text(needs));
+    if let Some(section) = &needs.section {
+        linker::fragment(&mut generated, needs, section.as_str());
     }
-    out + ")\n"
+    generated.pools = builds.into_iter().flatten().chain(common).collect();
+    generated
 }

@@ -1,12 +1,13 @@
 //! CMSIS-Toolbox: a layer (`.clayer.yml`) with the components of ExecuTorch's CMSIS pack, and a linker fragment.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use super::components::{CORTEX_M, Component};
 use super::generated::{Generated, SECTION, unplanned_inputs};
 use super::linker;
 use super::needs::FirmwareNeeds;
-use super::pools::Pools;
+use super::pools::{FirmwarePool, Pools};
 use super::text::Comment;
 use crate::Symbol;
 use crate::embed::Section;
@@ -15,9 +16,6 @@ use pte_model::diagnostics::text::{clipped, first_names};
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&CMSIS);
-
-/// Name of the linker fragment.
-const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
@@ -33,10 +31,8 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
         generated.pools.push(pools.planned("ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE", FAST_POOL));
     }
     generated.warnings.extend(unplanned_inputs(needs, &CMSIS));
-    let layer = layer(needs, &mut generated);
-    let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
-    generated.file(format!("{}.clayer.yml", Symbol::from_name(stem)), layer);
-    generated.file(LINKER, linker::fragment(needs, needs.section.as_ref().map_or(SECTION, Section::as_str)));
+    layer(needs, &mut generated);
+    linker::fragment(&mut generated, needs, needs.section.as_ref().map_or(SECTION, Section::as_str));
     generated
 }
 
@@ -45,8 +41,8 @@ fn has_fast_pool(needs: &FirmwareNeeds) -> bool {
     needs.methods.iter().any(|method| method.any().pools.iter().any(|pool| pool.pool == FAST_POOL && pool.bytes > 0))
 }
 
-/// The layer. Components that are missing in the pack are warnings.
-fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
+/// Adds the layer. Components that are missing in the pack are warnings.
+fn layer(needs: &FirmwareNeeds, generated: &mut Generated) {
     let mut components = BTreeSet::new();
     let mut missing = Vec::new();
     for operator in needs.operators() {
@@ -63,33 +59,26 @@ fn layer(needs: &FirmwareNeeds, generated: &mut Generated) -> String {
             .push(format!("the CMSIS pack has no component for {names}: add sources that register the operators"));
     }
     let uses_cmsis_nn = components.iter().any(|component| component.category == CORTEX_M);
-    let mut out =
-        Comment::Hash.head(needs, &["Layer of a csolution project: add it to `layers:` of the .cproject.yml."]);
-    out += "layer:\n  type: ExecuTorch program\n  description: Memory pools and kernels of an ExecuTorch program\n\n  packs:\n";
-    out += "    - pack: PyTorch::ExecuTorch\n";
+    let sized = |pool: &FirmwarePool| {
+        let comments: String = Comment::Hash.pool(pool).lines().map(|line| format!("    {line}\n")).collect();
+        format!("{comments}    - {}: {}\n", pool.name, pool.bytes)
+    };
+    let pools: String = generated.pools.iter().map(sized).collect();
+    let component = |name: &str| format!("    - component: {name}\n");
+    let operators = components
+        .iter()
+        .map(|Component { category, file }| format!("Machine Learning:ExecuTorch Operators:{category} {file}"));
+    let mut components: String = operators.map(|name| component(&name)).collect();
     if uses_cmsis_nn {
-        out += "    - pack: ARM::CMSIS-NN\n";
-    }
-    out += "\n  define:\n";
-    for pool in &generated.pools {
-        for line in Comment::Hash.pool(pool).lines() {
-            out += &format!("    {line}\n");
-        }
-        out += &format!("    - {}: {}\n", pool.name, pool.bytes);
-    }
-    out += "\n  components:\n";
-    for name in ["Runtime", "Kernel Utils", "Kernel Registration"] {
-        out += &format!("    - component: Machine Learning:ExecuTorch:{name}\n");
-    }
-    for Component { category, file } in &components {
-        out += &format!("    - component: Machine Learning:ExecuTorch Operators:{category} {file}\n");
-    }
-    if uses_cmsis_nn {
-        out += "    - component: ARM::CMSIS:NN Lib\n";
+        components += &component("ARM::CMSIS:NN Lib");
     }
     if needs.uses_ethos_u() {
-        out += "    # The layer of the board selects the driver: Machine Learning:NPU Support:Ethos-U Driver.\n";
-        out += "    - component: Machine Learning:ExecuTorch:Backend EthosU\n";
+        components += "    # The layer of the board selects the driver: Machine Learning:NPU Support:Ethos-U Driver.\n";
+        components += &component("Machine Learning:ExecuTorch:Backend EthosU");
     }
-    out
+    let packs = if uses_cmsis_nn { "    - pack: ARM::CMSIS-NN\n" } else { "" };
+    let stem = needs.file.rsplit_once('.').map_or(&*needs.file, |(stem, _)| stem);
+    let path = format!("{}.clayer.yml", Symbol::from_name(stem));
+    let values: [(&str, &dyn Display); 3] = [("packs", &packs), ("pools", &pools), ("components", &components)];
+    generated.template(needs, &path, include_str!("templates/cmsis.clayer.yml"), &values);
 }

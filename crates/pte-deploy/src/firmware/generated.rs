@@ -1,9 +1,12 @@
 //! The result of a platform, and code that several platforms share.
 
+use std::fmt::Display;
+
 use serde::Serialize;
 
 use super::needs::FirmwareNeeds;
 use super::pools::FirmwarePool;
+use super::text::{Comment, filled};
 use pte_memory::MethodNeeds;
 use pte_memory::runner::Runner;
 use pte_model::diagnostics::text::{clipped, counted};
@@ -38,6 +41,15 @@ pub struct Generated {
 }
 
 impl Generated {
+    /// Adds a file of a template, whose `{{head}}` is the first line.
+    pub fn template(&mut self, needs: &FirmwareNeeds, path: &str, template: &str, values: &[(&str, &dyn Display)]) {
+        let comment = if path.ends_with(".h") || path.ends_with(".ld") { Comment::Block } else { Comment::Hash };
+        let head = comment.head(needs);
+        let mut all: Vec<(&str, &dyn Display)> = vec![("head", &head)];
+        all.extend(values);
+        self.file(path, filled(template, &all));
+    }
+
     /// Adds a file.
     pub fn file(&mut self, path: impl Into<String>, text: String) {
         self.files.push(FirmwareFile { path: path.into(), text });

@@ -1,10 +1,12 @@
 //! Raspberry Pi Pico SDK: CMake files for the project and for the build of ExecuTorch, and a header with the sizes of the pools.
 
+use std::fmt::Display;
+
 use super::cache;
 use super::generated::Generated;
 use super::linker;
 use super::needs::FirmwareNeeds;
-use super::pools::{POOL_ALIGNMENT, Pools};
+use super::pools::{FirmwarePool, POOL_ALIGNMENT, Pools};
 use super::text::{Comment, cmake_cache, cmake_program_path};
 use pte_memory::runner::{PICO, Runner};
 use pte_operators::find;
@@ -12,11 +14,6 @@ use pte_operators::target::{CORTEX_M, PORTABLE, QUANTIZED};
 
 /// Runner.
 pub static RUNNER: Option<&Runner> = Some(&PICO);
-
-/// Names of the generated files.
-const HEADER: &str = "pte_emit_pools.h";
-const CMAKE: &str = "pte-emit.cmake";
-const LINKER: &str = "pte-emit.ld";
 
 /// Generates the files.
 pub fn generate(needs: &FirmwareNeeds) -> Generated {
@@ -46,12 +43,24 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
             .warnings
             .push(format!("the runner does not link `{QUANTIZED}`, which the program needs: add it to CMakeLists.txt"));
     }
-    let header = header(needs, &generated);
-    generated.file(HEADER, header);
-    generated.file(CMAKE, project(needs));
+    let define = |pool: &FirmwarePool| format!("{}#define {} {}\n", Comment::Block.pool(pool), pool.name, pool.bytes);
+    let pools: String = generated.pools.iter().map(define).collect();
+    let values: [(&str, &dyn Display); 3] = [("prefix", &prefix), ("alignment", &POOL_ALIGNMENT), ("pools", &pools)];
+    generated.template(needs, "pte_emit_pools.h", include_str!("templates/pico.h"), &values);
+    let [uses_cmsis_nn, uses_portable] = [CORTEX_M, PORTABLE].map(|target| uses(needs, target));
+    let switch =
+        |name, is_on, documentation| cmake_cache(name, if is_on { "ON" } else { "OFF" }, "BOOL", documentation);
+    // With operators of the Cortex-M backend, a selective build has no others.
+    let is_selective = !(uses_cmsis_nn && uses_portable);
+    let values: [(&str, &dyn Display); 3] = [
+        ("program", &cmake_program_path("INPUT_MODEL", needs)),
+        ("selective", &switch("USE_SELECTIVE_BUILD", is_selective, "Link the operators of the program only")),
+        ("cmsis_nn", &switch("USE_CMSIS_NN", uses_cmsis_nn, "Link the operators of the Cortex-M backend")),
+    ];
+    generated.template(needs, "pte-emit.cmake", include_str!("templates/pico.cmake"), &values);
     generated.file(cache::FILE, cache::text(needs));
     if let Some(section) = &needs.section {
-        generated.file(LINKER, linker::fragment(needs, section.as_str()));
+        linker::fragment(&mut generated, needs, section.as_str());
     }
     generated
 }
@@ -59,36 +68,4 @@ pub fn generate(needs: &FirmwareNeeds) -> Generated {
 /// Returns true if a CMake target registers an operator of the program.
 fn uses(needs: &FirmwareNeeds, target: &str) -> bool {
     needs.operators().filter_map(find).any(|operator| operator.target() == target)
-}
-
-/// Header with the sizes.
-fn header(needs: &FirmwareNeeds, generated: &Generated) -> String {
-    let prefix = needs.symbol.to_macro();
-    let usage = format!(
-        "Sizes in bytes of the pools in main.cpp. Declare them as `alignas({prefix}_POOL_ALIGNMENT) static uint8_t`."
-    );
-    let mut out = Comment::Block.head(needs, &[&usage]);
-    out += &format!("#ifndef {prefix}_POOLS_H\n#define {prefix}_POOLS_H\n\n");
-    out += &format!("#define {prefix}_POOL_ALIGNMENT {POOL_ALIGNMENT}\n");
-    for pool in &generated.pools {
-        out += &Comment::Block.pool(pool);
-        out += &format!("#define {} {}\n", pool.name, pool.bytes);
-    }
-    out + "\n#endif\n"
-}
-
-/// CMake file of the project.
-fn project(needs: &FirmwareNeeds) -> String {
-    let mut out = Comment::Hash
-        .head(needs, &["Include it in CMakeLists.txt of pico2 after project(), before INPUT_MODEL is used."]);
-    out += "include_guard(GLOBAL)\n\n";
-    out += &cmake_program_path("INPUT_MODEL", needs);
-    let [uses_cmsis_nn, uses_portable] = [CORTEX_M, PORTABLE].map(|target| uses(needs, target));
-    let switch = |is_on: bool| if is_on { "ON" } else { "OFF" };
-    // With operators of the Cortex-M backend, a selective build has no others.
-    let is_selective = !(uses_cmsis_nn && uses_portable);
-    out += &cmake_cache("USE_SELECTIVE_BUILD", switch(is_selective), "BOOL", "Link the operators of the program only");
-    out += &cmake_cache("USE_CMSIS_NN", switch(uses_cmsis_nn), "BOOL", "Link the operators of the Cortex-M backend");
-    out += "include_directories(\"${CMAKE_CURRENT_LIST_DIR}\")\n";
-    out
 }

@@ -1,6 +1,6 @@
 //! The texts that generated files share: their first line, and names in the syntax of each language.
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use super::needs::FirmwareNeeds;
 use super::pools::FirmwarePool;
@@ -24,6 +24,21 @@ pub fn is_generated(head: &[u8]) -> bool {
         .any(|start| line.strip_prefix(start.as_bytes()).is_some_and(|line| line.starts_with(MARK.as_bytes())))
 }
 
+/// Returns a template with the value of each `{{name}}`. A line of a name alone is as many lines as its value has.
+pub fn filled(template: &str, values: &[(&str, &dyn Display)]) -> String {
+    let mut parts = template.split("{{");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for (name, rest) in parts.filter_map(|part| part.split_once("}}")) {
+        let is_line = out.is_empty() || out.ends_with('\n');
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            let _ = write!(out, "{value}");
+        }
+        let is_complete = is_line && (out.is_empty() || out.ends_with('\n'));
+        out += rest.strip_prefix('\n').filter(|_| is_complete).unwrap_or(rest);
+    }
+    out
+}
+
 /// Comments of a language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comment {
@@ -43,11 +58,10 @@ impl Comment {
         }
     }
 
-    /// Returns the first line of a file, and the lines after it.
-    pub fn head(self, needs: &FirmwareNeeds, lines: &[&str]) -> String {
+    /// Returns the first line of a file.
+    pub fn head(self, needs: &FirmwareNeeds) -> String {
         let FirmwareNeeds { file, sha256, .. } = needs;
-        let first = format!("{MARK} from {file} (SHA-256 {sha256}); it rewrites this file when it runs again.");
-        std::iter::once(&*first).chain(lines.iter().copied()).map(|line| self.line(line)).collect()
+        self.line(&format!("{MARK} from {file} (SHA-256 {sha256}); it rewrites this file when it runs again."))
     }
 
     /// Returns the lines above the size of a pool: the parts that it has and lacks.

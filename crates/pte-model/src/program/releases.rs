@@ -24,74 +24,37 @@ pub const EXTERNAL: &str = "constants.external";
 /// Key of the feature of a program that has both named data and tensors with data in a `.ptd`.
 pub const NAMED_BESIDE_EXTERNAL: &str = "named_data.program_beside_external";
 
-/// Features, the newest one first.
-const FEATURES: &[Feature] = &[
-    Feature {
-        key: "device.cuda",
-        name: "memory on another device than the CPU",
-        release: "1.3",
-        in_tensor: |tensor| tensor.device() != Device::CPU,
-        elsewhere: |_| None,
-    },
-    Feature {
-        key: "device.buffer_cuda",
-        name: "a planned buffer with a device",
-        release: "1.3",
-        in_tensor: |_| false,
-        elsewhere: |program| {
-            let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
-            let method = program.plans().iter().position(has_device);
-            method.map(|method| Element::Method(method, Part::Whole))
-        },
-    },
-    Feature {
-        key: "named_data.program",
-        name: "named data",
-        release: "0.6",
-        in_tensor: |_| false,
-        elsewhere: |program| program.named_data.as_ref().map(|_| Element::Program),
-    },
-    Feature {
-        key: NAMED_BESIDE_EXTERNAL,
-        name: "named data in the program beside tensors whose data are in a .ptd",
-        release: "0.6",
-        in_tensor: |_| false,
-        elsewhere: |program| {
+/// Declares the features, the newest one first: key, name, release, whether a tensor uses it, and the first other
+/// element that does.
+macro_rules! features {
+    ($( $key:expr, $name:literal, $release:literal, $in_tensor:expr, $elsewhere:expr; )*) => {
+        const FEATURES: &[Feature] = &[$(
+            Feature { key: $key, name: $name, release: $release, in_tensor: $in_tensor, elsewhere: $elsewhere }
+        ),*];
+    };
+}
+
+features! {
+    "device.cuda", "memory on another device than the CPU", "1.3", |tensor| tensor.device() != Device::CPU, |_| None;
+    "device.buffer_cuda", "a planned buffer with a device", "1.3", |_| false, |program| {
+        let has_device = |plan: &ExecutionPlan| plan.memory.non_const_buffer_device.is_some();
+        program.plans().iter().position(has_device).map(|method| Element::Method(method, Part::Whole))
+    };
+    "named_data.program", "named data", "0.6", |_| false,
+        |program| program.named_data.as_ref().map(|_| Element::Program);
+    NAMED_BESIDE_EXTERNAL, "named data in the program beside tensors whose data are in a .ptd", "0.6", |_| false,
+        |program| {
             let mut tensors = program.plans().iter().flat_map(ExecutionPlan::tensors);
             let has_named = program.named_data.as_ref().is_some_and(|named| !named.is_empty());
             (has_named && tensors.any(|(_, tensor)| tensor.is_external())).then_some(Element::Program)
-        },
-    },
-    Feature {
-        key: "state.external",
-        name: "a state whose initial value is in a .ptd",
-        release: "0.5",
-        in_tensor: |tensor| tensor.is_external() && tensor.memory != Memory::None,
-        elsewhere: |_| None,
-    },
-    Feature {
-        key: EXTERNAL,
-        name: "a tensor whose data are in a .ptd",
-        release: "0.5",
-        in_tensor: Tensor::is_external,
-        elsewhere: |_| None,
-    },
-    Feature {
-        // Each element type has a word of its own, `type.uint16`.
-        key: "",
-        name: "an unsigned or float8 element type",
-        release: "0.5",
-        in_tensor: |tensor| is_recent(tensor.scalar_type),
-        elsewhere: |_| None,
-    },
-    Feature {
-        key: "state.initial",
-        name: "an initial state of a tensor",
-        release: "0.4",
-        in_tensor: has_state,
-        elsewhere: |_| None,
-    },
-];
+        };
+    "state.external", "a state whose initial value is in a .ptd", "0.5",
+        |tensor| tensor.is_external() && tensor.memory != Memory::None, |_| None;
+    EXTERNAL, "a tensor whose data are in a .ptd", "0.5", Tensor::is_external, |_| None;
+    // Each element type has a word of its own, `type.uint16`.
+    "", "an unsigned or float8 element type", "0.5", |tensor| is_recent(tensor.scalar_type), |_| None;
+    "state.initial", "an initial state of a tensor", "0.4", has_state, |_| None;
+}
 
 /// Returns the newest feature of a program, and the first element that uses it: a tensor, if one does.
 pub fn newest(program: &Program) -> Option<(&'static Feature, Element)> {

@@ -18,6 +18,40 @@
 //! A folder with the tables of the release, generated and measured, and a `mod.rs` with its `Release`. `before` is the previous release, whose rows
 //! hold for all operators that are not in `rows`. An operator without a line in `operators.table` is removed; its row stays for older releases.
 
+/// Declares rows: names of operators, their rule, and facts, of which flags have no value. The value of a fact is in
+/// the scope that [`value!`] gives it.
+macro_rules! rows {
+    ($( $($name:literal)+ : $rule:expr $(, $fact:ident $($value:expr)? )* ; )*) => {
+        &[$( (
+            &[$($name),+],
+            crate::facts::Facts::NONE.rule(Some($rule))$( .$fact(value!($fact $(, $value)?)) )*,
+        ) ),*]
+    };
+}
+
+/// Returns the value of a fact of a row.
+macro_rules! value {
+    ($flag:ident) => { true };
+    (@$($scope:ident)::+, $value:expr) => {{
+        #[allow(unused_imports)]
+        use $($scope)::+::*;
+        $value
+    }};
+    (conversion, $value:expr) => { value!(@crate::inference::out_type::Conversion, $value) };
+    (samples, $value:expr) => { value!(@crate::facts::Samples, $value) };
+    (gradients, $value:expr) => { value!(@crate::facts::Gradients, $value) };
+    (constraints, $value:expr) => { value!(@crate::inference::constraints::Constraint, &$value) };
+    (evaluation, $value:expr) => { Some(value!(@crate::evaluation, $value)) };
+    (movement, $value:expr) => { Some(value!(@crate::movement, $value)) };
+    (target, $value:expr) => { Some(value!(@crate::target, $value)) };
+    (temporary, $value:expr) => { Some(value!(@crate::temporary::Temporary, $value)) };
+    (narrower, $value:expr) => { Some(&$value) };
+    (functions, $value:expr) => { &$value };
+    (constant_names, $value:expr) => { &$value };
+    (ignored, $value:expr) => { &$value };
+    ($fact:ident, $value:expr) => { Some($value) };
+}
+
 pub mod v1_5_1;
 
 pub use v1_5_1::RELEASE as CURRENT;
