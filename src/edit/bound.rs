@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::layout;
 use crate::pipeline::{Options, Resolved};
+use pte_analysis::method::Method;
 use pte_check::{CheckOptions, Finding, RuleSeverity};
 use pte_model::diagnostics::{Code, Report};
 use pte_model::error::Error;
@@ -124,7 +125,16 @@ fn refused(program: &Program, method: usize, exact: [Vec<EValue>; 2]) -> Vec<Bou
     let [old, new] = exact.map(|values| {
         let mut program = program.clone();
         if let Some(plan) = program.execution_plan.iter_mut().flatten().nth(method) {
-            plan.values = Some(values);
+            let exact = {
+                // A value that several instructions write, as in branches, can have other sizes than each.
+                let analysis = Method::new(plan);
+                let is_written_once = |value: &usize| {
+                    analysis.value_accesses(*value).filter(|access| access.kind.may_write()).nth(1).is_none()
+                };
+                let pairs = values.into_iter().zip(plan.values()).enumerate();
+                pairs.map(|(value, (exact, own))| if is_written_once(&value) { exact } else { own.clone() }).collect()
+            };
+            plan.values = Some(exact);
         }
         let assembly = Resolved::from(program).to_files(&Options::default());
         let findings = assembly.and_then(|assembly| assembly.check(&CheckOptions::default())).unwrap_or_default();

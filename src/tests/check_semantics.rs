@@ -507,7 +507,7 @@ const VIOLATIONS: &[(&str, Edit, Expected)] = &[
             let (one, zero, yes) = (add(p, EValue::Int(1)), add(p, EValue::Int(0)), add(p, EValue::Bool(true)));
             call(p, "aten::topk.values", &[2, one, zero, yes, yes, t, u, outs]);
         },
-        &[(X_25, "instructions[2].args[5]"), (X_5, "instructions[2].args[5]")],
+        &[(X_25, "instructions[2].args[5]"), (X_4, "instructions[2].args[5]")],
     ),
     (
         "a counter that is null until the loop computes it",

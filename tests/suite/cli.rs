@@ -583,7 +583,7 @@ fn weights_can_be_split_into_several_files() {
         let tensor =
             |key: &&str| format!("{key}: {{tensor: float32, sizes: [4], data: {{random: {{seed: {}}}}}}}", key.len());
         let values: Vec<String> = keys.iter().map(tensor).collect();
-        format!("methods: {{forward: {{values: {{{}}}, outputs: [{}]}}}}", values.join(", "), keys.join(", "))
+        format!("methods: {{forward: {{values: {{{}}}}}}}", values.join(", "))
     };
     // 16 bytes each; `c` and `d` are equal.
     let folder =
@@ -1357,7 +1357,7 @@ fn messages_name_the_document_of_a_file_with_several() {
 
 #[test]
 fn overrides_apply_to_every_kind_of_file() {
-    let text = "methods: {forward: {values: {w: {tensor: float32, data: [1]}, x: {tensor: float32, sizes: [1]}}, inputs: [x], outputs: [w], \
+    let text = "methods: {forward: {values: {w: {tensor: float32, data: [1]}, x: {tensor: float32, sizes: [1]}}, inputs: [x], \
          tests: [{inputs: [[1]]}]}}\n\
          raw: {set: {version: 7}, fill: 0xaa, ptd: {set: {header.magic: FH99}, append: {hex: ee}}, \
          bpte: {set: {identifier: BP99, version: 3}, truncate: 300}}\n";

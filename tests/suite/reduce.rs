@@ -322,7 +322,7 @@ methods:
 ";
     let folder = Folder::new(&[("p.yaml", yaml)]);
     folder.run(&["p.yaml", "-o", "p.pte"]).exits(0);
-    let reduce = |test: &str| folder.run(&["reduce", "p.pte", "-o", "small.yaml", "--test", test]).exits(0);
+    let reduce = |test: &str| folder.run(&["reduce", "p.pte", "-o", "small.yaml", "--force", "--test", test]).exits(0);
     reduce(&counted(&["aten::relu"]));
     let short = String::from_utf8(folder.read("small.yaml")).unwrap();
     assert!(!short.contains("offset") && !short.contains("index") && short.contains("aten::relu.out"), "{short}");

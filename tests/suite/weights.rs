@@ -221,7 +221,6 @@ methods:
       encoder.0.w: {tensor: float32, data: [1]}
       encoder.1.w: {tensor: float32, data: [2]}
       head: {tensor: float32, data: [3]}
-    outputs: [encoder.0.w, encoder.1.w, head]
 ";
     let folder = Folder::new(&[("m.yaml", yaml)]);
     let external = |rules: &[&str]| {
