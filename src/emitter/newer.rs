@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::io;
 
-use pte_model::format::flatbuffer::{Vtable, follow, member, u32_at};
+use pte_model::format::TableSchema;
+use pte_model::format::flatbuffer::{ObjectKind, Vtable, fields, follow, u32_at};
 use pte_model::format::unknown::{TableStep, UnknownObject, UnknownParts, UnknownTable};
-use pte_model::format::{Kind, TableSchema};
 use pte_model::program::Program;
 
 /// The unknown parts of a FlatBuffer that is being written.
@@ -91,15 +91,14 @@ impl<'p> NewerWriter<'p> {
 fn table_at(bytes: &[u8], root: &'static TableSchema, path: &[TableStep]) -> Option<(usize, &'static TableSchema)> {
     let (mut at, mut schema) = (follow(bytes, 0)?, root);
     for step in path {
-        let field = |slot: usize| Some(at + Vtable::of(bytes, at)?.offset(bytes, slot)?);
-        let slot = usize::from(step.slot);
-        let target = follow(bytes, field(slot)?)?;
-        (at, schema) = match (schema.fields.get(slot)?.kind, step.item) {
-            (Kind::Table(table), None) => (target, table),
-            (Kind::Tables(table), Some(item)) if item < u32_at(bytes, target)? => {
+        let entries = Vtable::of(bytes, at)?.entries(bytes);
+        let field = fields(bytes, at, entries, schema).find(|field| field.slot == usize::from(step.slot))?;
+        let target = follow(bytes, at + field.offset)?;
+        (at, schema) = match (field.object()?, step.item) {
+            (ObjectKind::Table(table), None) => (target, table),
+            (ObjectKind::Tables(table), Some(item)) if item < u32_at(bytes, target)? => {
                 (follow(bytes, target + 4 + 4 * item as usize)?, table)
             }
-            (Kind::Union(members), None) => (target, member(members, *bytes.get(field(slot.checked_sub(1)?)?)?)?),
             _ => return None,
         };
     }

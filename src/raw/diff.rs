@@ -199,13 +199,7 @@ impl Diff<'_> {
         if !std::ptr::eq(table, &program::EXECUTION_PLAN) {
             return PathStep::Index(index);
         }
-        let name = |index: usize| {
-            let item = vector + 4 + 4 * index;
-            let plan = item + self.emitted.u32(item)? as usize;
-            let at = self.emitted.slot(plan, program::execution_plan::name)?;
-            let text = at + self.emitted.u32(at)? as usize;
-            self.emitted.bytes.get(text + 4..text + 4 + self.emitted.u32(text)? as usize)
-        };
+        let name = |index: usize| self.emitted.text(vector, index, program::execution_plan::name);
         let count = self.emitted.u32(vector).map_or(0, |count| count as usize);
         match (MethodName::of(count, name, index), name(index)) {
             (MethodName::Name(_), Some(name)) => PathStep::Name(String::from_utf8_lossy(name).into_owned()),

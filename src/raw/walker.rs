@@ -5,7 +5,8 @@
 
 use pte_model::diagnostics::counted;
 use pte_model::format::container::CONTAINERS;
-use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, member, u32_at};
+use pte_model::format::flatbuffer::view::Table;
+use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, follow, member, u32_at};
 use pte_model::format::path::{FieldPath, PathStep};
 use pte_model::format::table::Field;
 use pte_model::format::{Kind, TableSchema, program};
@@ -275,19 +276,18 @@ impl Walker<'_> {
         let words: &[&str] = &["name", "key", "id", "method_name"];
         let slot = table.fields.iter().position(|field| words.contains(&field.name));
         let (Some(slot), Ok(vector)) = (slot, self.target(location)) else { return Vec::new() };
-        let text = |index: usize| {
-            let item = vector + 4 + 4 * index;
-            let at = self.slot(item + self.u32(item)? as usize, slot as u16)?;
-            let text = at + self.u32(at)? as usize;
-            let bytes = self.bytes.get(text + 4..text + 4 + self.u32(text)? as usize)?;
-            Some((String::from_utf8_lossy(bytes).into_owned(), index))
-        };
+        let text = |index| Some((String::from_utf8_lossy(self.text(vector, index, slot as u16)?).into_owned(), index));
         (0..self.u32(vector).unwrap_or(0) as usize).filter_map(text).collect()
+    }
+
+    /// Returns the string in a slot of an item of a vector of tables.
+    pub(super) fn text(&self, vector: usize, index: usize, slot: u16) -> Option<&[u8]> {
+        Table::at(self.bytes, follow(self.bytes, vector + 4 + 4 * index)?)?.text(slot)
     }
 
     /// Returns the offset of a field; `None` if it is absent.
     pub(super) fn slot(&self, table: usize, slot: u16) -> Option<usize> {
-        Vtable::of(self.bytes, table)?.offset(self.bytes, slot.into()).map(|offset| table + offset)
+        Table::at(self.bytes, table)?.offset(slot)
     }
 
     pub(super) fn u32(&self, at: usize) -> Option<u32> {

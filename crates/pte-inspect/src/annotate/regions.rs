@@ -12,7 +12,9 @@ use super::segments::{DataRange, ElementLayout, RangeKind, SegmentMap};
 use pte_model::format::container::{ExtendedHeader, PREAMBLE};
 use pte_model::format::flatbuffer::view;
 use pte_model::format::flatbuffer::walk::BufferObject;
-use pte_model::format::flatbuffer::{ObjectKind, Scalar, SlotContent, Vtable, follow, member, u16_at, u32_at};
+use pte_model::format::flatbuffer::{
+    ObjectKind, Scalar, SlotContent, TableField, Vtable, fields, follow, member, u16_at, u32_at,
+};
 use pte_model::format::{Field, Kind, TableSchema, bundled_program, program};
 
 /// Number of bytes in a row of numbers.
@@ -23,9 +25,6 @@ const FEW: usize = 16;
 
 /// Maximum number of bytes of a data region.
 const SHOWN: usize = 64;
-
-/// Upper bound on the number of fields of a table of the schemas.
-const MAX_FIELDS: usize = 32;
 
 /// Number of unknown fields of a table that are listed.
 const MAX_UNKNOWN: usize = 256;
@@ -596,26 +595,18 @@ impl<'m> RegionBuilder<'m, '_> {
             region = region.with_defect("references not followed: too many overlapping objects");
         }
         self.out.push(region);
-        // Offset and slot of the fields inside the table, ascending by offset.
-        debug_assert!(table.fields.len() <= MAX_FIELDS, "{}", table.name);
-        let mut fields = [(0u16, 0u16); MAX_FIELDS];
-        let mut count = 0;
-        for (slot, field) in table.fields.iter().enumerate().take(fields.len()) {
-            let Some(offset) = vtable.offset(self.bytes, slot) else { continue };
-            let end = offset + SlotContent::of(field.kind).size();
-            if offset >= 4 && at + end <= self.bytes.len() {
-                fields[count] = (offset as u16, slot as u16);
-                count += 1;
-            }
-        }
-        fields[..count].sort_unstable();
+        let inside =
+            |field: &TableField| field.offset >= 4 && at + field.offset + field.content.size() <= self.bytes.len();
+        let present = fields(self.bytes, at, vtable.entries(self.bytes), table);
+        let mut present: Vec<TableField> = present.filter(inside).collect();
+        present.sort_unstable_by_key(|field| (field.offset, field.slot));
         let mut end = at + 4;
-        for (offset, slot) in &fields[..count] {
-            let position = at + usize::from(*offset);
+        for field in &present {
+            let position = at + field.offset;
             if position > end {
                 self.unknown_fields(at, table, &vtable, end..position);
             }
-            let region = self.field(at, position, table, usize::from(*slot), &vtable);
+            let region = self.field(at, table, field);
             end = end.max(position + region.size as usize);
             self.out.push(region);
         }
@@ -651,25 +642,12 @@ impl<'m> RegionBuilder<'m, '_> {
         self.out.push(Region { bytes: &region.bytes[..region.bytes.len().min(SHOWN)], ..region });
     }
 
-    fn field(
-        &self,
-        at: usize,
-        position: usize,
-        table: &'static TableSchema,
-        slot: usize,
-        vtable: &Vtable,
-    ) -> Region<'m> {
-        let Field { name, kind } = &table.fields[slot];
-        let tag = |slot: usize| {
-            let position = vtable.offset(self.bytes, slot).and_then(|offset| self.bytes.get(at + offset));
-            position.copied().unwrap_or(0)
-        };
-        match SlotContent::of(*kind) {
-            SlotContent::Object(what) => self.offset(position, TargetKind::Object(what), Meaning::Field(name)),
-            SlotContent::Union(members) => match member(members, tag(slot.saturating_sub(1))) {
-                Some(table) => {
-                    self.offset(position, TargetKind::Object(ObjectKind::Table(table)), Meaning::Field(name))
-                }
+    fn field(&self, at: usize, table: &'static TableSchema, present: &TableField) -> Region<'m> {
+        let TableField { slot, field: Field { name, kind }, offset, content, .. } = *present;
+        let position = at + offset;
+        match content {
+            SlotContent::Object(_) | SlotContent::Union(_) => match present.object() {
+                Some(what) => self.offset(position, TargetKind::Object(what), Meaning::Field(name)),
                 None => self
                     .region(position, 4, RegionType::Offset, Meaning::Field(name))
                     .with_defect("the union has no valid tag"),

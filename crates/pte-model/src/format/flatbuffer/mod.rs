@@ -1,5 +1,6 @@
 //! Access to the bytes of a FlatBuffer by the slot tables: [`read`] fails on malformed bytes, [`view`] accesses single fields,
-//! [`verify`] reports every defect, [`walk`] lists every object; [`mod@write`] has the parts of writers.
+//! [`verify`] reports every defect, [`walk`] lists every object; [`mod@write`] has the parts of writers. [`fields`] finds
+//! the fields of a table, and what the tags of its unions select, for those that traverse tables by the schema.
 //!
 //! An offset of zero and one that points outside the bytes count as absent; only [`verify`] reports them. No input is trusted, no
 //! access panics, and work is proportional to the size of the file: the [`Budget`] stops tables that share the same bytes many times.
@@ -13,7 +14,7 @@ pub mod write;
 
 use std::cell::Cell;
 
-use super::table::{Kind, TableSchema};
+use super::table::{Field, Kind, TableSchema};
 
 /// Returns the `N` bytes at an offset.
 #[inline(always)]
@@ -74,6 +75,66 @@ impl Vtable {
         let offset = u16_at(bytes, self.entry(slot)?)?;
         (offset != 0).then_some(offset.into())
     }
+
+    /// Returns the entries of all slots, as far as they are inside the bytes.
+    #[inline(always)]
+    pub fn entries<'b>(&self, bytes: &'b [u8]) -> &'b [[u8; 2]] {
+        let end = self.at.saturating_add(self.size).min(bytes.len());
+        bytes.get(self.at + 4..end).unwrap_or_default().as_chunks().0
+    }
+}
+
+/// A field that is present in a table.
+#[derive(Debug, Clone, Copy)]
+pub struct TableField {
+    /// Slot.
+    pub slot: usize,
+    /// Name and type.
+    pub field: &'static Field,
+    /// Offset from the start of the table; it may be less than 4, or outside the bytes.
+    pub offset: usize,
+    /// Content.
+    pub content: SlotContent,
+    /// Of a tag and of its union: the tag, 0 if it is absent or outside the bytes.
+    tag: u8,
+}
+
+impl TableField {
+    /// Returns the type of the object that it refers to; `None` for a number, and for a union without a known member.
+    #[inline(always)]
+    pub fn object(&self) -> Option<ObjectKind> {
+        match self.content {
+            SlotContent::Scalar(_) => None,
+            SlotContent::Object(object) => Some(object),
+            SlotContent::Union(members) => member(members, self.tag).map(ObjectKind::Table),
+        }
+    }
+
+    /// Of a union with a member that the schema does not have: its tag, and the number of members in the schema.
+    #[inline(always)]
+    pub fn unknown_member(&self) -> Option<(u8, usize)> {
+        let SlotContent::Union(members) = self.content else { return None };
+        (usize::from(self.tag) > members.len()).then_some((self.tag, members.len()))
+    }
+}
+
+/// Returns the fields of the schema that the table at an offset has, by the entries of its vtable. Every traversal takes
+/// fields and tags of unions from here.
+#[inline(always)]
+pub fn fields<'b>(
+    bytes: &'b [u8],
+    table: usize,
+    entries: &'b [[u8; 2]],
+    schema: &'static TableSchema,
+) -> impl Iterator<Item = TableField> + 'b {
+    let mut tag = 0;
+    schema.fields.iter().zip(entries).enumerate().filter_map(move |(slot, (field, entry))| {
+        let offset = usize::from(u16::from_le_bytes(*entry));
+        if let Kind::UnionTag = field.kind {
+            tag = if offset == 0 { 0 } else { bytes.get(table + offset).copied().unwrap_or(0) };
+        }
+        (offset != 0).then(|| TableField { slot, field, offset, content: SlotContent::of(field.kind), tag })
+    })
 }
 
 /// Limit on the work of traversing a FlatBuffer, in bytes, proportional to its size.
@@ -343,6 +404,37 @@ pub(crate) mod tests {
     fn a_tag_selects_the_member_counted_from_1() {
         let name = |tag| member(program::KERNEL_TYPES, tag).map(|table| table.name);
         assert_eq!([0, 1, 11, 12, 255].map(name), [None, Some("Null"), Some("OptionalTensorList"), None, None]);
+    }
+
+    #[test]
+    fn a_union_has_the_member_of_its_tag_and_absent_fields_are_left_out() {
+        let found = |entries: &[u16], tag: u8| {
+            let bytes = buffer(entries, &[tag, 0, 0, 0, 8, 0, 0, 0], &[]);
+            let at = table_at(entries.len());
+            let entries = Vtable::of(&bytes, at).unwrap().entries(&bytes);
+            let of = |field: TableField| {
+                let name = match field.object() {
+                    Some(ObjectKind::Table(table)) => table.name,
+                    _ => "",
+                };
+                (field.slot, field.offset, name, field.unknown_member())
+            };
+            fields(&bytes, at, entries, &program::EVALUE).map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[4, 8], 2), [(0, 4, "", None), (1, 8, "Int", None)]);
+        assert_eq!(found(&[4, 8], 12), [(0, 4, "", None), (1, 8, "", Some((12, 11)))]);
+        // Without a tag, with one outside the bytes, and with a slot beyond the schema.
+        assert_eq!(found(&[0, 8], 2), [(1, 8, "", None)]);
+        assert_eq!(found(&[400, 8], 2), [(0, 400, "", None), (1, 8, "", None)]);
+        assert_eq!(found(&[4, 0, 8], 2), [(0, 4, "", None)]);
+    }
+
+    #[test]
+    fn entries_end_with_the_bytes() {
+        let entries = |bytes: &[u8]| Vtable::of(bytes, 0).unwrap().entries(bytes).len();
+        // A table at 0 with its vtable at 4: sizes of 10 and 4, then two entries and a half.
+        let bytes = [0xfc, 0xff, 0xff, 0xff, 10, 0, 4, 0, 1, 0, 2, 0, 3];
+        assert_eq!([8, 9, 10, 13].map(|len| entries(&bytes[..len])), [0, 0, 1, 2]);
     }
 
     #[test]

@@ -11,9 +11,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::walk::{BufferObject, NONE, Objects};
-use super::{Budget, ObjectKind, SlotContent, Vtable, array, member, u32_at};
+use super::{Budget, ObjectKind, SlotContent, Vtable, array, fields, u32_at};
+use crate::format::TableSchema;
 use crate::format::unknown::{MAX_TABLE, TableStep, UnknownObject, UnknownParts, UnknownTable};
-use crate::format::{Kind, TableSchema};
 
 /// Cost of an object, in addition to its bytes.
 const OBJECT_COST: u64 = 64;
@@ -78,16 +78,12 @@ struct FoundTable {
 }
 
 /// Returns the slots of a table whose content the schema does not have: those beyond its fields, and the values of unions with an unknown tag.
-fn unknown_slots(bytes: &[u8], at: usize, vtable: &Vtable, schema: &TableSchema) -> Vec<u16> {
-    let slots = (vtable.size.saturating_sub(4) / 2).min(usize::from(u16::MAX));
-    let beyond = (schema.fields.len()..slots).filter(|slot| vtable.offset(bytes, *slot).is_some());
-    let unions = schema.fields.iter().enumerate().filter(|(slot, field)| {
-        let Kind::Union(members) = field.kind else { return false };
-        let tag = slot.checked_sub(1).and_then(|tag| vtable.offset(bytes, tag));
-        let tag = tag.and_then(|offset| bytes.get(at.checked_add(offset)?)).copied().unwrap_or(0);
-        tag > 0 && member(members, tag).is_none() && vtable.offset(bytes, *slot).is_some()
-    });
-    unions.map(|(slot, _)| slot).chain(beyond).filter_map(|slot| u16::try_from(slot).ok()).collect()
+fn unknown_slots(bytes: &[u8], at: usize, vtable: &Vtable, schema: &'static TableSchema) -> Vec<u16> {
+    let entries = vtable.entries(bytes);
+    let beyond = entries.iter().enumerate().skip(schema.fields.len()).filter(|(_, entry)| **entry != [0, 0]);
+    let unions = fields(bytes, at, entries, schema).filter(|field| field.unknown_member().is_some());
+    let slots = unions.map(|field| field.slot).chain(beyond.map(|(slot, _)| slot));
+    slots.filter_map(|slot| u16::try_from(slot).ok()).collect()
 }
 
 /// Returns the steps from the root to a table, by its first parents.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use self::Defect::*;
-use super::{Budget, ObjectKind, Scalar, SlotContent, member, u16_at, u32_at};
+use super::{Budget, ObjectKind, Scalar, SlotContent, TableField, fields, u16_at, u32_at};
 use crate::format::path::Trail;
 use crate::format::unknown::ShownBytes;
 use crate::format::{Kind, TableSchema};
@@ -166,23 +166,16 @@ impl Verifier<'_, '_> {
         let inline = usize::from(u16_at(self.bytes, vtable.start + 2).unwrap_or(0));
         self.outside_header(vtable.start, vtable.end, path);
         let (entries, _) = self.bytes[vtable.start + 4..vtable.end].as_chunks::<2>();
-        let mut tag = 0;
         // The fields determine the end of the table, whatever the size in the vtable.
         let mut needed = 4;
-        for (slot, (field, entry)) in table.fields.iter().zip(entries).enumerate() {
-            let is_tag = matches!(field.kind, Kind::UnionTag);
-            let offset = usize::from(u16::from_le_bytes(*entry));
-            if offset == 0 {
-                tag = if is_tag { 0 } else { tag };
-                continue;
-            }
-            let width = SlotContent::of(field.kind).size();
+        for field in fields(self.bytes, at, entries, table) {
+            let (offset, width) = (field.offset, field.content.size());
             let position = at + offset;
             needed = needed.max(offset + width);
-            let path = path.field(field.name);
+            let path = path.field(field.field.name);
             if offset < 4 {
                 let found = format_args!("{width} bytes at byte {offset} of a table");
-                let entry = vtable.start + 4 + 2 * slot;
+                let entry = vtable.start + 4 + 2 * field.slot;
                 self.report.add(FieldStart, &path, entry, found, format_args!("byte 4 or later"));
             }
             if !position.is_multiple_of(width) || position + width > self.bytes.len() {
@@ -191,8 +184,7 @@ impl Verifier<'_, '_> {
                 self.report.add(FieldPosition, &path, position, found, expected);
                 continue;
             }
-            tag = if is_tag { self.bytes[position] } else { tag };
-            self.field(position, field.kind, tag, &path);
+            self.field(position, &field, &path);
         }
         if (inline < needed || at + inline > self.bytes.len()) && !std::mem::replace(&mut self.shared_vtable, true) {
             let expected = format_args!("at least {needed} for its fields, and inside {} bytes", self.bytes.len());
@@ -262,9 +254,9 @@ impl Verifier<'_, '_> {
         Some(vtable..vtable + usize::from(size))
     }
 
-    /// Verifies a field at a position inside the buffer. `tag` is that of the slot before a union.
-    fn field(&mut self, position: usize, kind: Kind, tag: u8, path: &Trail<'_>) {
-        let child = match SlotContent::of(kind) {
+    /// Verifies a field at a position inside the buffer.
+    fn field(&mut self, position: usize, field: &TableField, path: &Trail<'_>) {
+        let child = match field.content {
             SlotContent::Scalar(scalar) => {
                 let byte = self.bytes[position];
                 if scalar == Scalar::Bool && byte > 1 {
@@ -273,20 +265,22 @@ impl Verifier<'_, '_> {
                 None
             }
             // A union with an unknown tag is not followed, as in FlatBuffers' verifier.
-            SlotContent::Union(members) => {
-                let known = member(members, tag);
-                if known.is_none() && tag > 0 {
-                    self.unknown_member(position, tag, members.len(), path);
+            SlotContent::Union(_) => {
+                if let Some((tag, members)) = field.unknown_member() {
+                    self.unknown_member(position, tag, members, path);
                 }
-                known
+                field.object()
             }
-            SlotContent::Object(ObjectKind::Table(child)) => Some(child),
-            SlotContent::Object(object) => return self.vector(position, kind, object, path),
+            SlotContent::Object(object) => Some(object),
         };
-        if let Some(child) = child
-            && let Some(target) = self.follow(position, FieldOffset, path)
-        {
-            self.table(target, child, path);
+        match child {
+            Some(ObjectKind::Table(child)) => {
+                if let Some(target) = self.follow(position, FieldOffset, path) {
+                    self.table(target, child, path);
+                }
+            }
+            Some(object) => self.vector(position, field.field.kind, object, path),
+            None => {}
         }
     }
 

@@ -3,8 +3,8 @@
 //! Each object is listed once, with the number of references to it. The walk reports no defects: an object that does not fit the
 //! bytes is marked. The recursion depth is bounded by the schema, the work by the file's size.
 
-use super::{Budget, ObjectKind, SlotContent, Vtable, follow, member, u32_at};
-use crate::format::{Kind, TableSchema};
+use super::{Budget, ObjectKind, Vtable, fields, follow, u32_at};
+use crate::format::TableSchema;
 
 /// Parent of the root table.
 pub const NONE: u32 = u32::MAX;
@@ -146,32 +146,13 @@ impl Objects {
         // The fields determine the end of the table, because tables of different sizes may share a vtable. The size in
         // the vtable counts if the vtable has slots that the schema does not have.
         let mut end = if vtable.entry(schema.fields.len()).is_some() { vtable.inline.max(4) } else { 4 };
-        let mut tag = 0;
         let mut whole = true;
-        for (slot, field) in schema.fields.iter().enumerate() {
-            let Some(offset) = vtable.offset(bytes, slot) else {
-                if let Kind::UnionTag = field.kind {
-                    tag = 0;
-                }
-                continue;
-            };
-            let content = SlotContent::of(field.kind);
-            end = end.max(offset + content.size());
-            let position = at.checked_add(offset);
-            if let Kind::UnionTag = field.kind {
-                tag = position.and_then(|position| bytes.get(position).copied()).unwrap_or(0);
-                continue;
-            }
-            let what = match content {
-                SlotContent::Scalar(_) => continue,
-                SlotContent::Object(what) => what,
-                SlotContent::Union(members) => match member(members, tag) {
-                    Some(table) => ObjectKind::Table(table),
-                    None => continue,
-                },
-            };
-            if let Some(target) = position.and_then(|position| follow(bytes, position)) {
-                whole &= self.object(budget, bytes, target, what, id, slot as u32);
+        for field in fields(bytes, at, vtable.entries(bytes), schema) {
+            end = end.max(field.offset + field.content.size());
+            if let Some(what) = field.object()
+                && let Some(target) = follow(bytes, at + field.offset)
+            {
+                whole &= self.object(budget, bytes, target, what, id, field.slot as u32);
             }
         }
         self.take(id, end, bytes);
@@ -232,9 +213,9 @@ fn same(a: ObjectKind, b: ObjectKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Field;
     use crate::format::flatbuffer::tests::buffer;
     use crate::format::program::*;
+    use crate::format::{Field, Kind};
 
     /// Name of the kind, offset and size of each object, in the order of their offsets.
     fn objects(bytes: &[u8], root: &'static TableSchema) -> Vec<(&'static str, u32, u32)> {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::format::Field;
 use crate::format::flatbuffer::tests::{buffer, table_at};
 use crate::format::program::{FRAME_LIST, OPERATOR, PROGRAM};
 use crate::format::unknown::SlotBytes;
+use crate::format::{Field, Kind};
 
 /// A table with one number.
 static ONE: TableSchema = TableSchema { name: "One", fields: &[Field { name: "a", kind: Kind::Int }] };
