@@ -22,9 +22,9 @@ use crate::emitter::{self, ByteSink, File, Metadata};
 use crate::layout::file::Placement;
 use crate::layout::segments::Segment;
 use crate::layout::{self, LayoutConfig, Plan};
-use crate::raw::fields::OverrideReport;
-use crate::raw::walker::ValueNames;
-use crate::raw::{self, FileOverrides, Overrides, Patch};
+use crate::overrides::fields::OverrideReport;
+use crate::overrides::walker::ValueNames;
+use crate::overrides::{self, FileOverrides, Overrides, Patch};
 use pte_model::data::{Blob, Origin, PlannedBytes};
 use pte_model::diagnostics::{self, Report};
 use pte_model::error::Error;
@@ -347,7 +347,7 @@ fn emit_file(
         let placement = place(flatbuffer.len() as u64)?;
         return Ok(EmittedFile { metadata: Metadata { flatbuffer, placement }, overrides: None });
     }
-    let (metadata, overrides) = raw::apply::emit(overrides, values, report, emit, place)?;
+    let (metadata, overrides) = overrides::apply::emit(overrides, values, report, emit, place)?;
     Ok(EmittedFile { metadata, overrides: Some(overrides) })
 }
 

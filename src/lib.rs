@@ -34,30 +34,16 @@
 //! Features: `cli` (default) is the command line and its dependencies; `render` draws messages for a terminal ([`Report::render`]);
 //! `schema` derives JSON Schemas of the results.
 
-mod bless;
-mod builder;
-mod deploy;
-mod edit;
-mod firmware;
-mod for_runtime;
-mod inspection;
-mod kernels;
-mod model;
-mod numeric;
-mod payload;
 mod pipeline;
-mod profile;
-mod source;
-mod target;
-mod testing;
 
 mod assembly;
 mod emitter;
 mod ir;
 mod layout;
 mod printer;
-mod raw;
-mod recover;
+mod detected;
+mod facade;
+mod overrides;
 
 #[cfg(test)]
 mod tests;
@@ -68,18 +54,18 @@ mod tests;
 struct Page;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
-pub use builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use deploy::EmbeddedFileOptions;
-pub use edit::{
+pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
+pub use facade::deploy::EmbeddedFileOptions;
+pub use facade::edit::{
     BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
     OptimizedInstruction, OptimizedMethod, Stripped,
 };
-pub use edit::{PayloadContent, SetWeightsOptions, parse_manifest};
+pub use facade::edit::{PayloadContent, SetWeightsOptions, parse_manifest};
 pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
-pub use firmware::FirmwareOptions;
-pub use inspection::report::ReportOptions;
-pub use inspection::{InspectOptions, MemoryOptions, SizeOptions};
+pub use facade::firmware::FirmwareOptions;
+pub use facade::inspection::report::ReportOptions;
+pub use facade::inspection::{InspectOptions, MemoryOptions, SizeOptions};
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
@@ -89,12 +75,12 @@ pub use layout::options::{
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
 };
-pub use model::{DiffOptions, Documents, Model};
-pub use numeric::{MethodNumerics, NumericComparison, NumericOptions};
-pub use payload::{Payload, PayloadSummary};
+pub use facade::model::{DiffOptions, Documents, Model};
+pub use facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
+pub use facade::payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
-pub use profile::Recording;
+pub use facade::profile::Recording;
 pub use pte_check::target::Target;
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
@@ -188,8 +174,8 @@ pub mod program {
 
 /// Programs in runners: processes that execute them in a runtime, within limits (docs/runners.md).
 pub mod run {
-    pub use crate::bless::Blessed;
-    pub use crate::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
+    pub use crate::facade::bless::Blessed;
+    pub use crate::facade::testing::{TestError, TestOptions, TestOutcome, TestReport, TestResult};
     pub use pte_run::compare::{OutputComparison, OutputDifference, OutputDifferenceKind, outputs as compare_outputs};
     pub use pte_run::{OutputValue, RunError, RunErrorKind, RunLimits, RunnerCommand, Session, StopFlag};
 }

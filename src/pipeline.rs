@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::{self, Assembly};
-use crate::edit::layouts;
+use crate::facade::edit::layouts;
 use crate::ir::document::ParsedDocument;
 use crate::ir::resolve::InvalidTest;
 use crate::ir::resolve::origins::Origins;
@@ -16,10 +16,10 @@ use crate::ir::{self, NodeDiagnostic};
 use crate::layout::options::LayoutOptions;
 use crate::layout::{self, LayoutConfig, LayoutError, Plan, Shards};
 use crate::printer;
-use crate::raw::fields::{OverrideMessage, OverrideReport};
-use crate::raw::{self, Overrides};
-use crate::recover;
-use crate::source::{Source, SourceContent};
+use crate::overrides::fields::{OverrideMessage, OverrideReport};
+use crate::overrides::{self, Overrides};
+use crate::detected;
+use crate::facade::source::{Source, SourceContent};
 use pte_model::data::{BlobId, Origin, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::diagnostics::{self, Code, Severity};
@@ -240,11 +240,11 @@ fn read_origin(origin: &Origin) -> io::Result<Resolved> {
         Some(Format::BundledProgram) => {
             let bundled = reader::bundled_program::read(origin)?;
             reader::newer::refuse_bundle(origin)?;
-            let (program, layout) = recover::layout::program_with_layout(&bundled.program_origin()?)?;
+            let (program, layout) = detected::layout::program_with_layout(&bundled.program_origin()?)?;
             Resolved { tests: bundled.tests, layout, ..Resolved::from(program) }
         }
         Some(Format::FlatTensor) => {
-            let recover::layout::RecoveredFlatTensor { program, options, .. } = recover::layout::flat_tensor(origin)?;
+            let detected::layout::RecoveredFlatTensor { program, options, .. } = detected::layout::flat_tensor(origin)?;
             reader::newer::refuse_flat_tensor(origin)?;
             Resolved { layout: options, has_methods: false, ..Resolved::from(program) }
         }
@@ -252,7 +252,7 @@ fn read_origin(origin: &Origin) -> io::Result<Resolved> {
             Resolved { has_methods: false, ..Resolved::from(reader::safetensors::read(origin)?) }
         }
         Some(Format::Program) | None => {
-            let (program, layout) = recover::layout::program_with_layout(origin)?;
+            let (program, layout) = detected::layout::program_with_layout(origin)?;
             Resolved { layout, ..Resolved::from(program) }
         }
     })
@@ -491,7 +491,7 @@ fn check_newer_parts(program: &Program) -> Result<(), String> {
 fn override_payloads(resolved: &mut Resolved) -> Result<(), Error> {
     let mut report = OverrideReport::default();
     let Resolved { program, overrides, origins, messages, .. } = resolved;
-    raw::payload::apply(&mut overrides.main, program, origins, &mut report);
+    overrides::payload::apply(&mut overrides.main, program, origins, &mut report);
     let (errors, warnings) = override_messages(report, origins);
     messages.extend(warnings);
     if errors.is_empty() { Ok(()) } else { Err(resolved.error(errors)) }
@@ -587,7 +587,7 @@ fn move_inside(resolved: &mut Resolved, options: &Options) -> io::Result<()> {
     restore_alignments(program, &options.with, &done)?;
     // A program without data does not show the alignment that it would have with them.
     if let (false, false, Some(file)) = (has_alignment, inside.is_empty(), options.with.first()) {
-        let found = recover::layout::common_alignment(&Origin::File(file.as_path().into()))?;
+        let found = detected::layout::common_alignment(&Origin::File(file.as_path().into()))?;
         layout.segment_alignment = found.unwrap_or(layout.segment_alignment);
     }
     messages.extend(done.dropped.into_iter().map(|(file, key)| {
@@ -636,7 +636,7 @@ fn restore_alignments(program: &mut Program, files: &[PathBuf], done: &Internali
         let of_file = match alignments.entry(*file) {
             btree_map::Entry::Occupied(found) => found.into_mut(),
             btree_map::Entry::Vacant(entry) => {
-                let found = recover::layout::flat_tensor(&Origin::File(files[*file].as_path().into()))?;
+                let found = detected::layout::flat_tensor(&Origin::File(files[*file].as_path().into()))?;
                 entry.insert(found.program.external_data.into_iter().map(|data| (data.key, data.alignment)).collect())
             }
         };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::{Assembly, OutputFile, positions};
-use crate::raw::Overrides;
+use crate::overrides::Overrides;
 use pte_check::{CheckOptions, DataFile, Findings, bundled_program, program_with, range_of, unread};
 use pte_model::data::{Blob, BlobSource, Origin};
 use pte_model::format::container::HEAD;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::{Assembly, OutputFile};
-use crate::raw::Overrides;
+use crate::overrides::Overrides;
 use pte_diff::{ExternalEntry, Side};
 use pte_model::data::{Blob, Head, Origin};
 use pte_model::format::container::HEAD;

@@ -17,7 +17,7 @@ use super::shape::{
 use super::synonyms;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::{OPTIONS, OptionKind, OptionSpec, OptionValue};
-use crate::raw::OverrideValue;
+use crate::overrides::OverrideValue;
 use pte_model::data::number::{NumericValue, nan_of, number_word};
 use pte_model::data::random::Distribution;
 use pte_model::diagnostics::{Code, clipped};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::grammar::grammar;
 use crate::layout::options::LayoutOptions;
-use crate::raw::OverrideValue;
+use crate::overrides::OverrideValue;
 use pte_model::data::number::NumericValue;
 use pte_model::data::random::Distribution;
 use pte_model::format::path::FieldPath;

@@ -10,9 +10,9 @@ use super::printed::Printed;
 use super::yaml::{self, FlowMap};
 use super::{layout, nearest};
 use crate::assembly::{Assembly, OutputFile};
-use crate::raw::{FileOverrides, residue};
-use crate::recover;
-use crate::recover::layout::RecoveredFlatTensor;
+use crate::overrides::{FileOverrides, residue};
+use crate::detected;
+use crate::detected::layout::RecoveredFlatTensor;
 use pte_model::data::Origin;
 use pte_model::format::flat_tensor::FLAT_TENSOR;
 use pte_model::program::{DimOrder, Program, Tensor};
@@ -24,7 +24,7 @@ use pte_model::program::{DimOrder, Program, Tensor};
 pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
     match print_from(origin, origin, printer) {
         Ok(printed) => Ok(printed),
-        Err(error) => match recover::repair::flat_tensor(origin)? {
+        Err(error) => match detected::repair::flat_tensor(origin)? {
             Some(repaired) => print_from(&repaired, origin, printer).map_err(|_| error),
             None => Err(error),
         },
@@ -33,7 +33,7 @@ pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed
 
 /// Prints the `.ptd` in `origin`. Its metadata are read from `source`, which is `origin` or a repaired copy of it.
 fn print_from(source: &Origin, origin: &Origin, printer: Printer<'_>) -> io::Result<Printed> {
-    let RecoveredFlatTensor { program, options, emitted } = recover::layout::flat_tensor(source)?;
+    let RecoveredFlatTensor { program, options, emitted } = detected::layout::flat_tensor(source)?;
     let raw = match &emitted {
         Some((metadata, segments)) => residue::patches(source, &metadata.file(segments, &program.blobs))?,
         None => FileOverrides::default(),

@@ -19,9 +19,9 @@ use super::{layout, nearest, newer, shared_state, test_cases, yaml};
 use crate::assembly::Assembly;
 use crate::emitter;
 use crate::layout::LayoutConfig;
-use crate::raw::{FileOverrides, residue};
-use crate::recover;
-use crate::recover::layout::RecoveredPlacement;
+use crate::overrides::{FileOverrides, residue};
+use crate::detected;
+use crate::detected::layout::RecoveredPlacement;
 use pte_model::data::{BlobId, Origin, workers};
 use pte_model::format::program::PROGRAM;
 use pte_model::format::serializer::{PROGRAM_VERSION, Serializer};
@@ -42,7 +42,7 @@ pub(super) fn print(origin: &Origin, printer: Printer<'_>) -> io::Result<Printed
         return printed;
     }
     // The header may be malformed, or the file truncated.
-    let repaired = recover::repair::program(origin)?;
+    let repaired = detected::repair::program(origin)?;
     if repaired.is_none() && printed.is_ok() {
         return printed;
     }
@@ -95,7 +95,7 @@ fn print_with_tests(
     bundle: Option<Bundle<'_>>,
     printer: Printer<'_>,
 ) -> io::Result<Printed> {
-    let placement = recover::layout::placement(&mut found)?;
+    let placement = detected::layout::placement(&mut found)?;
     if placement.as_ref().is_some_and(|placement| !placement.keeps_newer_parts(&found.program)) {
         // They are in tables that the layout does not have, as in a malformed file: overrides may reproduce it.
         found.program.set_newer_parts(UnknownParts::default());

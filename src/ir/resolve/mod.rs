@@ -29,7 +29,7 @@ use super::document::{self, At, Declaration, ParsedDocument};
 use super::files::FileAccess;
 use crate::ir::NodeDiagnostic;
 use crate::layout::options::LayoutOptions;
-use crate::raw::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
+use crate::overrides::{FieldOverride, FileOverrides, OverrideValue, Overrides, Patch};
 use pte_analysis::operators::OperatorLookup;
 use pte_model::data::Blob;
 use pte_model::diagnostics::counted;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::raw::payload::DelegateNames;
+use crate::overrides::payload::DelegateNames;
 use pte_model::program::element::{Element, Part};
 use pte_model::program::positions::{CallPosition, Calls, DelegatePosition, GraphValuePosition, SourceRange};
 use pte_yaml::tree::NodeId;

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::assembly::{Assembly, OutputFile};
-use crate::model::{Model, ModelFile};
+use crate::facade::model::{Model, ModelFile};
 use crate::printer;
-use crate::source::SourceContent;
+use crate::facade::source::SourceContent;
 use pte_check::{CheckOptions, Findings, Requirements};
 use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::weights::{Like, SetWeightsOptions, keys_of, read_source};
-use crate::model::Model;
+use crate::facade::model::Model;
 use crate::pipeline::Resolved;
 use crate::printer;
 use pte_model::data::{Blob, Origin};

@@ -7,8 +7,8 @@ use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::program::Program;
 
-use crate::inspection::stored_program;
-use crate::model::Model;
+use crate::facade::inspection::stored_program;
+use crate::facade::model::Model;
 
 impl Model {
     /// Returns the kernels and backends that a build of the runtime needs for the program.

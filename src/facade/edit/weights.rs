@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use crate::assembly::Assembly;
 use crate::layout::Segment;
-use crate::model::Model;
+use crate::facade::model::Model;
 use crate::pipeline::{Options, Resolved};
 use crate::printer;
 use pte_model::data::{Blob, BlobId, BlobSource, Origin, dedup};

@@ -1,6 +1,6 @@
 //! Runs the tests of a source in a runner: assembles it, starts a process for each test, and compares the outputs with the expected ones.
 //!
-//! [`crate::bless`] writes outputs that were found into the YAML.
+//! [`crate::facade::bless`] writes outputs that were found into the YAML.
 
 use std::fmt;
 use std::fs::File;
@@ -8,9 +8,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use crate::assembly::Assembly;
-use crate::inspection::Inspected;
+use crate::facade::inspection::Inspected;
 use crate::ir::resolve::InvalidTest;
-use crate::model::Model;
+use crate::facade::model::Model;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::Format;

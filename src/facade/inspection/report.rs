@@ -2,7 +2,7 @@
 //! [`pte_inspect::report`] draws.
 
 use super::{InspectOptions, Inspected, SizeOptions};
-use crate::model::{DiffOptions, Model};
+use crate::facade::model::{DiffOptions, Model};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::Difference;
 use pte_inspect::graph::ProgramGraph;

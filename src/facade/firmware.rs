@@ -1,7 +1,7 @@
 //! Method of [`Model`] that generates the files of firmware projects: it collects the needs of a program for [`pte_deploy::firmware`].
 
-use crate::deploy::EmbeddedFileOptions;
-use crate::model::Model;
+use crate::facade::deploy::EmbeddedFileOptions;
+use crate::facade::model::Model;
 use pte_deploy::Symbol;
 use pte_deploy::embed::Section;
 use pte_deploy::firmware::{self, Firmware, FirmwareNeeds, FirmwarePlatform, RUNNER_SYMBOL};

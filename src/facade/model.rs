@@ -1,8 +1,8 @@
 //! The facade of the library. A [`Model`] is an opened source. It is assembled at most once, answers questions, and
 //! gives its stages.
 //!
-//! The questions about contents, sizes and memory are in [`crate::inspection`], those about payloads in
-//! [`crate::payload`].
+//! The questions about contents, sizes and memory are in [`crate::facade::inspection`], those about payloads in
+//! [`crate::facade::payload`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crate::assembly::Assembly;
 use crate::pipeline::{Document, Options, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use crate::source::{Source, SourceContent};
+use crate::facade::source::{Source, SourceContent};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};
@@ -861,7 +861,7 @@ mod tests {
 
     use super::*;
     use crate::ReportOptions;
-    use crate::inspection::{InspectOptions, MemoryOptions, SizeOptions};
+    use crate::facade::inspection::{InspectOptions, MemoryOptions, SizeOptions};
 
     thread_local! {
         /// Labels of the sources that this thread has assembled.

@@ -6,9 +6,9 @@ use std::io;
 
 use serde::{Serialize, Serializer};
 
-use crate::model::Model;
+use crate::facade::model::Model;
 use crate::printer::{self, LargeData, PrintOptions, yaml};
-use crate::source::SourceContent;
+use crate::facade::source::SourceContent;
 use pte_model::data::{Blob, BlobId, Origin, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::inspection::Inspected;
-use crate::model::Model;
+use crate::facade::inspection::Inspected;
+use crate::facade::model::Model;
 use pte_etdump::EtDump;
 use pte_inspect::profile::TimeProfile;
 use pte_model::diagnostics::Code;

@@ -5,7 +5,7 @@ use pte_check::target::Target;
 use pte_check::{CheckOptions, Findings};
 use pte_model::error::Error;
 
-use crate::model::Model;
+use crate::facade::model::Model;
 
 impl Model {
     /// Compares the program with a target: a build of the runtime and the memory of its application. The findings are those of the rules

@@ -9,7 +9,7 @@ use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::{Contradiction, Why};
 use crate::layout::options::LayoutOptions;
 use crate::pipeline::{Options, Resolved};
-use crate::source::Source;
+use crate::facade::source::Source;
 use pte_check::{Requirements, Unmet};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::model::Model;
-use crate::profile::{self, Selection};
-use crate::source::SourceContent;
-use crate::testing;
+use crate::facade::model::Model;
+use crate::facade::profile::{self, Selection};
+use crate::facade::source::SourceContent;
+use crate::facade::testing;
 use pte_diff::{MethodComparison, Side, Trace, TraceError};
 use pte_etdump::EtDump;
 use pte_model::data::random::Distribution;
