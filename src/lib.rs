@@ -37,13 +37,13 @@
 mod pipeline;
 
 mod assembly;
+mod detected;
 mod emitter;
+mod facade;
 mod ir;
 mod layout;
-mod printer;
-mod detected;
-mod facade;
 mod overrides;
+mod printer;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +54,8 @@ mod tests;
 struct Page;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
+pub use emitter::safetensors::Safetensors;
+pub use emitter::{ByteSink, OutputSink};
 pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
 pub use facade::deploy::EmbeddedFileOptions;
 pub use facade::edit::{
@@ -61,11 +63,13 @@ pub use facade::edit::{
     OptimizedInstruction, OptimizedMethod, Stripped,
 };
 pub use facade::edit::{PayloadContent, SetWeightsOptions, parse_manifest};
-pub use emitter::safetensors::Safetensors;
-pub use emitter::{ByteSink, OutputSink};
 pub use facade::firmware::FirmwareOptions;
 pub use facade::inspection::report::ReportOptions;
 pub use facade::inspection::{InspectOptions, MemoryOptions, SizeOptions};
+pub use facade::model::{DiffOptions, Documents, Model};
+pub use facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
+pub use facade::payload::{Payload, PayloadSummary};
+pub use facade::profile::Recording;
 pub use ir::nodes::{NodeDescription, NodeKey};
 pub use layout::file::Placement;
 pub use layout::options::{
@@ -75,12 +79,8 @@ pub use layout::options::{
 pub use layout::{
     DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
 };
-pub use facade::model::{DiffOptions, Documents, Model};
-pub use facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
-pub use facade::payload::{Payload, PayloadSummary};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
-pub use facade::profile::Recording;
 pub use pte_check::target::Target;
 pub use pte_check::{
     CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use crate::assembly::Assembly;
 use crate::facade::model::Model;
+use crate::facade::testing::{self, TestOutcome, TestReport, TestResult};
 use crate::printer::ExtractedFile;
 use crate::printer::test_cases::OutputPrinter;
 use crate::printer::yaml::{self, FlowMap};
-use crate::facade::testing::{self, TestOutcome, TestReport, TestResult};
 use pte_model::data::number::{self, NumericValue};
 use pte_model::diagnostics::{Code, clipped};
 use pte_model::error::Error;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use crate::facade::model::{Model, ModelFile};
 use crate::detected::layout;
+use crate::facade::model::{Model, ModelFile};
 use pte_deploy::embed::{EmbeddedFile, MethodFacts, ProgramFacts};
 use pte_memory::ProgramNeeds;
 use pte_model::data::{Blob, Origin};

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use crate::facade::source::Source;
 use crate::ir::NodeDiagnostic;
 use crate::layout::exporter::{Contradiction, Why};
 use crate::layout::options::LayoutOptions;
 use crate::pipeline::{Options, Resolved};
-use crate::facade::source::Source;
 use pte_check::{Requirements, Unmet};
 use pte_model::data::BlobId;
 use pte_model::diagnostics::Code;

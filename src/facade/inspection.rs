@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::assembly::{Assembly, OutputFile};
 use crate::facade::model::{Model, ModelFile};
-use crate::printer;
 use crate::facade::source::SourceContent;
+use crate::printer;
 use pte_check::{CheckOptions, Findings, Requirements};
 use pte_inspect::file::FileFacts;
 use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};

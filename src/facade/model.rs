@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::assembly::Assembly;
+use crate::facade::source::{Source, SourceContent};
 use crate::pipeline::{Document, Options, Resolved};
 use crate::printer::{self, LargeData, PrintOptions, Printed};
-use crate::facade::source::{Source, SourceContent};
 use pte_check::{CheckOptions, Findings};
 use pte_diff::{DiffArea, DiffData, Differences, Side};
 use pte_inspect::annotate::{self, AnnotateOptions};

@@ -7,8 +7,8 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use crate::facade::model::Model;
-use crate::printer::{self, LargeData, PrintOptions, yaml};
 use crate::facade::source::SourceContent;
+use crate::printer::{self, LargeData, PrintOptions, yaml};
 use pte_model::data::{Blob, BlobId, Origin, dedup};
 use pte_model::diagnostics::counted;
 use pte_model::error::Error;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::assembly::Assembly;
 use crate::facade::inspection::Inspected;
-use crate::ir::resolve::InvalidTest;
 use crate::facade::model::Model;
+use crate::ir::resolve::InvalidTest;
 use pte_model::diagnostics::Code;
 use pte_model::error::Error;
 use pte_model::format::Format;

@@ -5,8 +5,7 @@ use std::fs::{self, File};
 use crate::support::folder::{Done, Folder, RELU};
 
 /// Program with data larger than those that `dump` prints as numbers by default.
-const LARGE: &str =
-    "methods: {forward: {values: {w: {tensor: float32, sizes: [100], data: {iota: {start: 1}}}}}}\n";
+const LARGE: &str = "methods: {forward: {values: {w: {tensor: float32, sizes: [100], data: {iota: {start: 1}}}}}}\n";
 
 /// Header of an `.npy` of int64.
 fn npy(numbers: &[i64]) -> Vec<u8> {

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use crate::assembly::Assembly;
-use crate::layout::Segment;
 use crate::facade::model::Model;
+use crate::layout::Segment;
 use crate::pipeline::{Options, Resolved};
 use crate::printer;
 use pte_model::data::{Blob, BlobId, BlobSource, Origin, dedup};
