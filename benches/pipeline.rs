@@ -253,7 +253,7 @@ fn comparing(count: usize, rounds: usize) {
     drop(changed);
     let differences = |other: &Path| {
         let open = |path: &Path| Model::open(path).unwrap();
-        open(&paths[0]).diff(&open(other), &pte_emit::DiffOptions::default()).expect("valid files").len()
+        open(&paths[0]).diff(&open(other), &pte_emit::diff::DiffOptions::default()).expect("valid files").len()
     };
     let mut cases: Vec<Case<'_>> = vec![
         (

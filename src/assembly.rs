@@ -200,7 +200,8 @@ impl OutputFile<'_> {
     /// Returns header, offsets and sizes of the file, without overrides.
     ///
     /// ```
-    /// use pte_emit::{Model, Placement};
+    /// use pte_emit::Model;
+    /// use pte_emit::plan::Placement;
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let file = linear.assembly()?.program_file().unwrap();
@@ -377,7 +378,8 @@ impl Assembly {
     /// pruned.
     ///
     /// ```
-    /// use pte_emit::{Model, Options, PrunedParts};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::edit::PrunedParts;
     ///
     /// let yaml = "methods: {forward: {values: {x: {tensor: float32, sizes: [2]}}, inputs: [x], outputs: [x],
     ///   instructions: [{kernel: aten::relu.out, args: [x], out: y}]}}";
@@ -396,7 +398,9 @@ impl Assembly {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use pte_emit::{Model, Options, Release, ReplacedCalls, WrittenFor};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::edit::{ReplacedCalls, WrittenFor};
+    /// use pte_emit::release::Release;
     ///
     /// let yaml = "
     /// methods:

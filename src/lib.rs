@@ -54,112 +54,172 @@ mod tests;
 struct Page;
 
 pub use assembly::{Assembly, BundledFile, OutputFile, SourceNames};
-pub use emitter::safetensors::Safetensors;
 pub use emitter::{ByteSink, OutputSink};
 pub use facade::builder::{Argument, MethodBuilder, TensorElement, Value};
-pub use facade::deploy::EmbeddedFileOptions;
-pub use facade::edit::{
-    BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
-    OptimizedInstruction, OptimizedMethod, Stripped,
-};
-pub use facade::edit::{PayloadContent, SetWeightsOptions, parse_manifest};
-pub use facade::firmware::FirmwareOptions;
-pub use facade::inspection::report::ReportOptions;
-pub use facade::inspection::{InspectOptions, MemoryOptions, SizeOptions};
-pub use facade::model::{DiffOptions, Documents, Model};
-pub use facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
-pub use facade::payload::{Payload, PayloadSummary};
-pub use facade::profile::Recording;
-pub use ir::nodes::{NodeDescription, NodeKey};
-pub use layout::file::Placement;
-pub use layout::options::{
-    Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
-    OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings,
-};
-pub use layout::{
-    DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards, Storage,
-};
+pub use facade::model::{Documents, Model};
 pub use pipeline::{DEFAULT_MAX_SIZE, Document, Options, Planned, Resolved};
 pub use printer::{ExtractedFile, LargeData, PayloadForm, PrintOptions, PrintStats, Printed};
-pub use pte_check::target::Target;
-pub use pte_check::{
-    CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
-    SourcePosition, TruncatedRule, UnknownRuleId,
-};
-pub use pte_deploy::embed::{
-    BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
-    InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError, TensorFacts,
-};
-pub use pte_deploy::firmware::{
-    Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
-    is_generated as is_generated_firmware_file,
-};
-pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
-pub use pte_deploy::{Symbol, SymbolError};
-pub use pte_diff::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,
-    DifferingPart, InstructionComparison, MethodComparison, ValueComparison, is_null_device,
-};
-pub use pte_generate::ProgramGenerator;
-pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
-pub use pte_inspect::constant_calls::ConstantCalls;
-pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
-pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
-pub use pte_inspect::profile::{
-    ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime, TimeProfile,
-};
-pub use pte_inspect::report::ReportFormat;
-pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
-pub use pte_inspect::summary::{
-    AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
-    NeededRelease, ProgramSummary, StateSummary, ValueSummary,
-};
-pub use pte_memory::abi::Abi;
-pub use pte_memory::boundary::{BoundaryBuffers, BoundaryTensor};
-pub use pte_memory::delegates::{DelegateFootprint, HeapShare};
-pub use pte_memory::figures::{MemoryAmount, MemoryFigure};
-pub use pte_memory::loading::{LoadedMethod, LoadedProgram};
-pub use pte_memory::memory::{MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory};
-pub use pte_memory::temporary::TemporaryAllocator;
-pub use pte_memory::totals::MemoryTotal;
 pub use pte_model::data::{Blob, BlobId, workers};
 pub use pte_model::diagnostics::{Code, Diagnostic, Report, Severity, UnknownCode, file_error, text};
 pub use pte_model::error::Error;
-pub use pte_model::format::serializer::{EXECUTORCH, Serializer};
 pub use pte_model::format::{Format, ScalarType, ScalarTypeInfo};
-pub use pte_model::program::MemoryPlan;
-pub use pte_operators::{
-    Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
-    OperatorSet, Role as OperatorArgRole, Signature,
-};
-pub use pte_payload::description::{Description, Fact};
-pub use pte_payload::memory::{
-    Accuracy as DelegateAccuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor,
-};
-pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
-pub use pte_releases::{Answer, ExampleAnswer, FactsError, NotAVersion, Release, UnknownRelease, Version};
-pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
-pub use pte_transform::externalize::ExternalRule;
-pub use pte_transform::extract::Extracted;
-pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
-pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
-pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
-pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
-pub use pte_transform::payloads::{NewPayload, PayloadChange};
-pub use pte_transform::prune::PrunedParts;
-pub use pte_transform::rename::MethodRename;
-pub use pte_transform::strip::StripKind;
-pub use pte_transform::weights::manifest::{
-    Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, compare as compare_manifests,
-};
-pub use pte_transform::weights::set::{
-    UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
-};
-pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
 #[doc(hidden)]
 pub use pte_yaml::bytes;
 pub use pte_yaml::bytes::parse_bytes;
 pub use pte_yaml::template::is_name as is_variable_name;
+
+/// Findings of the validator, its rules, the errors of the runtime, and targets (docs/check.md).
+pub mod check {
+    pub use pte_check::target::Target;
+    pub use pte_check::{
+        CheckOptions, DataFile, Finding, Findings, Location, Profile, Rule, RuleId, RuleSeverity, RuntimeError,
+        SourcePosition, TruncatedRule, UnknownRuleId,
+    };
+}
+
+/// Differences between two programs, of their content and of their outputs (docs/diff.md).
+pub mod diff {
+    pub use crate::facade::model::DiffOptions;
+    pub use crate::facade::numeric::{MethodNumerics, NumericComparison, NumericOptions};
+    pub use pte_diff::{
+        DataStatistics, DiffArea, DiffData, DiffKind, DiffTopic, DiffTotals, Difference, Differences, DifferingElement,
+        DifferingPart, InstructionComparison, MethodComparison, ValueComparison, is_null_device,
+    };
+}
+
+/// RAM that a program needs (docs/inspect.md, "Memory").
+pub mod memory {
+    pub use crate::facade::inspection::MemoryOptions;
+    pub use pte_memory::abi::Abi;
+    pub use pte_memory::boundary::{BoundaryBuffers, BoundaryTensor};
+    pub use pte_memory::delegates::{DelegateFootprint, HeapShare};
+    pub use pte_memory::figures::{MemoryAmount, MemoryFigure};
+    pub use pte_memory::loading::{LoadedMethod, LoadedProgram};
+    pub use pte_memory::memory::{
+        MemoryPeak, MemoryPool, MethodAllocator, MethodFootprint, PlannedTensor, ProgramMemory,
+    };
+    pub use pte_memory::temporary::TemporaryAllocator;
+    pub use pte_memory::totals::MemoryTotal;
+    pub use pte_model::program::MemoryPlan;
+    pub use pte_payload::memory::{
+        Accuracy as DelegateAccuracy, DelegateMemory, DelegatePart, Held, MemorySource, Processor,
+    };
+}
+
+/// Content, sizes and bytes of a file, and reports (docs/inspect.md, docs/annotate.md, docs/report.md).
+pub mod inspect {
+    pub use crate::facade::inspection::report::ReportOptions;
+    pub use crate::facade::inspection::{InspectOptions, SizeOptions};
+    pub use pte_inspect::annotate::{AnnotateOptions, AnnotatePart};
+    pub use pte_inspect::constant_calls::ConstantCalls;
+    pub use pte_inspect::file::{FileFacts, HeaderFacts, SegmentFacts, SerializerKind};
+    pub use pte_inspect::inspection::{Inspection, KeySummary, TestsSummary};
+    pub use pte_inspect::report::ReportFormat;
+    pub use pte_inspect::size::{FileSize, SizeDimension, SizeNode};
+    pub use pte_inspect::summary::{
+        AllocatorSummary, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, MethodSummary,
+        NeededRelease, ProgramSummary, StateSummary, ValueSummary,
+    };
+}
+
+/// Times that the runtime recorded (docs/profile.md).
+pub mod profile {
+    pub use crate::facade::profile::Recording;
+    pub use pte_inspect::profile::{
+        ComparedTime, DelegateTime, InstructionTime, MeasuredTime, MethodProfile, OperationTime, OperatorTime,
+        TimeProfile,
+    };
+}
+
+/// Arrays, kernel lists and project files for firmware and applications (docs/firmware.md, docs/kernels.md).
+pub mod deploy {
+    pub use crate::facade::deploy::EmbeddedFileOptions;
+    pub use crate::facade::firmware::FirmwareOptions;
+    pub use pte_deploy::embed::{
+        BANNER as EMBED_BANNER, Bytes as BytesByPointer, EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, Embedding,
+        InterfaceFacts, MethodFacts, ProgramFacts, Quantization as TensorQuantization, Section, SectionError,
+        TensorFacts,
+    };
+    pub use pte_deploy::firmware::{
+        Firmware, FirmwareFile, FirmwarePlatform, FirmwarePool, FirmwarePoolPart,
+        is_generated as is_generated_firmware_file,
+    };
+    pub use pte_deploy::kernels::{BackendUse, KernelError, KernelList, KernelUse};
+    pub use pte_deploy::{Symbol, SymbolError};
+}
+
+/// Changes of programs: options and reports (docs/edit.md, docs/optimize.md).
+pub mod edit {
+    pub use crate::facade::edit::{
+        BoundReport, InstructionChange, MethodMemory, MinimizeOptions, Optimization, OptimizeOptions, OptimizePass,
+        OptimizedInstruction, OptimizedMethod, Stripped,
+    };
+    pub use pte_transform::bound::{BoundOptions, Bounded, BoundedDelegate, BoundedInput, InputBound, KeptResults};
+    pub use pte_transform::extract::Extracted;
+    pub use pte_transform::for_release::{ReplacedCalls, WrittenFor};
+    pub use pte_transform::merge::{MergeOptions, Merged, MergedMethod, SharedBuffer};
+    pub use pte_transform::metadata::{METADATA_PREFIX, MetadataChange, MetadataEntry, MetadataValue};
+    pub use pte_transform::pattern::{NameMap, NameRule, Pattern};
+    pub use pte_transform::prune::PrunedParts;
+    pub use pte_transform::rename::MethodRename;
+    pub use pte_transform::strip::StripKind;
+}
+
+/// Weights by name: lists, replacements, manifests, external files (docs/edit.md, "Weights").
+pub mod weights {
+    pub use crate::emitter::safetensors::Safetensors;
+    pub use crate::facade::edit::{SetWeightsOptions, parse_manifest};
+    pub use pte_transform::externalize::ExternalRule;
+    pub use pte_transform::weights::manifest::{
+        Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind, compare as compare_manifests,
+    };
+    pub use pte_transform::weights::set::{
+        UnsetWeight, UnsettableWeight, UnusedSource, WeightAssignment, WeightChanges, WeightMismatch,
+    };
+    pub use pte_transform::weights::{StoredCopy, StoredTwice, Weight, WeightKind, WeightList, WeightLocation};
+}
+
+/// Payloads of delegates (docs/payload.md).
+pub mod payload {
+    pub use crate::facade::edit::PayloadContent;
+    pub use crate::facade::payload::{Payload, PayloadSummary};
+    pub use pte_payload::description::{Description, Fact};
+    pub use pte_transform::payloads::{NewPayload, PayloadChange};
+}
+
+/// Operators with their signatures, and operations of XNNPACK graphs (docs/operators.md).
+pub mod operators {
+    pub use crate::ir::nodes::{NodeDescription, NodeKey};
+    pub use pte_operators::{
+        Arg as OperatorArg, ArgKind as OperatorArgType, Base as OperatorBaseType, LineError, OperatorDescription,
+        OperatorSet, Role as OperatorArgRole, Signature,
+    };
+}
+
+/// Layout of files: options, segments, placement of data (docs/yaml-reference.md, "Layout").
+pub mod plan {
+    pub use crate::layout::file::Placement;
+    pub use crate::layout::options::{
+        Alignment, HeaderMode, LayoutOptions, OPTIONS as LAYOUT_OPTIONS, OptionKind as LayoutOptionKind,
+        OptionSpec as LayoutOption, OptionValue as LayoutOptionValue, Strings,
+    };
+    pub use crate::layout::{
+        DelegateData, ExternalFile, ExternalNamedData, LayoutConfig, Piece as SegmentPiece, Plan, Segment, Shards,
+        Storage,
+    };
+}
+
+/// Releases of ExecuTorch and what their runtimes accept (docs/releases.md).
+pub mod release {
+    pub use pte_model::format::serializer::{EXECUTORCH, Serializer};
+    pub use pte_releases::{Answer, ExampleAnswer, FactsError, NotAVersion, Release, UnknownRelease, Version};
+}
+
+/// Random programs, and smaller ones with the same defect (docs/generate.md, docs/reduce.md).
+pub mod generate {
+    pub use pte_generate::ProgramGenerator;
+    pub use pte_reduce::{Candidate, CandidateTest, Reduced, Stopped, reduce_bytes, reduce_program};
+}
 
 /// The program as data: structs that mirror the FlatBuffers schema, with numbers in place of names.
 pub mod program {

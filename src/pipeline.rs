@@ -45,7 +45,9 @@ pub const DEFAULT_MAX_SIZE: u64 = 64 << 30;
 /// [`Model::with_options`](crate::Model::with_options) and [`Resolved::plan`]. They override those of the source.
 ///
 /// ```
-/// use pte_emit::{Alignment, Options, Pattern, Storage};
+/// use pte_emit::Options;
+/// use pte_emit::edit::Pattern;
+/// use pte_emit::plan::{Alignment, Storage};
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;

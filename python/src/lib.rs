@@ -53,6 +53,6 @@ mod _pte_emit {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("EXECUTORCH", pte_emit::EXECUTORCH)
+        module.add("EXECUTORCH", pte_emit::release::EXECUTORCH)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pte_emit::{LAYOUT_OPTIONS, Options, Pattern};
+use pte_emit::{Options, edit::Pattern, plan::LAYOUT_OPTIONS};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pte_emit::program::test_cases::MethodTests;
 use pte_emit::program::{ExecutionPlan, Program as Content};
-use pte_emit::{LayoutConfig, MethodBuilder as Builder, Options, Resolved};
+use pte_emit::{MethodBuilder as Builder, Options, Resolved, plan::LayoutConfig};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};

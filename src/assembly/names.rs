@@ -17,7 +17,8 @@ const VALUES: &str = "values[";
 /// Findings about the files of an assembly as text, with the names that the values have in the YAML.
 ///
 /// ```
-/// use pte_emit::{CheckOptions, Finding, Model, SourceNames};
+/// use pte_emit::{Model, SourceNames};
+/// use pte_emit::check::{CheckOptions, Finding};
 ///
 /// let yaml = "
 /// methods:

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, ColorChoice, ValueEnum};
-use pte_emit::{AnnotateOptions, AnnotatePart};
+use pte_emit::inspect::{AnnotateOptions, AnnotatePart};
 
 use super::exit::{Exit, Failure};
 use super::io;

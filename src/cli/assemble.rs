@@ -12,8 +12,13 @@ use indicatif::ProgressBar;
 use pte_emit::program::{Memory, TensorData};
 use pte_emit::text::{counted, first_names, nearest};
 use pte_emit::{
-    Assembly, CheckOptions, Code, DEFAULT_MAX_SIZE, Error, ExternalRule, LAYOUT_OPTIONS, LayoutOptionValue,
-    LayoutOptions, Model, Options, Pattern, Release, RuleSeverity, Shards, SourceNames, workers,
+    Assembly, Code, DEFAULT_MAX_SIZE, Error, Model, Options, SourceNames,
+    check::{CheckOptions, RuleSeverity},
+    edit::Pattern,
+    plan::{LAYOUT_OPTIONS, LayoutOptionValue, LayoutOptions, Shards},
+    release::Release,
+    weights::ExternalRule,
+    workers,
 };
 
 use super::depfile::Dependencies;

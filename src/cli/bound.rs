@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::text::{clipped, counted};
-use pte_emit::{Assembly, BoundOptions, BoundReport, InputBound};
+use pte_emit::{
+    Assembly,
+    edit::{BoundOptions, BoundReport, InputBound},
+};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use pte_emit::text::{clipped, counted};
 use pte_emit::{
-    CheckOptions, Error, Finding, Findings, Format, Model, Profile, Release, Rule, RuleId, RuleSeverity, SourceNames,
-    Target, TruncatedRule,
+    Error, Format, Model, SourceNames,
+    check::{CheckOptions, Finding, Findings, Profile, Rule, RuleId, RuleSeverity, Target, TruncatedRule},
+    release::Release,
 };
 
 use super::exit::{Exit, Failure};

@@ -15,7 +15,11 @@ mod lines;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use pte_emit::{Answer, Blob, CheckOptions, EXECUTORCH, Error, Findings, Model, Release, RuleSeverity};
+use pte_emit::{
+    Blob, Error, Model,
+    check::{CheckOptions, Findings, RuleSeverity},
+    release::{Answer, EXECUTORCH, Release},
+};
 use serde::Serialize;
 
 use self::examples::{EXAMPLES, Example};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use pte_emit::memory::{DelegateAccuracy, DelegateFootprint, DelegateMemory, DelegatePart, Held, MemorySource};
 use pte_emit::text::{ROW, clipped, clipped_to, counted};
-use pte_emit::{DelegateAccuracy, DelegateFootprint, DelegateMemory, DelegatePart, Held, MemorySource};
 
 use super::memory::write_more;
 

@@ -12,8 +12,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ColorChoice, ValueEnum};
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
 use pte_emit::{
-    DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
-    Error, MemoryOptions, Model, Report, is_null_device,
+    Error, Model, Report,
+    diff::{
+        DataStatistics, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Difference, Differences, DifferingPart,
+        is_null_device,
+    },
+    memory::MemoryOptions,
 };
 use serde::Serialize;
 

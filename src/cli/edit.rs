@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pte_emit::{
-    Assembly, CheckOptions, Code, Error, Model, Options, Report, Resolved, RuleId, RuleSeverity, SourceNames,
+    Assembly, Code, Error, Model, Options, Report, Resolved, SourceNames,
+    check::{CheckOptions, RuleId, RuleSeverity},
 };
 
 use super::destination::{self, Destination};

@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use pte_emit::text::{counted, escaped};
 use pte_emit::{
-    ByteSink, EMBED_BANNER, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Error, Format,
-    Model, Section, Symbol,
+    ByteSink, Error, Format, Model,
+    deploy::{EMBED_BANNER, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Section, Symbol},
 };
 
 use super::depfile::Dependencies;

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use clap::Args;
 use pte_emit::text::{clipped, nearest};
-use pte_emit::{Code, Profile, Rule, RuleId, RuntimeError};
+use pte_emit::{
+    Code,
+    check::{Profile, Rule, RuleId, RuntimeError},
+};
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::Extracted;
+use pte_emit::edit::Extracted;
 use pte_emit::text::{counted, first_names};
 
 use super::edit::EditArguments;

@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use clap::ValueEnum;
 use pte_emit::text::{self, escaped};
-use pte_emit::{Diagnostic, Error, Finding, Findings, Model, Report, Rule, RuleSeverity, Severity, TruncatedRule};
+use pte_emit::{
+    Diagnostic, Error, Model, Report, Severity,
+    check::{Finding, Findings, Rule, RuleSeverity, TruncatedRule},
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

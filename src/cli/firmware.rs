@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use pte_emit::text::{counted, escaped};
-use pte_emit::{
+use pte_emit::deploy::{
     Firmware, FirmwareFile, FirmwareOptions, FirmwarePlatform, Section, Symbol, is_generated_firmware_file,
 };
+use pte_emit::text::{counted, escaped};
 
 use super::exit::{Exit, Failure};
 use super::io::{self, Messages};

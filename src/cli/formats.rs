@@ -4,7 +4,12 @@ use std::io;
 use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use pte_emit::{Assembly, ByteSink, CheckOptions, Error, Findings, Format, OutputFile, Placement, ReportFormat};
+use pte_emit::{
+    Assembly, ByteSink, Error, Format, OutputFile,
+    check::{CheckOptions, Findings},
+    inspect::ReportFormat,
+    plan::Placement,
+};
 
 use super::exit::Failure;
 

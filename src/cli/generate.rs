@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::clipped;
-use pte_emit::{Blob, Error, Model, OperatorDescription, Options, PrintOptions, ProgramGenerator, Resolved};
+use pte_emit::{
+    Blob, Error, Model, Options, PrintOptions, Resolved, generate::ProgramGenerator, operators::OperatorDescription,
+};
 
 use super::corpus;
 use super::exit::{Exit, Failure};

@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
-    Code, ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, Error, FileFacts, InspectOptions,
-    Inspection, MethodSummary, ProgramSummary, Release, ValueSummary,
+    Code, Error,
+    inspect::{
+        ConstantsSummary, DelegateInterface, DelegateSummary, DuplicateData, FileFacts, InspectOptions, Inspection,
+        MethodSummary, ProgramSummary, ValueSummary,
+    },
+    release::Release,
 };
 
 use super::exit::{Exit, Failure};

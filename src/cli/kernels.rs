@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use pte_emit::text::{ROW, clipped_to, counted, escaped};
-use pte_emit::{Code, Error, KernelError, KernelList, KernelUse, Model};
+use pte_emit::{
+    Code, Error, Model,
+    deploy::{KernelError, KernelList, KernelUse},
+};
 
 use super::exit::{Exit, Failure};
 use super::formats;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use pte_emit::text::{counted, escaped};
 use pte_emit::{
-    Code, Error, Format, Manifest, ManifestDifference, ManifestDifferenceKind, compare_manifests, parse_manifest,
+    Code, Error, Format,
+    weights::{Manifest, ManifestDifference, ManifestDifferenceKind, compare_manifests, parse_manifest},
 };
 use serde::Serialize;
 

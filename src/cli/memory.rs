@@ -8,8 +8,11 @@ use std::path::PathBuf;
 use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped, first_names};
 use pte_emit::{
-    Abi, BoundaryBuffers, MemoryFigure, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor,
-    ProgramMemory, Report,
+    Report,
+    memory::{
+        Abi, BoundaryBuffers, MemoryFigure, MemoryOptions, MemoryPool, MemoryTotal, MethodFootprint, PlannedTensor,
+        ProgramMemory,
+    },
 };
 use serde::Serialize;
 

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pte_emit::text::{clipped, counted, first_names};
-use pte_emit::{MergeOptions, Merged, MethodRename, Model, Resolved};
+use pte_emit::{
+    Model, Resolved,
+    edit::{MergeOptions, Merged, MethodRename},
+};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use pte_emit::text::{clipped, clipped_to, escaped_json};
-use pte_emit::{Code, Error, METADATA_PREFIX, MetadataChange, MetadataEntry, Resolved};
+use pte_emit::{
+    Code, Error, Resolved,
+    edit::{METADATA_PREFIX, MetadataChange, MetadataEntry},
+};
 use serde::{Serialize, Serializer};
 
 use super::edit::EditArguments;

@@ -58,7 +58,7 @@ mod weights;
 use std::ffi::OsString;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use pte_emit::EXECUTORCH;
+use pte_emit::release::EXECUTORCH;
 
 use exit::Exit;
 

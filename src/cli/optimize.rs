@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pte_emit::text::{counted, escaped};
-use pte_emit::{Assembly, InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod};
+use pte_emit::{
+    Assembly,
+    edit::{InstructionChange, Optimization, OptimizeOptions, OptimizePass, OptimizedMethod},
+};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

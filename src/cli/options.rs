@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use pte_emit::{Abi, MemoryOptions, Processor};
+use pte_emit::memory::{Abi, MemoryOptions, Processor};
 
 /// Output format of a command. `F` has the values of the command: `text`, `json`, and others.
 #[derive(Debug, Args)]

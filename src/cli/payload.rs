@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use pte_emit::text::{clipped, counted, escaped, escaped_json, first_names};
-use pte_emit::{Code, Error, LargeData, Payload, PayloadChange, PayloadContent, PrintOptions};
+use pte_emit::{
+    Code, Error, LargeData, PrintOptions,
+    payload::{Payload, PayloadChange, PayloadContent},
+};
 
 use super::edit::EditArguments;
 use super::exit::{Exit, Failure};

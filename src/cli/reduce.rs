@@ -1,6 +1,6 @@
 //! `pte-emit reduce FILE --test 'COMMAND {}' -o OUTPUT`: runs a command with smaller and smaller candidates.
 //!
-//! The candidates are chosen in [`pte_emit::reduce_program`]. This file writes them, validates them, runs the command,
+//! The candidates are chosen in [`pte_emit::generate::reduce_program`]. This file writes them, validates them, runs the command,
 //! and writes the result.
 
 mod command;
@@ -18,8 +18,10 @@ use indicatif::ProgressBar;
 use pte_emit::program::{ExecutionPlan, Program};
 use pte_emit::text::counted;
 use pte_emit::{
-    Assembly, Candidate, CheckOptions, Code, Error, Findings, Format, LargeData, LayoutConfig, Model, Options,
-    OutputSink, PrintOptions, Reduced, Resolved, Stopped, reduce_bytes, reduce_program,
+    Assembly, Code, Error, Format, LargeData, Model, Options, OutputSink, PrintOptions, Resolved,
+    check::{CheckOptions, Findings},
+    generate::{Candidate, Reduced, Stopped, reduce_bytes, reduce_program},
+    plan::LayoutConfig,
 };
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

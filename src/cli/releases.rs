@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use pte_emit::text::clipped_to;
-use pte_emit::{Error, Finding, Release, RuleSeverity, Version};
+use pte_emit::{
+    Error,
+    check::{Finding, RuleSeverity},
+    release::{Release, Version},
+};
 
 use super::exit::Failure;
 use super::findings::{Counts, FileFindings};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use pte_emit::MethodRename;
+use pte_emit::edit::MethodRename;
 use pte_emit::text::clipped;
 
 use super::edit::EditArguments;

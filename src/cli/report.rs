@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pte_emit::{Recording, ReportFormat, ReportOptions};
+use pte_emit::{
+    inspect::{ReportFormat, ReportOptions},
+    profile::Recording,
+};
 
 use super::exit::{Exit, Failure};
 use super::formats::{self, REPORTS};

@@ -14,8 +14,13 @@ mod tests {
 
     use pretty_assertions::assert_eq;
     use pte_emit::{
-        BoundReport, Extracted, FileSize, Firmware, Inspection, KernelList, Manifest, Merged, NumericComparison,
-        Optimization, Payload, PayloadSummary, TimeProfile, WeightChanges, WeightList,
+        deploy::{Firmware, KernelList},
+        diff::NumericComparison,
+        edit::{BoundReport, Extracted, Merged, Optimization},
+        inspect::{FileSize, Inspection},
+        payload::{Payload, PayloadSummary},
+        profile::TimeProfile,
+        weights::{Manifest, WeightChanges, WeightList},
     };
     use schemars::generate::SchemaSettings;
     use schemars::transform::{Transform, transform_subschemas};

@@ -6,7 +6,12 @@ use std::sync::Mutex;
 
 use clap::Args;
 use pte_emit::workers::lock;
-use pte_emit::{CheckOptions, Code, DataFile, Error, Model, OperatorSet, Options, Report, is_variable_name};
+use pte_emit::{
+    Code, Error, Model, Options, Report,
+    check::{CheckOptions, DataFile},
+    is_variable_name,
+    operators::OperatorSet,
+};
 
 use super::exit::Failure;
 use super::io::{self, Messages};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pte_emit::program::ExecutionPlan;
 use pte_emit::text::{counted, escaped, first_names};
-use pte_emit::{Assembly, PrunedParts};
+use pte_emit::{Assembly, edit::PrunedParts};
 
 use super::formats::OutputContent;
 

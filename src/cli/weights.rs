@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use pte_emit::text::{clipped, counted, escaped, first_names};
 use pte_emit::{
-    Assembly, Code, Error, NameRule, Report, Resolved, SetWeightsOptions, Weight, WeightChanges, WeightList,
+    Assembly, Code, Error, Report, Resolved,
+    edit::NameRule,
+    weights::{SetWeightsOptions, Weight, WeightChanges, WeightList},
 };
 
 use super::edit::EditArguments;

@@ -17,29 +17,30 @@ use pte_model::reader;
 /// Options of [`Model::embedded_files`].
 ///
 /// ```
-/// assert!(!pte_emit::EmbeddedFileOptions::default().facts);
+/// assert!(!pte_emit::deploy::EmbeddedFileOptions::default().facts);
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct EmbeddedFileOptions {
     /// Collect the figures of programs: memory, inputs and outputs, and a hash of the file, which is read as a whole.
     pub facts: bool,
-    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::MemoryOptions::external).
+    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
     pub external: bool,
 }
 
 impl Model {
-    /// Returns the files of this source as arrays for [`Embedding`](crate::Embedding): the binary file, or the program that YAML assembles to
+    /// Returns the files of this source as arrays for [`Embedding`](crate::deploy::Embedding): the binary file, or the program that YAML assembles to
     /// with its `.ptd` files. Symbols are made of the names of the files.
     ///
-    /// The result consists of [`EmbeddedFile`], [`ProgramFacts`], [`MethodFacts`], [`InterfaceFacts`](crate::InterfaceFacts),
-    /// [`TensorFacts`](crate::TensorFacts) and [`TensorQuantization`](crate::TensorQuantization).
+    /// The result consists of [`EmbeddedFile`], [`ProgramFacts`], [`MethodFacts`], [`InterfaceFacts`](crate::deploy::InterfaceFacts),
+    /// [`TensorFacts`](crate::deploy::TensorFacts) and [`TensorQuantization`](crate::deploy::TensorQuantization).
     ///
     /// The alignment of an array is the largest that the file was written with: of its segments, of its constants, and of entries of its
     /// named data.
     ///
     /// ```
-    /// use pte_emit::{EmbeddedFileOptions, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::deploy::EmbeddedFileOptions;
     ///
     /// let mut options = EmbeddedFileOptions::default();
     /// options.facts = true;

@@ -16,7 +16,7 @@ use pte_transform::pattern::Pattern;
 /// Options of [`Model::firmware`].
 ///
 /// ```
-/// use pte_emit::{FirmwareOptions, FirmwarePlatform};
+/// use pte_emit::deploy::{FirmwareOptions, FirmwarePlatform};
 ///
 /// let options = FirmwareOptions::new(FirmwarePlatform::Zephyr);
 /// assert!(options.methods.is_empty() && options.section.is_none());
@@ -37,7 +37,7 @@ pub struct FirmwareOptions {
     pub symbol: Option<Symbol>,
     /// Section of the array; by default that of the platform.
     pub section: Option<Section>,
-    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::MemoryOptions::external).
+    /// The program is loaded with `.ptd` files, as of [`MemoryOptions::external`](crate::memory::MemoryOptions::external).
     pub external: bool,
     /// Path of the program's file, relative to the folder of the generated files, with `/` between its parts. Without it, the generated
     /// files ask for it.
@@ -63,11 +63,12 @@ impl Model {
     /// Generates the files of a firmware project: sizes of the memory pools, operators and the place of the program, in the form that the
     /// build system of a platform reads. Writes no file.
     ///
-    /// The result consists of [`Firmware`], [`FirmwarePool`](crate::FirmwarePool), [`FirmwarePoolPart`](crate::FirmwarePoolPart) and
-    /// [`FirmwareFile`](crate::FirmwareFile).
+    /// The result consists of [`Firmware`], [`FirmwarePool`](crate::deploy::FirmwarePool), [`FirmwarePoolPart`](crate::deploy::FirmwarePoolPart) and
+    /// [`FirmwareFile`](crate::deploy::FirmwareFile).
     ///
     /// ```
-    /// use pte_emit::{FirmwareOptions, FirmwarePlatform, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::deploy::{FirmwareOptions, FirmwarePlatform};
     ///
     /// let add = Model::open("examples/add.yaml")?.firmware(&FirmwareOptions::new(FirmwarePlatform::Zephyr))?;
     /// let pool = &add.pools[0];

@@ -36,7 +36,8 @@ use pte_releases::Release;
 /// Options of [`Model::memory`].
 ///
 /// ```
-/// use pte_emit::{Abi, MemoryOptions, Model};
+/// use pte_emit::Model;
+/// use pte_emit::memory::{Abi, MemoryOptions};
 ///
 /// let add = Model::open("examples/add.yaml")?;
 /// let mut options = MemoryOptions::default();
@@ -63,16 +64,17 @@ impl Model {
     /// Computes the memory that the methods of a program need: planned memory over time, the method allocator and the
     /// temporary allocator of the runtime, buffers of the caller, files in RAM, and the totals.
     ///
-    /// The result consists of [`ProgramMemory`](crate::ProgramMemory), [`MethodFootprint`](crate::MethodFootprint),
-    /// [`MemoryPool`](crate::MemoryPool), [`MemoryPeak`](crate::MemoryPeak), [`PlannedTensor`](crate::PlannedTensor),
-    /// [`MethodAllocator`](crate::MethodAllocator), [`TemporaryAllocator`](crate::TemporaryAllocator),
-    /// [`BoundaryBuffers`](crate::BoundaryBuffers), [`BoundaryTensor`](crate::BoundaryTensor),
-    /// [`LoadedProgram`](crate::LoadedProgram), [`LoadedMethod`](crate::LoadedMethod) and
-    /// [`MemoryTotal`](crate::MemoryTotal). [`MemoryFigure`](crate::MemoryFigure) returns its figures by name, as
-    /// [`MemoryAmount`](crate::MemoryAmount).
+    /// The result consists of [`ProgramMemory`](crate::memory::ProgramMemory), [`MethodFootprint`](crate::memory::MethodFootprint),
+    /// [`MemoryPool`](crate::memory::MemoryPool), [`MemoryPeak`](crate::memory::MemoryPeak), [`PlannedTensor`](crate::memory::PlannedTensor),
+    /// [`MethodAllocator`](crate::memory::MethodAllocator), [`TemporaryAllocator`](crate::memory::TemporaryAllocator),
+    /// [`BoundaryBuffers`](crate::memory::BoundaryBuffers), [`BoundaryTensor`](crate::memory::BoundaryTensor),
+    /// [`LoadedProgram`](crate::memory::LoadedProgram), [`LoadedMethod`](crate::memory::LoadedMethod) and
+    /// [`MemoryTotal`](crate::memory::MemoryTotal). [`MemoryFigure`](crate::memory::MemoryFigure) returns its figures by name, as
+    /// [`MemoryAmount`](crate::memory::MemoryAmount).
     ///
     /// ```
-    /// use pte_emit::{MemoryFigure, MemoryOptions, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::memory::{MemoryFigure, MemoryOptions};
     ///
     /// let needed = Model::open("examples/add.yaml")?.memory(&MemoryOptions::default())?;
     /// let forward = &needed.methods[0];
@@ -89,11 +91,12 @@ impl Model {
     /// # Ok::<(), pte_emit::Error>(())
     /// ```
     ///
-    /// The memory of its delegates is in [`DelegateFootprint`](crate::DelegateFootprint), [`HeapShare`](crate::HeapShare), [`DelegateMemory`](crate::DelegateMemory),
-    /// [`DelegatePart`](crate::DelegatePart) and [`DelegateAccuracy`](crate::DelegateAccuracy), for a [`Processor`].
+    /// The memory of its delegates is in [`DelegateFootprint`](crate::memory::DelegateFootprint), [`HeapShare`](crate::memory::HeapShare), [`DelegateMemory`](crate::memory::DelegateMemory),
+    /// [`DelegatePart`](crate::memory::DelegatePart) and [`DelegateAccuracy`](crate::memory::DelegateAccuracy), for a [`Processor`].
     ///
     /// ```
-    /// use pte_emit::{DelegateAccuracy, Held, MemoryOptions, MemorySource, Model, Processor};
+    /// use pte_emit::Model;
+    /// use pte_emit::memory::{DelegateAccuracy, Held, MemoryOptions, MemorySource, Processor};
     ///
     /// let mut options = MemoryOptions::default();
     /// options.processor = Some(Processor::X86Avx512);
@@ -145,7 +148,7 @@ impl Model {
 /// Options of [`Model::size`].
 ///
 /// ```
-/// use pte_emit::{SizeDimension, SizeOptions};
+/// use pte_emit::inspect::{SizeDimension, SizeOptions};
 ///
 /// assert_eq!(SizeOptions::default().dimensions, [SizeDimension::Tensor]);
 /// ```
@@ -167,10 +170,11 @@ impl Model {
     /// Returns one tree with the name of its file; for YAML, one per file that it assembles to, named like the source
     /// with the extension of the format.
     ///
-    /// The result consists of [`FileSize`](crate::FileSize) and [`SizeNode`](crate::SizeNode).
+    /// The result consists of [`FileSize`](crate::inspect::FileSize) and [`SizeNode`](crate::inspect::SizeNode).
     ///
     /// ```
-    /// use pte_emit::{Model, SizeOptions};
+    /// use pte_emit::Model;
+    /// use pte_emit::inspect::SizeOptions;
     ///
     /// let mut files = Model::open("examples/add.yaml")?.size(&SizeOptions::default())?;
     /// let (name, add) = &mut files[0];
@@ -206,7 +210,7 @@ impl Model {
 /// Options of [`Model::inspect`].
 ///
 /// ```
-/// assert!(!pte_emit::InspectOptions::default().data);
+/// assert!(!pte_emit::inspect::InspectOptions::default().data);
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -224,15 +228,16 @@ impl Model {
     /// for YAML, one per file that it assembles to. If a file is malformed, [`Inspection::errors`] says which parts
     /// could not be read.
     ///
-    /// The result consists of [`Inspection`](crate::Inspection), [`FileFacts`](crate::FileFacts), [`HeaderFacts`](crate::HeaderFacts),
-    /// [`SerializerKind`](crate::SerializerKind), [`SegmentFacts`](crate::SegmentFacts), [`KeySummary`](crate::KeySummary),
-    /// [`TestsSummary`](crate::TestsSummary), [`ProgramSummary`](crate::ProgramSummary), [`NeededRelease`](crate::NeededRelease),
-    /// [`ConstantsSummary`](crate::ConstantsSummary), [`MethodSummary`](crate::MethodSummary), [`ValueSummary`](crate::ValueSummary),
-    /// [`StateSummary`](crate::StateSummary), [`AllocatorSummary`](crate::AllocatorSummary), [`DelegateSummary`](crate::DelegateSummary),
-    /// [`DelegateInterface`](crate::DelegateInterface) and [`DuplicateData`](crate::DuplicateData).
+    /// The result consists of [`Inspection`](crate::inspect::Inspection), [`FileFacts`](crate::inspect::FileFacts), [`HeaderFacts`](crate::inspect::HeaderFacts),
+    /// [`SerializerKind`](crate::inspect::SerializerKind), [`SegmentFacts`](crate::inspect::SegmentFacts), [`KeySummary`](crate::inspect::KeySummary),
+    /// [`TestsSummary`](crate::inspect::TestsSummary), [`ProgramSummary`](crate::inspect::ProgramSummary), [`NeededRelease`](crate::inspect::NeededRelease),
+    /// [`ConstantsSummary`](crate::inspect::ConstantsSummary), [`MethodSummary`](crate::inspect::MethodSummary), [`ValueSummary`](crate::inspect::ValueSummary),
+    /// [`StateSummary`](crate::inspect::StateSummary), [`AllocatorSummary`](crate::inspect::AllocatorSummary), [`DelegateSummary`](crate::inspect::DelegateSummary),
+    /// [`DelegateInterface`](crate::inspect::DelegateInterface) and [`DuplicateData`](crate::inspect::DuplicateData).
     ///
     /// ```
-    /// use pte_emit::{InspectOptions, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::inspect::InspectOptions;
     ///
     /// let files = Model::open("examples/add.yaml")?.inspect(&InspectOptions::default())?;
     /// let (name, add) = &files[0];

@@ -13,7 +13,7 @@ use crate::facade::model::Model;
 impl Model {
     /// Returns the kernels and backends that a build of the runtime needs for the program.
     ///
-    /// The result consists of [`KernelList`], [`KernelUse`](crate::KernelUse) and [`BackendUse`](crate::BackendUse).
+    /// The result consists of [`KernelList`], [`KernelUse`](crate::deploy::KernelUse) and [`BackendUse`](crate::deploy::BackendUse).
     ///
     /// ```
     /// use pte_emit::Model;

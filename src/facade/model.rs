@@ -34,7 +34,10 @@ use pte_model::reader;
 /// that it assembles to. Binary files are read lazily. A clone shares the content and the assembly.
 ///
 /// ```
-/// use pte_emit::{Abi, CheckOptions, InspectOptions, MemoryOptions, Model, SizeOptions};
+/// use pte_emit::Model;
+/// use pte_emit::check::CheckOptions;
+/// use pte_emit::inspect::{InspectOptions, SizeOptions};
+/// use pte_emit::memory::{Abi, MemoryOptions};
 ///
 /// let linear = Model::open("examples/linear.yaml")?;
 /// assert!(!linear.check(&CheckOptions::default())?[0].has_errors());
@@ -439,7 +442,8 @@ impl Model {
     /// validated, and results are not inferred again: call [`Assembly::check`].
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model, Options, Resolved};
+    /// use pte_emit::{Model, Options, Resolved};
+    /// use pte_emit::check::CheckOptions;
     ///
     /// let bytes = Model::open("examples/linear.yaml")?.assembly()?.program_file().unwrap().to_vec()?;
     /// let file = Model::from_binary("linear.pte", bytes);
@@ -603,7 +607,8 @@ impl Model {
     /// first. Reads only metadata unless [`CheckOptions::data`] is set.
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model, RuleId};
+    /// use pte_emit::Model;
+    /// use pte_emit::check::{CheckOptions, RuleId};
     ///
     /// let findings = Model::from_binary("empty.pte", b"no program").check(&CheckOptions::default())?;
     /// assert!(findings[0].has_errors());
@@ -614,7 +619,8 @@ impl Model {
     /// A program whose weights are in a `.ptd`, and a custom operator:
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, DataFile, Model, Options, Profile};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::check::{CheckOptions, DataFile, Profile};
     ///
     /// let mut options = Options::default();
     /// options.external_data = true;
@@ -630,10 +636,11 @@ impl Model {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Findings about graphs of delegates have a [`SourcePosition`](crate::SourcePosition) in the YAML:
+    /// Findings about graphs of delegates have a [`SourcePosition`](crate::check::SourcePosition) in the YAML:
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model, RuleId};
+    /// use pte_emit::Model;
+    /// use pte_emit::check::{CheckOptions, RuleId};
     ///
     /// let yaml = "methods: {forward: {
     ///   values: {x: {tensor: float32, sizes: [2]}, y: {tensor: float32, sizes: [2]}},
@@ -664,7 +671,8 @@ impl Model {
     /// Compares this source with a newer one. Elements are aligned by names and structure, not by index.
     ///
     /// ```
-    /// use pte_emit::{DiffArea, DiffKind, DiffOptions, DiffTopic, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::diff::{DiffArea, DiffKind, DiffOptions, DiffTopic};
     ///
     /// let yaml = std::fs::read_to_string("examples/linear.yaml")?;
     /// let left = Model::from_yaml("linear.yaml", &yaml, "examples");
@@ -682,7 +690,8 @@ impl Model {
     /// Weights have statistics:
     ///
     /// ```
-    /// use pte_emit::{DiffKind, DiffOptions, DiffTopic, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::diff::{DiffKind, DiffOptions, DiffTopic};
     ///
     /// let weights = |last: &str| {
     ///     let yaml = format!("named_data: {{bias: {{tensor: float32, data: [1, {last}]}}}}");
@@ -732,7 +741,8 @@ impl Model {
     /// that it assembles to.
     ///
     /// ```
-    /// use pte_emit::{AnnotateOptions, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::inspect::AnnotateOptions;
     ///
     /// let mut out = Vec::new();
     /// Model::from_binary("cut.pte", b"\x30\0\0\0ET12").annotate(&AnnotateOptions::default(), &mut out)?;
@@ -764,7 +774,8 @@ impl Assembly {
     /// Validates the bytes of [`Assembly::bundled`], and the program in them.
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::check::CheckOptions;
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let (assembly, options) = (linear.assembly()?, CheckOptions::default());
@@ -836,7 +847,7 @@ fn load(sides: &mut [Side; 2], models: [&Model; 2], with: &[Vec<PathBuf>; 2]) ->
 /// Options of [`Model::diff`].
 ///
 /// ```
-/// use pte_emit::{DiffArea, DiffData, DiffOptions};
+/// use pte_emit::diff::{DiffArea, DiffData, DiffOptions};
 ///
 /// let mut options = DiffOptions::default();
 /// assert_eq!((options.data, options.only), (DiffData::Statistics, None));
@@ -860,8 +871,8 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::ReportOptions;
     use crate::facade::inspection::{InspectOptions, MemoryOptions, SizeOptions};
+    use crate::inspect::ReportOptions;
 
     thread_local! {
         /// Labels of the sources that this thread has assembled.
@@ -915,7 +926,14 @@ mod tests {
     #[test]
     fn owned_types_are_shared_between_threads() {
         fn is_shared<T: Send + Sync + 'static>() {}
-        is_shared::<(Model, Document, Resolved, crate::Planned, Assembly, Error, crate::Payload)>();
-        is_shared::<(Findings, Differences, Printed, crate::Inspection, crate::FileSize, crate::ProgramMemory)>();
+        is_shared::<(Model, Document, Resolved, crate::Planned, Assembly, Error, crate::payload::Payload)>();
+        is_shared::<(
+            Findings,
+            Differences,
+            Printed,
+            crate::inspect::Inspection,
+            crate::inspect::FileSize,
+            crate::memory::ProgramMemory,
+        )>();
     }
 }

@@ -31,7 +31,7 @@ const MAX_INPUTS: u64 = 1 << 28;
 /// Options of [`Model::compare_runs`].
 ///
 /// ```
-/// use pte_emit::NumericOptions;
+/// use pte_emit::diff::NumericOptions;
 /// use pte_emit::run::RunnerCommand;
 ///
 /// let mut options = NumericOptions::new(RunnerCommand::new("./runner"));
@@ -100,15 +100,16 @@ impl Model {
     /// Executes the methods of this program and of another one on the same inputs, and compares the values that the runner recorded for
     /// aligned instructions, and the outputs. Files are written to `folder`, which the caller creates and removes.
     ///
-    /// The result consists of [`NumericComparison`], [`MethodNumerics`], [`MethodComparison`](crate::MethodComparison),
-    /// [`InstructionComparison`](crate::InstructionComparison), [`ValueComparison`](crate::ValueComparison) and
-    /// [`DifferingElement`](crate::DifferingElement).
+    /// The result consists of [`NumericComparison`], [`MethodNumerics`], [`MethodComparison`](crate::diff::MethodComparison),
+    /// [`InstructionComparison`](crate::diff::InstructionComparison), [`ValueComparison`](crate::diff::ValueComparison) and
+    /// [`DifferingElement`](crate::diff::DifferingElement).
     ///
     /// ```
     /// use pte_emit::run::RunnerCommand;
-    /// use pte_emit::{InstructionComparison, MethodComparison, MethodNumerics};
-    /// use pte_emit::{Model, NumericComparison, NumericOptions};
-    /// use pte_emit::{DifferingElement, ValueComparison};
+    /// use pte_emit::diff::{InstructionComparison, MethodComparison, MethodNumerics};
+    /// use pte_emit::Model;
+    /// use pte_emit::diff::{NumericComparison, NumericOptions};
+    /// use pte_emit::diff::{DifferingElement, ValueComparison};
     ///
     /// // A runner that answers as for examples/linear.yaml, and has a recording of it.
     /// let script = "echo program ok; while read command rest; do case $command in

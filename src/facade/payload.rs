@@ -87,7 +87,8 @@ impl Model {
     /// Returns the payloads of the delegates of all methods in order. Only the metadata of a binary file are read.
     ///
     /// ```
-    /// use pte_emit::{Description, Fact, Model, Payload, PayloadSummary, PrintOptions};
+    /// use pte_emit::{Model, PrintOptions};
+    /// use pte_emit::payload::{Description, Fact, Payload, PayloadSummary};
     ///
     /// let all: Vec<Payload> = Model::open("examples/xnnpack_linear.yaml")?.payloads()?;
     /// let payload = &all[0];

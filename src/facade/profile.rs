@@ -17,7 +17,7 @@ use pte_transform::pattern::Pattern;
 /// Recording of ExecuTorch's runtime while it executed a program: the content of an ETDump file.
 ///
 /// ```
-/// use pte_emit::Recording;
+/// use pte_emit::profile::Recording;
 ///
 /// let linear = Recording::open("crates/pte-etdump/tests/recorded/linear.etdump")?;
 /// assert_eq!(linear.blocks(), ["Default", "Execute", "Execute"]);
@@ -95,12 +95,13 @@ impl Model {
     /// found by their instructions. If several have the same instructions, `methods` selects: names or patterns, in which `*` stands for any
     /// characters; all methods if it is empty.
     ///
-    /// The result consists of [`TimeProfile`](crate::TimeProfile), [`MethodProfile`](crate::MethodProfile), [`MeasuredTime`](crate::MeasuredTime),
-    /// [`InstructionTime`](crate::InstructionTime), [`OperatorTime`](crate::OperatorTime), [`DelegateTime`](crate::DelegateTime),
-    /// [`OperationTime`](crate::OperationTime) and [`ComparedTime`](crate::ComparedTime).
+    /// The result consists of [`TimeProfile`](crate::profile::TimeProfile), [`MethodProfile`](crate::profile::MethodProfile), [`MeasuredTime`](crate::profile::MeasuredTime),
+    /// [`InstructionTime`](crate::profile::InstructionTime), [`OperatorTime`](crate::profile::OperatorTime), [`DelegateTime`](crate::profile::DelegateTime),
+    /// [`OperationTime`](crate::profile::OperationTime) and [`ComparedTime`](crate::profile::ComparedTime).
     ///
     /// ```
-    /// use pte_emit::{Model, Recording};
+    /// use pte_emit::Model;
+    /// use pte_emit::profile::Recording;
     ///
     /// let recording = Recording::open("crates/pte-etdump/tests/recorded/linear.etdump")?;
     /// let profile = Model::open("examples/linear.yaml")?.profile(&recording, &[])?;

@@ -12,7 +12,8 @@ impl Model {
     /// `R-`; [`Model::check`] has the others, and a file for which it finds errors should not be compared.
     ///
     /// ```
-    /// use pte_emit::{CheckOptions, Model, RuleId, Target};
+    /// use pte_emit::Model;
+    /// use pte_emit::check::{CheckOptions, RuleId, Target};
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let options = CheckOptions::default();

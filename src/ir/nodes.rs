@@ -13,7 +13,7 @@ const NAMESPACE: &str = "xnnpack::";
 /// An operation of an XNNPACK graph: the keys of its node in YAML.
 ///
 /// ```
-/// use pte_emit::{NodeDescription, NodeKey};
+/// use pte_emit::operators::{NodeDescription, NodeKey};
 ///
 /// let conv = NodeDescription::all().into_iter().find(|node| node.name == "xnnpack::conv2d").unwrap();
 /// assert_eq!(conv.example, "- {conv2d: {input: input, filter: filter, output: output}}");

@@ -10,7 +10,8 @@ use pte_yaml::bytes::parse_bytes;
 /// Splitting of a `.ptd` into several files.
 ///
 /// ```
-/// use pte_emit::{Model, Options, Shards};
+/// use pte_emit::{Model, Options};
+/// use pte_emit::plan::Shards;
 ///
 /// let mut options = Options::default();
 /// options.external_data = true;
@@ -115,7 +116,8 @@ pub enum OptionValue {
 /// A layout option: a row of [`OPTIONS`], for programs that read options from text.
 ///
 /// ```
-/// use pte_emit::{LAYOUT_OPTIONS, LayoutOption, LayoutOptionKind, LayoutOptionValue, LayoutOptions, Serializer};
+/// use pte_emit::plan::{LAYOUT_OPTIONS, LayoutOption, LayoutOptionKind, LayoutOptionValue, LayoutOptions};
+/// use pte_emit::release::Serializer;
 ///
 /// let builder: &LayoutOption = LAYOUT_OPTIONS.iter().find(|option| option.name == "builder").unwrap();
 /// assert!(matches!(builder.kind, LayoutOptionKind::Words(words) if words.contains(&"flatc")));
@@ -247,7 +249,8 @@ macro_rules! options {
         /// Layout of the files. The defaults are those of the exporter.
         ///
         /// ```
-        /// use pte_emit::{LayoutConfig, Model};
+        /// use pte_emit::Model;
+        /// use pte_emit::plan::LayoutConfig;
         ///
         /// let mut resolved = Model::open("examples/linear.yaml")?.resolve()?;
         /// assert_eq!(resolved.layout, LayoutConfig::default());
@@ -277,7 +280,8 @@ macro_rules! options {
         /// Values of some layout options. They override the values in a [`LayoutConfig`].
         ///
         /// ```
-        /// use pte_emit::{Alignment, HeaderMode, LayoutOptions, Model, Options, Strings};
+        /// use pte_emit::{Model, Options};
+        /// use pte_emit::plan::{Alignment, HeaderMode, LayoutOptions, Strings};
         ///
         /// let mut layout = LayoutOptions::default();
         /// layout.segment_alignment = Some(Alignment::Page);

@@ -10,7 +10,8 @@ use pte_model::program::MemoryPlan;
 /// `.ptd` is an [`ExternalFile`], and each delegate has [`DelegateData`] with its [`Storage`].
 ///
 /// ```
-/// use pte_emit::{Model, Plan, SegmentPiece};
+/// use pte_emit::Model;
+/// use pte_emit::plan::{Plan, SegmentPiece};
 ///
 /// let linear = Model::open("examples/linear.yaml")?;
 /// let assembly = linear.assembly()?;

@@ -2,7 +2,11 @@
 
 use super::resolve::forward;
 use crate::pipeline::Resolved;
-use crate::{BoundOptions, BoundReport, CheckOptions, Error, Model, Options};
+use crate::{
+    Error, Model, Options,
+    check::CheckOptions,
+    edit::{BoundOptions, BoundReport},
+};
 use pte_model::program::TensorShapeDynamism;
 
 fn options(inputs: &[&str]) -> BoundOptions {

@@ -1,7 +1,7 @@
 //! Calls that folding makes constant, and calls that stay: programs as YAML, with the numbers of the constants afterwards.
 
 use super::resolve::forward;
-use crate::{CheckOptions, Model, Options};
+use crate::{Model, Options, check::CheckOptions};
 use pte_model::data::number::{NumericValue, decode};
 use pte_model::program::{EValue, Instruction, Program, TensorData};
 use pte_transform::optimize::fold::{FoldOptions, Folded, fold};

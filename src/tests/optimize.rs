@@ -1,7 +1,10 @@
 //! Instructions that `optimize` removes and keeps, by pass: programs before and after, as YAML.
 
 use super::resolve::forward;
-use crate::{Model, OptimizeOptions, OptimizePass, Options};
+use crate::{
+    Model, Options,
+    edit::{OptimizeOptions, OptimizePass},
+};
 use pte_model::program::{ExecutionPlan, Memory};
 
 /// Method after an optimization with one pass.
@@ -14,7 +17,7 @@ fn optimized(parts: &str, pass: OptimizePass) -> ExecutionPlan {
     let changes = done.methods[0].changes.iter().filter(|change| change.change.noun().is_some());
     assert_eq!(changes.count(), before - after, "{:?}", done.methods[0].changes);
     let assembly = resolved.to_files(&Options::default()).unwrap();
-    let findings = assembly.check(&crate::CheckOptions::default()).unwrap();
+    let findings = assembly.check(&crate::check::CheckOptions::default()).unwrap();
     assert!(!findings[0].has_errors(), "{parts}: {}", findings[0].list[0]);
     assembly.program().plans()[0].clone()
 }

@@ -2,7 +2,7 @@
 //! instructions. `tests/runtime/optimize_memory.rs` compares outputs in the real runtime.
 
 use super::resolve::{forward, resolved};
-use crate::{MinimizeOptions, Model};
+use crate::{Model, edit::MinimizeOptions};
 use pte_analysis::operators::MethodOperators;
 use pte_model::program::{StackFrame, ValueId};
 use pte_transform::optimize::order::reorder;

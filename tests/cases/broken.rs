@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pte_emit::RuleId;
+use pte_emit::check::RuleId;
 use pte_model::format::program;
 use pte_xnnpack::schema as xnnpack;
 

@@ -12,8 +12,10 @@ use libtest_mimic::Trial;
 use pte_emit::program::test_cases::{TestCase, TestData};
 use pte_emit::program::{ExecutionPlan, Memory, Program, TensorData};
 use pte_emit::{
-    Assembly, CheckOptions, HeaderMode, LayoutOptions, Model, Options as AssembleOptions, PrintOptions, Serializer,
-    Storage,
+    Assembly, Model, Options as AssembleOptions, PrintOptions,
+    check::CheckOptions,
+    plan::{HeaderMode, LayoutOptions, Storage},
+    release::Serializer,
 };
 use pte_model::format::{DimOrder, ScalarType};
 
@@ -115,7 +117,7 @@ fn loads(path: &Path) {
     let data = path.with_file_name(format!("{}___default_external_constant.ptd", path.file_stem().unwrap().display()));
     let data: Vec<PathBuf> = data.exists().then_some(data).into_iter().collect();
     let source = Model::open(path).unwrap();
-    let findings = source.check(&pte_emit::CheckOptions::default()).unwrap();
+    let findings = source.check(&pte_emit::check::CheckOptions::default()).unwrap();
     let mut options = AssembleOptions::default();
     let has_errors = findings[0].has_errors();
     if has_errors {

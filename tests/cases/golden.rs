@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::Trial;
 use pte_check::rules::RULES;
-use pte_emit::RuleId;
+use pte_emit::check::RuleId;
 use pte_model::data::Origin;
 
 use crate::support::case::{Case, Run, inputs, run};

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, ExecutionPlan, Tensor, TensorShapeDynamism};
-use pte_emit::{Assembly, Blob, BoundOptions, InputBound, Model, Options, ScalarType};
+use pte_emit::{
+    Assembly, Blob, Model, Options, ScalarType,
+    edit::{BoundOptions, InputBound},
+};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::program;
 use pte_generate::random::Random;

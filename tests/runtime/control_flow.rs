@@ -6,7 +6,7 @@
 //! `PTE_EMIT_CONTROL_SEED` and `PTE_EMIT_CONTROL_COUNT` choose the programs.
 
 use pte_emit::program::{EValue, Memory, MemoryPlanner, Program};
-use pte_emit::{Assembly, CheckOptions, OptimizeOptions, Options, Resolved};
+use pte_emit::{Assembly, Options, Resolved, check::CheckOptions, edit::OptimizeOptions};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, control_flow};
 use pte_generate::random::Random;

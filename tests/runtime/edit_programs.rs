@@ -13,8 +13,10 @@ use pretty_assertions::assert_eq;
 use pte_emit::program::test_cases::TestData;
 use pte_emit::program::{EValue, MemoryPlanner};
 use pte_emit::{
-    Assembly, CheckOptions, LayoutConfig, MergeOptions, MethodRename, Model, OptimizeOptions, Options, PrintOptions,
-    Resolved, RuleId, ScalarType, StripKind,
+    Assembly, Model, Options, PrintOptions, Resolved, ScalarType,
+    check::{CheckOptions, RuleId},
+    edit::{MergeOptions, MethodRename, OptimizeOptions, StripKind},
+    plan::LayoutConfig,
 };
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, control_flow, program};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use pretty_assertions::assert_eq;
-use pte_emit::RuntimeError;
+use pte_emit::check::RuntimeError;
 
 use crate::support::runner;
 

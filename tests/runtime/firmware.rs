@@ -10,7 +10,11 @@ use std::process::Command;
 
 use super::memory::pte_files;
 use crate::support::runner;
-use pte_emit::{Abi, FirmwareOptions, FirmwarePlatform, FirmwarePool, Model, Options};
+use pte_emit::{
+    Model, Options,
+    deploy::{FirmwareOptions, FirmwarePlatform, FirmwarePool},
+    memory::Abi,
+};
 
 /// Runners, and the names in which their pools end: method allocator, temporary allocator, memory apart.
 const RUNNERS: &[(FirmwarePlatform, [&str; 3])] = &[

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::runner;
-use pte_emit::{Abi, MemoryOptions, Model, Options};
+use pte_emit::{
+    Model, Options,
+    memory::{Abi, MemoryOptions},
+};
 use serde_json::Value;
 
 /// Memory of a program, as JSON; `None` if the file cannot be read.
@@ -120,7 +123,7 @@ fn described(end: &str) -> Option<String> {
 /// Compares inputs and outputs. Returns the number of tensors that were compared.
 fn compare_ends(pte: &Path, methods: &[Loaded], failures: &mut Vec<String>) -> usize {
     let source = Model::open(pte).expect("the runtime reads it");
-    let files = source.inspect(&pte_emit::InspectOptions::default()).expect("the runtime reads it");
+    let files = source.inspect(&pte_emit::inspect::InspectOptions::default()).expect("the runtime reads it");
     let document: Value = serde_json::to_value(&files[0].1).expect("JSON");
     let mut compared = 0;
     for Loaded { name, ends, .. } in methods {

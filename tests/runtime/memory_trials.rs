@@ -9,7 +9,10 @@ use std::io::{Seek, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pte_emit::{MemoryOptions, MethodFootprint, Model, Options};
+use pte_emit::{
+    Model, Options,
+    memory::{MemoryOptions, MethodFootprint},
+};
 use pte_generate::calls::{operators, valid};
 use pte_generate::lower::{BoundaryMemory, program};
 use pte_generate::random::Random;

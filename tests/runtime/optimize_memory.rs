@@ -10,7 +10,11 @@ use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;
 use pte_emit::program::{EValue, MemoryPlanner, Program, Tensor};
-use pte_emit::{Assembly, CheckOptions, MethodMemory, MinimizeOptions, Model, OptimizeOptions, Options, Resolved};
+use pte_emit::{
+    Assembly, Model, Options, Resolved,
+    check::CheckOptions,
+    edit::{MethodMemory, MinimizeOptions, OptimizeOptions},
+};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, program};
 use pte_generate::random::Random;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use pretty_assertions::assert_eq;
-use pte_emit::{Assembly, Model, Options, PayloadContent, SetWeightsOptions};
+use pte_emit::{Assembly, Model, Options, payload::PayloadContent, weights::SetWeightsOptions};
 
 use crate::support::execution::run_tests;
 use crate::support::root;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pte_emit::RuleId;
+use pte_emit::check::RuleId;
 use pte_emit::{Model, Options, PrintOptions};
 use pte_generate::random::Random;
 

@@ -14,7 +14,10 @@ use std::process::Command;
 use crate::memory::pte_files;
 use crate::support::runner;
 use crate::xnnpack_graphs;
-use pte_emit::{DelegateAccuracy, DelegateFootprint, Held, MemoryOptions, MemorySource, Model, Options, Processor};
+use pte_emit::{
+    Model, Options,
+    memory::{DelegateAccuracy, DelegateFootprint, Held, MemoryOptions, MemorySource, Processor},
+};
 use pte_generate::random::Random;
 
 /// Random graphs of each kind in a sample.

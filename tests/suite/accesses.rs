@@ -10,8 +10,10 @@ use pte_emit::program::{
     EValue, ExecutionPlan, Instruction, Memory, Operator, OperatorId, Program, Tensor, TensorData, ValueId,
 };
 use pte_emit::{
-    Blob, BlobId, CheckOptions, DiffArea, DiffOptions, Model, OperatorArgRole, OperatorBaseType, PrintOptions, RuleId,
-    ScalarType,
+    Blob, BlobId, Model, PrintOptions, ScalarType,
+    check::{CheckOptions, RuleId},
+    diff::{DiffArea, DiffOptions},
+    operators::{OperatorArgRole, OperatorBaseType},
 };
 use pte_inspect::graph::ProgramGraph;
 use pte_memory::Subject;

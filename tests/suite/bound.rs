@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use pretty_assertions::assert_eq;
 use pte_emit::program::{EValue, TensorShapeDynamism};
-use pte_emit::{Assembly, BoundOptions, InputBound, Model, Options};
+use pte_emit::{
+    Assembly, Model, Options,
+    edit::{BoundOptions, InputBound},
+};
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::program;
 use pte_generate::random::Random;

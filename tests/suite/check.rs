@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use pte_check::Profile;
-use pte_emit::RuleId;
-use pte_emit::{CheckOptions, Model};
+use pte_emit::check::RuleId;
+use pte_emit::{Model, check::CheckOptions};
 use pte_model::data::Origin;
 
 use crate::support::{files_below, properties, root, sources};

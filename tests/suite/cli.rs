@@ -1434,7 +1434,7 @@ fn the_examples_of_operators_assemble() {
     // Operations of XNNPACK graphs are listed, too.
     let is_operator = |operator: &&serde_json::Value| !operator["name"].as_str().unwrap().starts_with("xnnpack::");
     let operators: Vec<&serde_json::Value> = operators.as_array().unwrap().iter().filter(is_operator).collect();
-    assert_eq!(operators.len(), pte_emit::OperatorSet::new().names().count());
+    assert_eq!(operators.len(), pte_emit::operators::OperatorSet::new().names().count());
     let value = |kind: &str| match kind.trim_end_matches('?') {
         "Tensor" => "{tensor: float32, sizes: [1], mutable: true}",
         "Scalar" | "int" | "ScalarType" | "MemoryFormat" => "1",

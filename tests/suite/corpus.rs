@@ -20,7 +20,7 @@ fn the_corpus_has_the_files_of_every_example() {
     let errors: Vec<String> = validator.iter_errors(&manifest).map(|error| error.to_string()).collect();
     assert_eq!(errors, [""; 0]);
     assert!(!validator.is_valid(&json!({"executorch": "1.5.1", "examples": [{}]})));
-    assert_eq!(manifest["executorch"], pte_emit::EXECUTORCH);
+    assert_eq!(manifest["executorch"], pte_emit::release::EXECUTORCH);
 
     let examples = manifest["examples"].as_array().unwrap();
     let mut written = vec!["manifest.json".to_owned()];

@@ -11,9 +11,11 @@ use pte_emit::program::{
     EValue, ExecutionPlan, FieldReference, Memory, OperandAccess, Program, Tensor, TensorData, ValueId,
 };
 use pte_emit::{
-    Alignment, DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Differences, LayoutOptions, Model, Options,
+    Model, Options,
+    diff::{DiffArea, DiffData, DiffKind, DiffOptions, DiffTopic, Differences},
+    plan::{Alignment, LayoutOptions},
 };
-use pte_emit::{OperatorArgRole as Role, PrintOptions};
+use pte_emit::{PrintOptions, operators::OperatorArgRole as Role};
 use pte_generate::random::Random;
 use pte_model::data::{Blob, Origin};
 use pte_model::format::Kind;
@@ -194,7 +196,7 @@ fn is_valid(program: &Program) -> bool {
 fn renumbering_and_pruning_are_no_meaning() {
     let mut pruned_values = 0;
     for program in programs().into_iter().filter(is_valid) {
-        let options = pte_emit::LayoutConfig::default();
+        let options = pte_emit::plan::LayoutConfig::default();
         let left = program::write(&program, &options);
         let mut other = program.clone();
         other.execution_plan.iter_mut().flatten().for_each(renumbered);
@@ -405,7 +407,7 @@ fn every_single_change_is_reported_in_its_area() {
 
 /// Returns true if differences are about parts that nothing uses.
 fn is_unused(found: &Differences) -> bool {
-    let unused = |difference: &pte_emit::Difference| {
+    let unused = |difference: &pte_emit::diff::Difference| {
         let parts = difference.left.iter().chain(&difference.right);
         parts.into_iter().any(|part| part.value.contains("unused") || part.value.contains("never called"))
     };
@@ -821,7 +823,7 @@ fn restructure(program: &mut Program, random: &mut Random) -> Option<&'static st
 #[test]
 fn differences_are_symmetric() {
     let bases: Vec<Program> = programs().into_iter().filter(is_valid).collect();
-    let options = pte_emit::LayoutConfig::default();
+    let options = pte_emit::plan::LayoutConfig::default();
     let mut random = Random::new(seed("PTE_EMIT_DIFF_SEED", 20_617));
     let (mut compared_pairs, mut found_differences) = (0, 0);
     for _ in 0..1000 {
@@ -931,7 +933,7 @@ named_data: {n: {hex: '00'}}
         let (field, value) = set.split_once(": ").unwrap();
         let right = assembled(&format!("{yaml}raw: {{set: {{\"{field}\": {value}}}}}\n"));
         let found = compared(&left, &right);
-        let is_it = |difference: &pte_emit::Difference| {
+        let is_it = |difference: &pte_emit::diff::Difference| {
             difference.area == area
                 && difference.path.starts_with(path)
                 && difference.right.as_ref().is_some_and(|part| part.value.contains(text))

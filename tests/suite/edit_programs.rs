@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    CheckOptions, DiffArea, DiffOptions, LayoutConfig, MergeOptions, Merged, MethodRename, Model, Optimization,
-    OptimizeOptions, Options, Resolved, StripKind,
+    Model, Options, Resolved,
+    check::CheckOptions,
+    diff::{DiffArea, DiffOptions},
+    edit::{MergeOptions, Merged, MethodRename, Optimization, OptimizeOptions, StripKind},
+    plan::LayoutConfig,
 };
 use pte_generate::calls::{is_repeatable, operators};
 use pte_generate::programs::{KnownOperator, control_flow, program};

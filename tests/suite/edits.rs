@@ -51,7 +51,7 @@ fn one_command_upgrades_an_old_file() {
 #[test]
 fn refusals_name_the_command_of_an_upgrade() {
     let folder = old();
-    let current = pte_emit::Release::known().last().unwrap().version();
+    let current = pte_emit::release::Release::known().last().unwrap().version();
     let command = format!("`pte-emit FILE.pte -o NEW.pte --for-runtime {current}`");
     for arguments in [&["optimize", "old.pte", "-o", "new.pte"][..], &["strip", "old.pte", "-o", "new.pte"]] {
         folder.run(arguments).exits(1).stderr_contains(&command);

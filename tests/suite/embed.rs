@@ -6,8 +6,10 @@ use std::process::Command;
 
 use pretty_assertions::assert_eq;
 use pte_emit::{
-    EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Model, Symbol,
-    TensorQuantization,
+    Model,
+    deploy::{
+        EmbedError, EmbedOptions, EmbedStyle, EmbeddedFile, EmbeddedFileOptions, Embedding, Symbol, TensorQuantization,
+    },
 };
 use pte_model::data::Blob;
 
@@ -121,7 +123,7 @@ fn quantization_is_that_of_the_calls_next_to_inputs_and_outputs() {
     let quantization = |yaml: &str| {
         let files = Model::from_yaml("q.yaml", yaml, ".").embedded_files(&options).unwrap();
         let method = &files[0].facts.as_ref().unwrap().methods[0];
-        let of = |port: &pte_emit::InterfaceFacts| port.tensor.as_ref().unwrap().quantization;
+        let of = |port: &pte_emit::deploy::InterfaceFacts| port.tensor.as_ref().unwrap().quantization;
         (method.inputs.iter().map(of).collect::<Vec<_>>(), method.outputs.iter().map(of).collect::<Vec<_>>())
     };
     let yaml = |second: &str| {

@@ -1,6 +1,6 @@
 //! `explain`: errors, rules and codes by number and name, and what is unknown.
 
-use pte_emit::{Code, RuntimeError};
+use pte_emit::{Code, check::RuntimeError};
 use serde_json::Value;
 
 use crate::support::folder::Folder;

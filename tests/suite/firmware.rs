@@ -9,7 +9,11 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::folder::{Done, Folder, RELU};
 use crate::support::snapshot;
-use pte_emit::{Abi, FirmwareOptions, FirmwarePlatform, Model};
+use pte_emit::{
+    Model,
+    deploy::{FirmwareOptions, FirmwarePlatform},
+    memory::Abi,
+};
 use sha2::{Digest, Sha256};
 
 /// Program with two pools and the third one of `arm_executor_runner`, an input of no tensor and one without memory, an operator of the
@@ -64,7 +68,7 @@ fn the_files_are_those_of_the_snapshots() {
             for file in files.map(|entry| entry.unwrap().path()) {
                 let text = fs::read_to_string(&file).unwrap();
                 assert!(
-                    pte_emit::is_generated_firmware_file(text.as_bytes()) && text.ends_with('\n'),
+                    pte_emit::deploy::is_generated_firmware_file(text.as_bytes()) && text.ends_with('\n'),
                     "{}",
                     file.display()
                 );

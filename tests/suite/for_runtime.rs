@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pretty_assertions::assert_eq;
-use pte_emit::{Assembly, Error, Model, Options, Release, Serializer};
+use pte_emit::{
+    Assembly, Error, Model, Options,
+    release::{Release, Serializer},
+};
 
 use crate::support::root;
 

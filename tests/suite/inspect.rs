@@ -8,7 +8,11 @@ use crate::dump::without_header;
 use crate::support::folder::{Folder, RELU};
 use crate::support::root;
 use pte_emit::{
-    CheckOptions, DataFile, Findings, InspectOptions, MemoryOptions, Model, Release, SizeDimension, SizeOptions,
+    Model,
+    check::{CheckOptions, DataFile, Findings},
+    inspect::{InspectOptions, SizeDimension, SizeOptions},
+    memory::MemoryOptions,
+    release::Release,
 };
 use serde_json::Value;
 

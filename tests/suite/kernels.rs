@@ -62,9 +62,9 @@ fn the_kernels_of_several_programs_are_those_of_each() {
     let found: BTreeMap<String, BTreeSet<String>> =
         joined.operators.iter().map(|one| (one.name.clone(), one.variants.iter().cloned().collect())).collect();
     assert_eq!(found, expected);
-    let each: Vec<pte_emit::KernelList> = models.iter().map(|model| model.kernels().unwrap()).collect();
+    let each: Vec<pte_emit::deploy::KernelList> = models.iter().map(|model| model.kernels().unwrap()).collect();
     assert_eq!(Some(joined.max_arguments), each.iter().map(|list| list.max_arguments).max());
-    let calls = |list: &pte_emit::KernelList| list.operators.iter().map(|one| one.instructions).sum::<u64>();
+    let calls = |list: &pte_emit::deploy::KernelList| list.operators.iter().map(|one| one.instructions).sum::<u64>();
     assert_eq!(calls(&joined), each.iter().map(calls).sum::<u64>());
     assert_eq!(joined.max_kernels, expected.values().map(BTreeSet::len).sum::<usize>() + 28);
     assert_eq!(joined.backends.len(), 1);

@@ -4,7 +4,7 @@
 use std::fs;
 
 use pretty_assertions::assert_eq;
-use pte_emit::{CheckOptions, DiffOptions, Model, Options};
+use pte_emit::{Model, Options, check::CheckOptions, diff::DiffOptions};
 use pte_generate::random::Random;
 
 use crate::support::folder::Folder;

@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use pte_emit::{Model, Recording, ReportOptions, TimeProfile};
+use pte_emit::{
+    Model,
+    inspect::ReportOptions,
+    profile::{Recording, TimeProfile},
+};
 use serde_json::Value;
 
 use crate::support::folder::{Done, Folder};

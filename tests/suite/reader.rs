@@ -3,8 +3,8 @@
 //! tests/cases/golden.rs reads the files of ExecuTorch.
 
 use proptest::prelude::*;
+use pte_emit::plan::{HeaderMode, LayoutConfig, Storage};
 use pte_emit::program::{self, EValue, OperatorId, Program, ValueId};
-use pte_emit::{HeaderMode, LayoutConfig, Storage};
 use pte_model::data::Blob;
 use pte_model::data::Origin;
 use pte_model::format::ScalarType;

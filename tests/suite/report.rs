@@ -12,7 +12,10 @@ use std::process::Command;
 
 use crate::support::folder::Folder;
 use crate::support::{files_below, root};
-use pte_emit::{Model, ReportFormat, ReportOptions};
+use pte_emit::{
+    Model,
+    inspect::{ReportFormat, ReportOptions},
+};
 use pte_model::diagnostics::is_unsafe;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,7 +1,11 @@
 //! `check --runtime`: releases by version, all of them, and folders of tables; each rule `V-` with a release of made-up facts; refusals.
 
 use pretty_assertions::assert_eq;
-use pte_emit::{CheckOptions, Model, Release, RuleId};
+use pte_emit::{
+    Model,
+    check::{CheckOptions, RuleId},
+    release::Release,
+};
 use serde_json::Value;
 
 use crate::support::folder::{Folder, RELU};

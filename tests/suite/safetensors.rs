@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use pte_emit::{CheckOptions, Model, Options};
+use pte_emit::{Model, Options, check::CheckOptions};
 
 use crate::support::folder::{Done, Folder};
 use crate::support::runner::{self, Mode};

@@ -1,7 +1,10 @@
 //! `check --target`: targets as files and by name, findings beside those of the other rules, and refusals.
 
 use pretty_assertions::assert_eq;
-use pte_emit::{CheckOptions, Model, RuleId, Target};
+use pte_emit::{
+    Model,
+    check::{CheckOptions, RuleId, Target},
+};
 use serde_json::Value;
 
 use crate::support::folder::{Folder, RELU};

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use pte_emit::{
-    LayoutConfig, Manifest, Model, Options, SetWeightsOptions, WeightList, compare_manifests, parse_manifest,
+    Model, Options,
+    plan::LayoutConfig,
+    weights::{Manifest, SetWeightsOptions, WeightList, compare_manifests, parse_manifest},
 };
 
 use crate::support::folder::Folder;

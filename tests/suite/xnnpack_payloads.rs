@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pte_emit::RuleId;
-use pte_emit::{CheckOptions, LargeData, Model, Options, PrintOptions};
+use pte_emit::check::RuleId;
+use pte_emit::{LargeData, Model, Options, PrintOptions, check::CheckOptions};
 use pte_model::data::{Blob, Origin};
 use pte_model::reader;
 use pte_xnnpack::draft::Draft;

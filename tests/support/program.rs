@@ -1,7 +1,7 @@
 //! Emits programs that are built without a source.
 
 use pte_emit::program::Program;
-use pte_emit::{Assembly, Error, LayoutConfig, Options, Resolved};
+use pte_emit::{Assembly, Error, Options, Resolved, plan::LayoutConfig};
 
 /// Emits a program with these layout options.
 pub fn write(program: &Program, layout: &LayoutConfig) -> Vec<u8> {

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use jsonschema::Validator;
 use pte_check::{CheckOptions, DataFile, Finding, Findings, RuleSeverity};
-use pte_emit::RuleId;
+use pte_emit::check::RuleId;
 use pte_emit::program;
 use pte_emit::{Assembly, Model, Options as AssembleOptions};
-use pte_emit::{LargeData, LayoutConfig, PrintOptions, Printed};
+use pte_emit::{LargeData, PrintOptions, Printed, plan::LayoutConfig};
 use pte_inspect::annotate::{self, AnnotateOptions};
 use pte_model::data::Origin;
 use pte_model::format::serializer::Serializer;

@@ -1,7 +1,11 @@
 //! Budgets of `diff`: how much the second file may exceed the first one. docs/diff.md describes the keys.
 
 use pte_emit::bytes::{MILLION, UNITS, millionths, unit, unknown_unit};
-use pte_emit::{Code, Diagnostic, Differences, Error, MemoryAmount, MemoryFigure, ProgramMemory, Severity};
+use pte_emit::{
+    Code, Diagnostic, Error, Severity,
+    diff::Differences,
+    memory::{MemoryAmount, MemoryFigure, ProgramMemory},
+};
 use serde::Serialize;
 
 use super::super::amounts::{pairs, unknown_key};

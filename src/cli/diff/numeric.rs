@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use clap::Args;
 use pte_emit::text::{ROW, clipped, clipped_to, counted, escaped};
-use pte_emit::{InstructionComparison, MethodNumerics, Model, NumericComparison, NumericOptions, ValueComparison};
+use pte_emit::{
+    Model,
+    diff::{InstructionComparison, MethodNumerics, NumericComparison, NumericOptions, ValueComparison},
+};
 
 use super::super::exit::{Exit, Failure};
 use super::super::interrupt;

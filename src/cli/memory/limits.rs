@@ -2,7 +2,10 @@
 
 use pte_emit::bytes::bytes;
 use pte_emit::text::{clipped, counted, first_names};
-use pte_emit::{Code, Diagnostic, HeapShare, MemoryFigure, MethodFootprint, ProgramMemory, Severity};
+use pte_emit::{
+    Code, Diagnostic, Severity,
+    memory::{HeapShare, MemoryFigure, MethodFootprint, ProgramMemory},
+};
 use serde::Serialize;
 
 use super::super::amounts::{pairs, unknown_key};
@@ -166,16 +169,16 @@ impl Parts {
 fn of_method(figure: MemoryFigure, method: &MethodFootprint) -> Vec<(u64, String)> {
     let name = clipped(&method.name);
     let of = |bytes: u64, what: &str| (bytes, format!("{what} of method {name}"));
-    let boundary = |buffers: &pte_emit::BoundaryBuffers, what: &str| {
+    let boundary = |buffers: &pte_emit::memory::BoundaryBuffers, what: &str| {
         let provided = buffers.tensors.iter().filter(|tensor| tensor.is_provided);
-        let part = |tensor: &pte_emit::BoundaryTensor| {
+        let part = |tensor: &pte_emit::memory::BoundaryTensor| {
             (tensor.bytes, format!("{what} {} ({}) of method {name}", tensor.index, clipped(&tensor.name)))
         };
         provided.map(part).collect()
     };
     match figure {
         MemoryFigure::Planned => {
-            let pool = |pool: &pte_emit::MemoryPool| {
+            let pool = |pool: &pte_emit::memory::MemoryPool| {
                 let peak = &pool.peak;
                 let at = format!(
                     "pool {} of method {name} ({} alive at once, {})",

@@ -35,8 +35,9 @@ impl Resolved {
     /// Outputs stay the same for inputs within the new bounds. Results whose sizes cannot be inferred keep their bounds.
     ///
     /// ```
-    /// use pte_emit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput};
-    /// use pte_emit::{InputBound, KeptResults, Model};
+    /// use pte_emit::edit::{BoundOptions, BoundReport, Bounded, BoundedDelegate, BoundedInput};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{InputBound, KeptResults};
     ///
     /// let mut resolved = Model::open("examples/dynamic_batch.yaml")?.resolve_for_changes()?;
     /// let mut options = BoundOptions::default();

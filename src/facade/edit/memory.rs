@@ -67,7 +67,8 @@ impl Resolved {
     /// explicit, or if nothing is gained. Read binary files with [`crate::Model::resolve_for_changes`].
     ///
     /// ```
-    /// use pte_emit::{MinimizeOptions, Model, Options};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::edit::MinimizeOptions;
     ///
     /// let yaml = "
     /// methods:

@@ -60,7 +60,8 @@ impl Default for OptimizeOptions {
 /// Result of [`Resolved::optimize`].
 ///
 /// ```
-/// use pte_emit::{InstructionChange, Model, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
+/// use pte_emit::Model;
+/// use pte_emit::edit::{InstructionChange, OptimizeOptions, OptimizePass, OptimizedInstruction, OptimizedMethod};
 ///
 /// let mut options = OptimizeOptions::default();
 /// options.passes.retain(|pass| *pass != OptimizePass::Memory);
@@ -175,7 +176,8 @@ impl Resolved {
     /// explicit offsets stays.
     ///
     /// ```
-    /// use pte_emit::{Model, OptimizeOptions, Options};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::edit::OptimizeOptions;
     ///
     /// let yaml = "
     /// methods:

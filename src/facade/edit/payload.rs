@@ -33,7 +33,7 @@ impl PayloadContent {
     /// Returns the bytes of a file, which are read when the program is written.
     ///
     /// ```
-    /// use pte_emit::PayloadContent;
+    /// use pte_emit::payload::PayloadContent;
     ///
     /// assert!(matches!(PayloadContent::of_file("examples/data/linear.xnnpack".as_ref())?, PayloadContent::Bytes(_)));
     /// # Ok::<(), pte_emit::Error>(())
@@ -50,7 +50,8 @@ impl PayloadContent {
     /// Returns the content of a YAML model with the key `graph`: an XNNPACK graph, whose constants become named data.
     ///
     /// ```
-    /// use pte_emit::{Model, NewPayload, PayloadContent};
+    /// use pte_emit::Model;
+    /// use pte_emit::payload::{NewPayload, PayloadContent};
     ///
     /// let values = "{x: {datatype: fp32, sizes: [2]}, y: {}}";
     /// let nodes = "[{abs: {input: x, output: y}}]";
@@ -156,7 +157,9 @@ impl Resolved {
     /// removed, unless the payload of another backend may refer to them. `with` are `.ptd` files that are loaded with the program.
     ///
     /// ```
-    /// use pte_emit::{Blob, CheckOptions, Model, Options, PayloadChange, PayloadContent};
+    /// use pte_emit::{Blob, Model, Options};
+    /// use pte_emit::check::CheckOptions;
+    /// use pte_emit::payload::{PayloadChange, PayloadContent};
     ///
     /// let mut resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
     /// let at = resolved.find_delegate(None)?;
@@ -195,7 +198,8 @@ impl Resolved {
     /// the value in the graph. Returns what fits, and the new content; [`WeightChanges::problems`] has the reasons why it must not be used.
     ///
     /// ```
-    /// use pte_emit::{Model, SetWeightsOptions};
+    /// use pte_emit::Model;
+    /// use pte_emit::weights::SetWeightsOptions;
     ///
     /// let resolved = Model::open("examples/xnnpack_linear.yaml")?.resolve()?;
     /// let mut options = SetWeightsOptions::default();

@@ -55,7 +55,8 @@ impl Resolved {
     /// they are not merged, and no two of them may have a key in common.
     ///
     /// ```
-    /// use pte_emit::{MergeOptions, Merged, MergedMethod, MethodRename, Model, Options, Resolved, SharedBuffer};
+    /// use pte_emit::{Model, Options, Resolved};
+    /// use pte_emit::edit::{MergeOptions, Merged, MergedMethod, MethodRename, SharedBuffer};
     ///
     /// let add = Model::open("examples/add.yaml")?.resolve()?;
     /// let inputs = vec![add, Model::open("examples/linear.yaml")?.resolve()?];
@@ -124,7 +125,8 @@ impl Resolved {
     /// removed with their tests.
     ///
     /// ```
-    /// use pte_emit::{Extracted, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::Extracted;
     ///
     /// let methods = Model::open("examples/methods.yaml")?.resolve()?;
     /// let (resolved, extracted): (_, Extracted) = methods.extract_methods(&["forward".to_owned()])?;
@@ -141,7 +143,8 @@ impl Resolved {
     /// Renames methods, all at once, with their tests and their descriptions for training. Returns the renamed methods.
     ///
     /// ```
-    /// use pte_emit::{MethodRename, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::MethodRename;
     ///
     /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
     /// let (resolved, renamed) = linear.rename_methods(&[MethodRename::new("forward", "linear")])?;
@@ -159,7 +162,8 @@ impl Resolved {
     /// Removes the given kinds of parts, which the runtime does not need, in the order of [`StripKind::ALL`]. Returns the number and bytes of each kind.
     ///
     /// ```
-    /// use pte_emit::{Model, StripKind, Stripped};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{StripKind, Stripped};
     ///
     /// let addmul = Model::open("examples/addmul.yaml")?.resolve()?;
     /// let (resolved, stripped): (_, Vec<Stripped>) = addmul.strip(&[StripKind::Tests])?;
@@ -191,7 +195,8 @@ impl Resolved {
     /// Returns the metadata: the values of constant methods, and named data whose keys begin with `metadata.`.
     ///
     /// ```
-    /// use pte_emit::{METADATA_PREFIX, MetadataEntry, MetadataValue, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::{METADATA_PREFIX, MetadataEntry, MetadataValue};
     ///
     /// let yaml = "methods: {get_vocab_size: {outputs: [32000]}, get_shape: {outputs: [1, 2]}}";
     /// let entries: Vec<MetadataEntry> = Model::from_yaml("m.yaml", yaml, ".").resolve()?.metadata()?;
@@ -226,11 +231,12 @@ impl Resolved {
     }
 
     /// Sets an entry of the metadata: a constant method, or named data if the key begins with `metadata.`. `text` is a value as
-    /// [`MetadataValue::parse`](crate::MetadataValue::parse) reads it, or a string if it is `verbatim`. An entry that exists keeps its type
+    /// [`MetadataValue::parse`](crate::edit::MetadataValue::parse) reads it, or a string if it is `verbatim`. An entry that exists keeps its type
     /// unless `force`.
     ///
     /// ```
-    /// use pte_emit::{MetadataChange, Model};
+    /// use pte_emit::Model;
+    /// use pte_emit::edit::MetadataChange;
     ///
     /// let linear = Model::open("examples/linear.yaml")?.resolve()?;
     /// let (resolved, change): (_, MetadataChange) = linear.set_metadata("get_eos_id", "2", false, false)?;

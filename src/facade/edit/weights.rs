@@ -26,7 +26,7 @@ use pte_transform::weights::{self, DataGroup, GivenEntry, Subject, WeightList, s
 /// Options of [`Resolved::weight_changes`] and of [`Resolved::payload_weights`].
 ///
 /// ```
-/// use pte_emit::SetWeightsOptions;
+/// use pte_emit::weights::SetWeightsOptions;
 ///
 /// let mut options = SetWeightsOptions::default();
 /// options.map = [("encoder.*=enc_*").parse().unwrap()].into_iter().collect();
@@ -46,11 +46,12 @@ impl Model {
     /// Lists the weights: constants, initial states, named data of delegates, entries of `.ptd` files, each with the hash of its bytes, its
     /// location and its users. `with` are `.ptd` files with data that the program refers to.
     ///
-    /// The result consists of [`Weight`](crate::Weight), [`WeightKind`](crate::WeightKind), [`WeightLocation`](crate::WeightLocation),
-    /// [`StoredTwice`](crate::StoredTwice) and [`StoredCopy`](crate::StoredCopy).
+    /// The result consists of [`Weight`](crate::weights::Weight), [`WeightKind`](crate::weights::WeightKind), [`WeightLocation`](crate::weights::WeightLocation),
+    /// [`StoredTwice`](crate::weights::StoredTwice) and [`StoredCopy`](crate::weights::StoredCopy).
     ///
     /// ```
-    /// use pte_emit::{Model, WeightKind, WeightList, WeightLocation};
+    /// use pte_emit::Model;
+    /// use pte_emit::weights::{WeightKind, WeightList, WeightLocation};
     ///
     /// let list: WeightList = Model::open("examples/linear.yaml")?.weights(&[])?;
     /// assert_eq!((&*list.weights[0].name, list.weights[0].bytes), ("weight", 48));
@@ -106,11 +107,12 @@ impl Model {
     }
 
     /// Returns the manifest: a hash for each tensor, key of named data and payload, whatever file each is in. `with` are the `.ptd` files of
-    /// the program. [`compare_manifests`](crate::compare_manifests) compares two of them.
+    /// the program. [`compare_manifests`](crate::weights::compare_manifests) compares two of them.
     ///
     /// ```
-    /// use pte_emit::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind};
-    /// use pte_emit::{Model, compare_manifests};
+    /// use pte_emit::weights::{Manifest, ManifestDifference, ManifestDifferenceKind, ManifestEntry, ManifestKind};
+    /// use pte_emit::Model;
+    /// use pte_emit::weights::compare_manifests;
     ///
     /// let linear = Model::open("examples/linear.yaml")?;
     /// let expected: Manifest = linear.manifest(&[])?;
@@ -189,11 +191,12 @@ impl Resolved {
     /// `others` that belong to it, by name. Changes nothing: [`Resolved::set_weights`] does. [`WeightChanges::problems`] has the reasons
     /// why the weights cannot be set.
     ///
-    /// The result consists of [`WeightAssignment`](crate::WeightAssignment), [`WeightMismatch`](crate::WeightMismatch),
-    /// [`UnsetWeight`](crate::UnsetWeight), [`UnusedSource`](crate::UnusedSource) and [`UnsettableWeight`](crate::UnsettableWeight).
+    /// The result consists of [`WeightAssignment`](crate::weights::WeightAssignment), [`WeightMismatch`](crate::weights::WeightMismatch),
+    /// [`UnsetWeight`](crate::weights::UnsetWeight), [`UnusedSource`](crate::weights::UnusedSource) and [`UnsettableWeight`](crate::weights::UnsettableWeight).
     ///
     /// ```
-    /// use pte_emit::{Model, Options, SetWeightsOptions, WeightChanges};
+    /// use pte_emit::{Model, Options};
+    /// use pte_emit::weights::{SetWeightsOptions, WeightChanges};
     ///
     /// let mut resolved = Model::open("examples/linear.yaml")?.resolve()?;
     /// let source = "examples/data/linear.safetensors".as_ref();
@@ -307,7 +310,7 @@ impl Like {
 /// Parses a manifest.
 ///
 /// ```
-/// let error = pte_emit::parse_manifest("m.json", "{\"manifest\": 7, \"entries\": []}").unwrap_err();
+/// let error = pte_emit::weights::parse_manifest("m.json", "{\"manifest\": 7, \"entries\": []}").unwrap_err();
 /// assert!(error.to_string().contains("version 7, expected 1"));
 /// ```
 ///

@@ -18,7 +18,7 @@ use pte_model::error::Error;
 /// Options of [`Model::report`].
 ///
 /// ```
-/// use pte_emit::{ReportFormat, ReportOptions};
+/// use pte_emit::inspect::{ReportFormat, ReportOptions};
 ///
 /// assert_eq!(ReportOptions::default().format, ReportFormat::Html);
 /// ```
@@ -53,7 +53,8 @@ impl Model {
     /// the page also shows the differences, or why the two cannot be compared.
     ///
     /// ```
-    /// use pte_emit::{Model, ReportFormat, ReportOptions};
+    /// use pte_emit::Model;
+    /// use pte_emit::inspect::{ReportFormat, ReportOptions};
     ///
     /// let add = Model::open("examples/add.yaml")?;
     /// let page = add.report(None, &ReportOptions::default())?;

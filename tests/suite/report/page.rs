@@ -1,7 +1,10 @@
 //! What a person sees of a report in a browser, at 1400 x 900 and on a phone: positions, sizes and texts of what is
 //! visible, not pixels.
 
-use pte_emit::{Model, ReportFormat, ReportOptions};
+use pte_emit::{
+    Model,
+    inspect::{ReportFormat, ReportOptions},
+};
 use serde_json::{Value, json};
 
 use super::models::{chain, delegated, uneven, unknown_operators};
@@ -293,7 +296,7 @@ fn small_tensors_of_a_memory_plan_are_visible() {
 #[ignore = "needs Chromium and Python"]
 fn findings_are_grouped_by_rule_and_layout_is_not_meaning() {
     let source = unknown_operators();
-    let findings = source.check(&pte_emit::CheckOptions::default()).unwrap().remove(0);
+    let findings = source.check(&pte_emit::check::CheckOptions::default()).unwrap().remove(0);
     let rules: std::collections::BTreeSet<String> =
         findings.list.iter().map(|found| found.rule.id.to_string()).collect();
     judge("findings", &page(&source), |_| {
